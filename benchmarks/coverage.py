@@ -1,6 +1,7 @@
 """``python -m benchmarks.coverage``: how often the intervals of reports and claims cover, end to end.
 
-The learners are synthetic and their true values are known. ``docs/statistics.md`` has the last output and explains it.
+The learners are synthetic and their true values are known. ``docs/coverage.txt`` has the last output, and
+``docs/statistics.md`` explains it.
 
 A replicate's log N* is normal about its centre, its curve is one of ``SHAPES`` times exp(.1 N(0,1)) at each n. Sizes
 stand a factor 2 or sqrt 2 apart; where the grid lies is drawn in each experiment, so that luck hides no bias.
@@ -23,11 +24,10 @@ from bfc_bench.analysis.claims.exponent import ExponentClaim
 from bfc_bench.analysis.claims.reaches import Reaches
 from bfc_bench.analysis.claims.succeeds import Succeeds
 from bfc_bench.analysis.curves import Curve
-from bfc_bench.analysis.exponents import decay, fit_exponent
+from bfc_bench.analysis.exponents import fit_exponent
 from bfc_bench.analysis.interim_analyses import Look
 from bfc_bench.analysis.intervals import Interval, bootstrap_t, clopper_pearson, share_interval, t_quantile
-from bfc_bench.analysis.power_law import curve_fits
-from bfc_bench.analysis.scaling_law import fit_scaling_law
+from bfc_bench.analysis.laws import fit_scaling_law
 from bfc_bench.analysis.thresholds import Crossing, crossings, threshold
 from bfc_bench.seeds import stream
 from bfc_bench.store.row import Row
@@ -38,7 +38,6 @@ EXPONENT = 2.0
 OFFSET = math.log(5.0)
 SPREAD = 0.25
 NOISE = 0.1
-DECAY = 1.5
 REPLICATES = (3, 5, 10)
 SCATTERS = (0.1, 0.3)
 """Standard deviations of log N* between dimensions, beside a power of d and the replicates' ``SPREAD``."""
@@ -136,17 +135,6 @@ def threshold_coverage(replicates: int, experiments: int, shape: str = "smooth",
     return _coverage(intervals, OFFSET)
 
 
-def decay_coverage(replicates: int, experiments: int) -> Coverage:
-    """Coverage of the exponent of error ~ n^-1.5 where noise is a walk along n, as in nested samples."""
-    rng = stream("analysis self-test", "decay", replicates)
-    n = np.geomspace(100, 1600, 9)
-    intervals = []
-    for _ in range(experiments):
-        walk = np.cumsum(SPREAD * rng.standard_normal((replicates, len(n))), axis=1)
-        intervals.append(decay(_curve(8, n, n**-DECAY * np.exp(walk))))
-    return _coverage(intervals, DECAY)
-
-
 @dataclass(frozen=True, slots=True)
 class Line:
     """One line of the table."""
@@ -181,7 +169,6 @@ SKEWED = "that logarithms are skewed, where R >= 5 shows it"
 OF_LAWS = {
     "exponent of M": "nothing: it allows for a floor that is not seen",
     "extrapolation": "nothing: it allows for a floor that is not seen",
-    "exponent of n, a fit per replicate": "the law of all replicates together",
     "lack of fit": "share of p > .05; few replicates make it cautious",
 }
 ASSUMED = "that it assumes an exact power law"
@@ -198,12 +185,6 @@ def lines(experiments: int) -> Iterator[Line]:
         family, warning = f"smooth, scatter {scatter:g}", ASSUMED if k == 3 else ""
         coverage = exponent_coverage(k, r, 0.25, experiments, scatter)
         yield Line(f"exponent in d, {k} d", family, "√2", r, coverage, warning)
-    for r in REPLICATES:
-        yield Line("decay in n", "nested samples", "√2", r, decay_coverage(r, experiments))
-    for floor, (name, ratio), r in itertools.product((0.0, 0.02), RATIOS.items(), REPLICATES):
-        family = f"{floor:g} + n^-b"
-        coverage = power_law_coverage(r, max(1, experiments // 2), floor, ratio)
-        yield Line("curve fit, b", family, name, r, coverage)
     for joint, (noise, floor), r in itertools.product((False, True), LAWS, REPLICATES):
         family = f"{noise}, {floor:g} + {'a M^-p + n^-q' if joint else 'n^-b'}"
         for interval, coverage in scaling_law_coverages(r, max(1, experiments // 2), noise, floor, joint).items():
@@ -277,19 +258,6 @@ def share_coverage(replicates: int, share: float) -> Coverage:
     return Coverage(float(weights @ held), float(weights @ [interval.mean for interval in found]) - share)
 
 
-def power_law_coverage(replicates: int, experiments: int, floor: float, ratio: float) -> Coverage:
-    """Coverage of the exponent of c + a n^-b: b is 1 and differs by .1, a by 20 %, each size has noise of 5 %."""
-    rng = stream("analysis self-test", "power law", replicates, floor, ratio)
-    n = 50 * ratio ** np.arange(round(math.log(128) / math.log(ratio)) + 1)
-    intervals = []
-    for _ in range(experiments):
-        b, a = 1 + 0.1 * rng.standard_normal((replicates, 1)), np.exp(0.2 * rng.standard_normal((replicates, 1)))
-        error = (floor + a * (n / 50) ** -b) * np.exp(0.05 * rng.standard_normal((replicates, len(n))))
-        (fit,) = curve_fits([_curve(8, n, error)])
-        intervals.append(fit.exponent)
-    return _coverage(intervals, 1.0)
-
-
 LAWS = (("independent", 0.0), ("independent", 0.02), ("along the curve", 0.0), ("along the curve", 0.02))
 """Noise and floor of true scaling laws."""
 SECOND, FIRST_EXPONENT, SECOND_EXPONENT = np.array([8.0, 16.0, 32.0, 64.0]), 1.0, 0.7
@@ -314,13 +282,12 @@ def scaling_law_coverages(
     """Coverage of ``fit_scaling_law`` by what it estimates: exponents, and the ratio 1 of an extrapolation.
 
     The exponents differ by 5 % between replicates. The last line is the share of lack-of-fit p above .05. The single
-    law has 7 sizes, the joint one 6 for each of 4 M. A line of the single law is the curve fit of the same errors, with
-    one fit per replicate.
+    law has 7 sizes, the joint one 6 for each of 4 M.
     """
     rng = stream("analysis self-test", "scaling law", replicates, noise, floor, joint)
     n, m = 50 * 2.0 ** np.arange(6 if joint else 7), SECOND if joint else SECOND[:1]
     axes = {name: x.ravel() for name, x in zip(("M", "n"), np.meshgrid(m, n, indexing="ij"), strict=True)}
-    fits, per_replicate = [], []
+    fits = []
     for _ in range(experiments):
         powers = 1 + 0.05 * rng.standard_normal((replicates, 2, 1))
         terms = (axes["n"] / n[0]) ** (-FIRST_EXPONENT * powers[:, 0])
@@ -328,8 +295,6 @@ def scaling_law_coverages(
             terms = terms + 0.5 * (axes["M"] / m[0]) ** (-SECOND_EXPONENT * powers[:, 1])
         errors = np.log(floor + terms) + log_noise(rng, replicates, len(m), len(n), noise).reshape(replicates, -1)
         fits.append(fit_scaling_law(axes if joint else {"n": axes["n"]}, errors))
-        if not joint:
-            per_replicate += [fit.exponent for fit in curve_fits([_curve(8, n, np.exp(errors))])]
     kept = [fit for fit in fits if fit.exponents is not None]
     truths = {"M": SECOND_EXPONENT, "n": FIRST_EXPONENT} if joint else {"n": FIRST_EXPONENT}
     refused = len(fits) - len(kept)
@@ -337,8 +302,6 @@ def scaling_law_coverages(
         f"exponent of {name}": _coverage([fit.exponents[name] for fit in kept if fit.exponents], truth, refused)
         for name, truth in truths.items()
     }
-    if not joint:
-        found["exponent of n, a fit per replicate"] = _coverage(per_replicate, FIRST_EXPONENT)
     ratios = [fit.extrapolation.ratio for fit in kept if not fit.extrapolation.refused]
     found["extrapolation"] = _coverage(ratios, 1.0, experiments - len(ratios))
     found["lack of fit"] = Coverage(float(np.mean([fit.lack_of_fit_p > 0.05 for fit in kept])), math.nan, refused)
@@ -457,7 +420,7 @@ def report(experiments: int = 200) -> Iterator[str]:
     error = 100 * math.sqrt(0.95 * 0.05 / experiments)
     yield (
         f"Nominal 95 % intervals. {experiments} experiments a line: Monte Carlo error {error:.1f} points; half of them "
-        "for curve fits, scaling laws and exponents of an exact power law, 20 times as many for means, 5 times for "
+        "for scaling laws and exponents of an exact power law, 20 times as many for means, 5 times for "
         "error rates on data; shares are exact."
     )
     yield ""

@@ -1,7 +1,7 @@
 """``python -m benchmarks.coverage_of_verdicts [--quick]``: how often verdicts are false if the truth is the bound.
 
 A claim says that the mean of R logarithms is at most 0, and it is 0, so every verdict counts as false. The code that
-judges suites decides, once with Student's interval and once with its own. ``docs/statistics.md`` has the last output.
+judges suites decides, once with Student's interval and once with its own. ``docs/coverage.txt`` has the last output.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ import numpy as np
 from bfc_bench import open_store
 from bfc_bench.run.provenance import processor
 from bfc_bench.stored_suite import StoredSuite
-from bfc_bench.toolkit.xla import BEST, INSTRUCTIONS, VARIABLE, with_instructions
+from bfc_bench.toolkit.xla import INSTRUCTIONS, VARIABLE, with_instructions
 
 SAME_N_STAR = 0.01
 """Relative difference up to which two N* count as equal, because N* is interpolated between tested sizes."""
@@ -41,7 +41,7 @@ def environments() -> dict[str, dict[str, str]]:
             "OPENBLAS_CORETYPE": "Haswell",
             "NPY_DISABLE_CPU_FEATURES": " ".join(_wide_loops()),
         },
-        "all": {VARIABLE: f"{flags} {INSTRUCTIONS}={BEST}".strip()},
+        "all": {VARIABLE: f"{flags} {INSTRUCTIONS}=AMX_FP16".strip()},
     }
 
 

@@ -91,11 +91,11 @@ below = "kernel-rbf"
 
 [[claim]]
 id = "features-{i}"
-kind = "drops"
+kind = "beats"
 task = "t{i}"
 metric = "feature_errors.S2"
-before = "quad-densenet/step100"
-after = "quad-densenet"
+label = "quad-densenet"
+against = "quad-densenet/step100"
 """
 
 

@@ -114,7 +114,7 @@ def as_sklearn(
 def run_suite(suite: str | Path | Suite, options: RunOptions = RunOptions()) -> Session:
     """Run the cells of a suite that have no row, and return the finished session.
 
-    Rows of shards are collected first. ``open_store`` reads the results; ``sync`` of the stored suite logs them to
+    ``open_store`` reads the results; ``sync`` of the stored suite logs them to
     MLflow.
 
     Args:
@@ -128,11 +128,9 @@ def run_suite(suite: str | Path | Suite, options: RunOptions = RunOptions()) -> 
     from bfc_bench.run.executor_selection import executor_of
     from bfc_bench.run.grid import resolve
     from bfc_bench.run.session import run
-    from bfc_bench.shards.collect import collect
 
     _require_options(options)
     plugins, store = options.plugins or load_plugins(), Path(options.store)
-    collect(store)
     read, where = _read(suite, options.changes, plugins)
     executor = executor_of(read, plugins, options.executor, options.executor_options)
     return run(
@@ -173,12 +171,10 @@ def run_until_decided(
         StoreError: The store cannot be written.
     """
     from bfc_bench.run.executor_selection import executor_of
-    from bfc_bench.shards.collect import collect
     from bfc_bench.until_decided import run_until_decided
 
     _require_options(options)
     plugins = options.plugins or load_plugins()
-    collect(Path(options.store))
     grid = grid_of(suite, options.changes, plugins, options.learners, options.tasks)
     executor = executor_of(grid.suite, plugins, options.executor, options.executor_options)
     return run_until_decided(

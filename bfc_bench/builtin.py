@@ -1,29 +1,55 @@
-"""Registers the parts of the framework through the same hooks that other plugins use.
+"""Registers the parts of the framework through the same hooks that other plugins use, and names its extras.
 
-The built-in learners and suites are a separate plugin, the package ``bfc_plugins``.
+The built-in learners and suites are a separate plugin, the package ``bfc_plugins``. Parts are imported when they are
+registered, so that the names of verbs are known without them.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
-from bfc_bench.analysis.claims import KINDS
-from bfc_bench.analysis.claims.base import Claim
-from bfc_bench.executors import EXECUTORS
-from bfc_bench.executors.base import Executor
-from bfc_bench.tasks.base import DataSet, Inputs, JointLaw, Labels, Target
-from bfc_bench.tasks.data import DATA_SETS
-from bfc_bench.tasks.inputs import INPUTS
-from bfc_bench.tasks.labels import LABELS
-from bfc_bench.tasks.laws import LAWS
-from bfc_bench.tasks.metrics import METRICS, OF_PROBABILITIES, Metric
-from bfc_bench.tasks.targets import TARGETS
 from bfc_bench.utils.hook_markers import hookimpl
+
+if TYPE_CHECKING:
+    from bfc_bench.analysis.claims.base import Claim
+    from bfc_bench.executors.base import Executor
+    from bfc_bench.tasks.base import DataSet, Inputs, JointLaw, Labels, Target
+    from bfc_bench.tasks.metrics import Metric
+
+VERBS = (
+    *("list", "show", "plan", "run", "results", "report", "figure", "claims", "compare", "merge", "backup"),
+    *("data", "check", "new", "doctor"),
+)
+"""Verbs of the core, in the order of ``--help``: each is a module of ``bfc_bench.cli``."""
+KEYWORDS = {"list": "list_"}
+"""Functions that cannot have the name of their verb."""
+EXTRAS = ("slurm", "ray", "mlflow", "bundle", "site", "try_table")
+"""Packages in ``bfc_bench.extras``: plugins that come with the framework and that it can do without."""
+
+
+def extras() -> list[ModuleType]:
+    """The extras."""
+    return [import_module(f"bfc_bench.extras.{name}") for name in EXTRAS]
+
+
+def own(kind: str) -> dict[str, Callable[..., Any] | str]:
+    """The ``verbs`` or ``listeners`` of the core and of the extras, by name, without those of other distributions."""
+    found: dict[str, Callable[..., Any] | str] = {}
+    for module in (sys.modules[__name__], *extras()):
+        if hasattr(module, f"bfc_register_{kind}"):
+            getattr(module, f"bfc_register_{kind}")(found.__setitem__)
+    return found
 
 
 @hookimpl
 def bfc_register_inputs(register: Callable[[type[Inputs]], None]) -> None:
     """Register every input law."""
+    from bfc_bench.tasks.inputs import INPUTS
+
     for inputs in INPUTS:
         register(inputs)
 
@@ -31,6 +57,8 @@ def bfc_register_inputs(register: Callable[[type[Inputs]], None]) -> None:
 @hookimpl
 def bfc_register_targets(register: Callable[[type[Target]], None]) -> None:
     """Register every target."""
+    from bfc_bench.tasks.targets import TARGETS
+
     for target in TARGETS:
         register(target)
 
@@ -38,6 +66,8 @@ def bfc_register_targets(register: Callable[[type[Target]], None]) -> None:
 @hookimpl
 def bfc_register_laws(register: Callable[[type[JointLaw]], None]) -> None:
     """Register every joint law."""
+    from bfc_bench.tasks.laws import LAWS
+
     for law in LAWS:
         register(law)
 
@@ -45,6 +75,8 @@ def bfc_register_laws(register: Callable[[type[JointLaw]], None]) -> None:
 @hookimpl
 def bfc_register_labels(register: Callable[[type[Labels]], None]) -> None:
     """Register every labelling."""
+    from bfc_bench.tasks.labels import LABELS
+
     for labels in LABELS:
         register(labels)
 
@@ -52,6 +84,8 @@ def bfc_register_labels(register: Callable[[type[Labels]], None]) -> None:
 @hookimpl
 def bfc_register_data(register: Callable[[type[DataSet]], None]) -> None:
     """Register every data set."""
+    from bfc_bench.tasks.data import DATA_SETS
+
     for data in DATA_SETS:
         register(data)
 
@@ -59,6 +93,8 @@ def bfc_register_data(register: Callable[[type[DataSet]], None]) -> None:
 @hookimpl
 def bfc_register_metrics(register: Callable[[Metric], None]) -> None:
     """Register the metrics that have a column of their own and the metrics of probabilities."""
+    from bfc_bench.tasks.metrics import METRICS, OF_PROBABILITIES
+
     for metric in (*METRICS, *OF_PROBABILITIES):
         register(metric)
 
@@ -66,6 +102,8 @@ def bfc_register_metrics(register: Callable[[Metric], None]) -> None:
 @hookimpl
 def bfc_register_claims(register: Callable[[type[Claim]], None]) -> None:
     """Register every kind of claim."""
+    from bfc_bench.analysis.claims import KINDS
+
     for kind in KINDS.values():
         register(kind)
 
@@ -73,5 +111,14 @@ def bfc_register_claims(register: Callable[[type[Claim]], None]) -> None:
 @hookimpl
 def bfc_register_executors(register: Callable[[type[Executor]], None]) -> None:
     """Register every executor."""
+    from bfc_bench.executors import EXECUTORS
+
     for executor in EXECUTORS:
         register(executor)
+
+
+@hookimpl
+def bfc_register_verbs(register: Callable[[str, Callable[..., Any] | str], None]) -> None:
+    """Register the verbs of the core."""
+    for verb in VERBS:
+        register(verb, f"bfc_bench.cli.{verb}:{KEYWORDS.get(verb, verb)}")

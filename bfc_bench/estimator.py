@@ -23,7 +23,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, validate_dat
 from bfc_bench.errors import UsageError
 from bfc_bench.learner import Context, Data, DataSpec, LabelKind, Learner, Predictor
 from bfc_bench.toolkit.arrays import convert, to_numpy
-from bfc_bench.toolkit.canary import unusable
+from bfc_bench.toolkit.libraries import missing
 
 
 def as_sklearn(
@@ -128,7 +128,7 @@ class _LearnerEstimator(BaseEstimator):  # type: ignore[misc]
         given = self.get_params(deep=False)
         options = {name: given[name] for name in _option_defaults(learner)}
         self.learner_ = learner.parse(options, type(self).__name__)
-        if reason := unusable(self.learner_.libraries(), self.device):
+        if reason := missing(self.learner_.libraries()):
             raise UsageError(f"{learner.name} cannot be fitted here: {reason}")
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         shape = tuple(self.shape or (d,))

@@ -41,6 +41,18 @@ class RunSession(Protocol):
     """Number of rows of this run by status."""
 
 
+class ReportedSuite(Protocol):
+    """The part of ``bfc_bench.StoredSuite`` that is the same in every release."""
+
+    name: str
+    version: int
+    store: Store
+
+    @property
+    def directory(self) -> Path:
+        """The folder of the report."""
+
+
 @hookspec
 def bfc_register_learners(register: Callable[[type[Learner]], None]) -> None:
     """Call ``register(MyLearner)`` for each learner class; suites refer to it by its ``name``."""
@@ -100,9 +112,18 @@ def bfc_register_plots(register: Callable[[str, Callable[[Sequence[Row]], Mappin
 
 @hookspec
 @provisional("0.1.0")
-def bfc_register_verbs(register: Callable[[str, Callable[..., Any]], None]) -> None:
+def bfc_register_verbs(register: Callable[[str, Callable[..., Any] | str], None]) -> None:
     """Call ``register(name, command)`` for each verb of ``bfc-bench``; ``command`` is a function for Typer, whose
-    annotated parameters are the arguments and options."""
+    annotated parameters are the arguments and options, a ``typer.Typer`` with several of them, or the text
+    ``"package.module:name"``: then the module is imported only when the verb is called."""
+
+
+@hookspec
+@provisional("0.1.0")
+def bfc_register_listeners(register: Callable[[str, Callable[..., object | None] | str], None]) -> None:
+    """Call ``register(name, make)`` for each listener of ``bfc-bench run``. ``make`` returns an object whose hooks are
+    events of the run, or None. Its annotated parameters, as those of a verb, become options of ``run``. The text
+    ``"package.module:make"`` stands for a function that is imported only when a run starts."""
 
 
 @hookspec
@@ -113,6 +134,13 @@ def bfc_run_started(session: RunSession) -> None:
 @hookspec
 def bfc_result(result: Row) -> None:
     """A cell has ended with any status, and its row is in the store."""
+
+
+@hookspec
+@provisional("0.1.0")
+def bfc_reported(suite: ReportedSuite) -> str | None:
+    """``bfc-bench run`` has written the report of a suite, which is in ``suite.directory``. A text that this returns is
+    a command, without its options, that shows the results too; ``run`` advises it."""
 
 
 @hookspec

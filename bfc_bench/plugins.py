@@ -27,7 +27,6 @@ from bfc_bench.tasks.base import DataSet, Inputs, JointLaw, Labels, Target
 from bfc_bench.tasks.build import Kinds
 from bfc_bench.tasks.metrics import Metric
 from bfc_bench.utils.hook_markers import PROJECT
-from bfc_bench.verbs import HIDDEN, VERBS
 
 if TYPE_CHECKING:
     from bfc_bench.store.row import Row
@@ -36,7 +35,7 @@ log = logging.getLogger(__name__)
 
 ENTRY_POINT_GROUP = "bfc_bench"
 DISTRIBUTION = "bfc-bench"
-BY_NAME = frozenset({"suites", "plots", "verbs"})
+BY_NAME = frozenset({"suites", "plots", "verbs", "listeners"})
 """Kinds that are registered by ``register(name, value)``; objects of the others have a name."""
 NAMED = frozenset({"learners", "metrics", "executors"})
 """Kinds whose objects are named by ``name``; the others by ``kind``."""
@@ -64,7 +63,8 @@ class Plugins:
         self.suites: Registry[Path] = Registry("suite", _not_a_file, missing)
         self.executors: Registry[type[Executor]] = Registry("executor", _not_a(Executor, "name"), missing)
         self.plots: Registry[Callable[[Sequence[Row]], Mapping[str, Any]]] = Registry("plot", _not_callable, missing)
-        self.verbs: Registry[Callable[..., Any]] = Registry("verb", _not_callable, missing, (*VERBS, *HIDDEN))
+        self.verbs: Registry[Callable[..., Any] | str] = Registry("verb", _not_a_function, missing)
+        self.listeners: Registry[Callable[..., Any] | str] = Registry("listener", _not_a_function, missing)
         self.manager = IsolatingManager(PROJECT, self._failed)
         self.manager.add_hookspecs(hookspecs)
 
@@ -193,6 +193,8 @@ def load_plugins(extra: Sequence[object] = ()) -> Plugins:
     """
     plugins = Plugins()
     plugins.add(builtin, PROJECT)
+    for extra_of_ours in builtin.extras():
+        plugins.add(extra_of_ours, extra_of_ours.__name__)
     points = {(point.name, point.value): point for point in entry_points(group=ENTRY_POINT_GROUP)}
     for point in sorted(points.values(), key=_place):
         plugins.add_installed(point)
@@ -284,6 +286,11 @@ def _not_a_file(value: Any) -> str | None:
 
 def _not_callable(value: Any) -> str | None:
     return None if callable(value) else "must be a function, or a class"
+
+
+def _not_a_function(value: Any) -> str | None:
+    fits = callable(value) or (isinstance(value, str) and re.fullmatch(r"[\w.]+:\w+", value))
+    return None if fits else 'must be a function, or where to import it from, such as "my_package.module:function"'
 
 
 def draw_figure(figure: Any) -> None:

@@ -110,8 +110,10 @@ def find(plugins: Plugins, name: str, kind: str = "") -> list[ReferenceEntry]:
 def _entry(kind: str, name: str, origin: str, value: Any) -> ReferenceEntry:
     if isinstance(value, Path):
         return _suite_entry(kind, name, origin, value)
-    documented = getattr(value, "measure", value)  # a metric is documented by its function
-    text = inspect.cleandoc(getattr(documented, "__doc__", None) or "")
+    documented, text = value, ""
+    if isinstance(value, Metric):
+        documented, text = value.measure, value.useful
+    text = text or inspect.cleandoc(getattr(documented, "__doc__", None) or "")
     is_settings = isinstance(value, type) and issubclass(value, Settings)
     is_learner = isinstance(value, type) and issubclass(value, Learner)
     facts = _learner_facts(value) if is_learner else {}
@@ -148,7 +150,6 @@ def _metric_facts(metric: Metric) -> dict[str, str]:
         "labels": ", ".join(kind for kind in get_args(LabelKind) if kind in metric.labels),
         "of": metric.of,
         "unchanged by": invariances,
-        "when to look at it": metric.useful,
     }
     return {name: fact for name, fact in facts.items() if fact}
 

@@ -1,6 +1,6 @@
 """``Registry`` of named objects, each with the plugin that registered it."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -38,12 +38,10 @@ class Registry(Generic[T]):
         kind: str,
         problem: Callable[[Any], str | None] = lambda value: None,
         unavailable: Sequence[Unavailable] = (),
-        reserved: Collection[str] = (),
     ) -> None:
         self.kind = kind
         self._problem = problem
         self._unavailable = unavailable
-        self._reserved = reserved
         self._entries: dict[str, tuple[T, str]] = {}
 
     def register(self, name: str, value: T, plugin: str) -> None:
@@ -61,8 +59,6 @@ class Registry(Generic[T]):
             raise PluginError(f"{self.kind} {described(value)} {problem}.")
         if not name or not isinstance(name, str):
             raise PluginError(f"{self.kind} {described(value)} must have a name, a non-empty string. Got {name!r}.")
-        if name in self._reserved:
-            raise PluginError(f"{self.kind} {described(value)}: bfc-bench itself has {name!r}; choose another.")
         if name in self._entries:
             raise PluginError(
                 f"{self.kind} {described(value)}: the name {name!r} is registered by two plugins: "

@@ -153,6 +153,11 @@ class _UntilDecided:
             stopped = ""
         except _Stopped as reason:
             stopped = str(reason)
+        except KeyboardInterrupt:
+            if not self.result.sessions:
+                raise
+            self.result.sessions[-1].interrupted = True
+            stopped = "interrupted"
         with Store(self.directory) as store:
             self.result.ended = Records(self._ended(store, stopped))
         return self.result

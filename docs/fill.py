@@ -12,15 +12,14 @@ import tomllib
 import warnings
 from collections.abc import Callable, Iterable
 from functools import cache
-from importlib import import_module
 from itertools import takewhile
 from pathlib import Path
-from typing import get_args, get_type_hints
+from typing import get_args
 
-import typer
 from typer.models import OptionInfo
 
-from bfc_bench.cli.app import VERBS
+from bfc_bench.builtin import own
+from bfc_bench.cli.app import app_of
 from bfc_bench.errors import UsageError
 from bfc_bench.plugins import Plugins, load_plugins
 from bfc_bench.reference import ReferenceEntry, entries
@@ -98,9 +97,8 @@ def fitting(name: str, count: int) -> str:
 
 def commands() -> Iterable[str]:
     """A section per verb, in the order of ``--help``."""
-    for verb in VERBS:
-        added = typer.Typer()
-        import_module(f"bfc_bench.cli.{verb}").add_to(added)
+    for verb, registered in own("verbs").items():
+        added = app_of(verb, registered)
         for group in added.registered_groups:
             for held in group.typer_instance.registered_commands:
                 yield command(f"{group.name} {held.name}", held.callback)
@@ -111,8 +109,8 @@ def commands() -> Iterable[str]:
 def command(name: str, callback: Callable[..., object]) -> str:
     """A section on a verb: what it does, its arguments and options."""
     lines = []
-    for parameter, hint in get_type_hints(callback, include_extras=True).items():
-        for info in getattr(hint, "__metadata__", ()):
+    for parameter, taken in inspect.signature(callback, eval_str=True).parameters.items():
+        for info in getattr(hint := taken.annotation, "__metadata__", ()):
             if getattr(info, "hidden", False):
                 continue
             if isinstance(info, OptionInfo):

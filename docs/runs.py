@@ -12,11 +12,12 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from zipfile import ZipFile
 
 RUNS = Path(__file__).with_name("runs")
 SUFFIX = ".zip"
 BENCH = (sys.executable, "-m", "bfc_bench")
-ABOUT = ("--author", "The bfc-bench developers", "--license", "Apache-2.0", "--no-figures")
+ABOUT = ("--author", "The bfc-bench developers", "--license", "Apache-2.0")
 
 
 def pack(name: str, stores: Sequence[Path]) -> Path:
@@ -37,8 +38,8 @@ def unpack(folder: Path) -> list[Path]:
     for packed in sorted(RUNS.glob(f"*{SUFFIX}")):
         stores.append(store := folder / packed.name.removesuffix(SUFFIX))
         if not (store / "results.sqlite").exists():
-            command = [*BENCH, "merge", str(packed), "--into", str(store)]
-            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+            with ZipFile(packed) as bundle:
+                bundle.extract("results.sqlite", store)
     return stores
 
 

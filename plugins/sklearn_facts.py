@@ -1,8 +1,7 @@
 """Options and label kinds of scikit-learn's estimators, cached on disk because importing scikit-learn takes seconds.
 
-Planning a suite or showing its results needs no fit: it needs only the options of the classes, and whether the given
-ones are valid. The answers depend on the version of scikit-learn alone. The cache is not read in a process that has
-imported scikit-learn already, and is not used for its development versions.
+Planning a suite or showing its results needs only the options of the classes, and whether the given ones are valid.
+The cache is not read in a process that has imported scikit-learn, nor used for its development versions.
 """
 
 from __future__ import annotations

@@ -168,24 +168,10 @@ class Trusting(Here):
         return super().open(call, preload, jobs)
 
 
-class Mixing(There):
-    """Gives units of all groups to the same workers."""
+class Mixing(Here):
+    """Runs units of all groups in one process."""
 
     promises: ClassVar[frozenset[Promise]] = frozenset({"isolation"})
-
-    class changed(Changed):
-        def submit(self, key: int, payload: Any, needs: Resources) -> None:
-            self.pool.submit(key, payload, replace(needs, group=""))
-
-
-class Final(There):
-    """Does not run a unit again that dies after another."""
-
-    promises: ClassVar[frozenset[Promise]] = frozenset({"isolation", "death"})
-
-    class changed(Changed):
-        def outcome(self, outcome: Any) -> Any:
-            return UnitFailure("killed", "exit code 5") if outcome == b"lives" else outcome
 
 
 class Patient(There):
@@ -283,12 +269,22 @@ def end() -> None:
         Open.pools.pop().close(now=True)
 
 
+class Used(Open):
+    """A pool that knows whether it had units."""
+
+    used = False
+
+    def submit(self, key: int, payload: Any, needs: Resources) -> None:
+        self.used = True
+        self.pool.submit(key, payload, needs)
+
+
 class Stubborn(There):
     """Does not stop running units."""
 
-    class changed(Open):
+    class changed(Used):
         def close(self, now: bool = False) -> None:
-            if not now:
+            if not now or not self.used:
                 self.pool.close()
 
 
@@ -312,13 +308,7 @@ class Littering(Here):
 class Restless(There):
     """Does not close a pool that had no units."""
 
-    class changed(Open):
-        used = False
-
-        def submit(self, key: int, payload: Any, needs: Resources) -> None:
-            self.used = True
-            self.pool.submit(key, payload, needs)
-
+    class changed(Used):
         def close(self, now: bool = False) -> None:
             if self.used:
                 self.pool.close(now)
@@ -334,21 +324,20 @@ BREAKS: list[tuple[str, str, type[Executor]]] = [
     ("large payloads and results come whole", "3 MB did not come back", Short),
     ("units may be submitted while others end", "a chain of five units gave", Closed),
     ("what a unit raises is its fault", "traceback does not show", Terse),
-    ("a payload that cannot be sent is its units fault", "it stays here", Eager),
-    ("a result that cannot be sent is its units fault", "it stays here", Late),
+    ("what cannot be sent is its units fault", "it stays here", Eager),
+    ("what cannot be sent is its units fault", "it stays here", Late),
     ("units run whatever preload does", "No module named 'nothing'", Trusting),
     ("units of different groups share no process", "of groups ['a', 'b'] have run in one process", Mixing),
-    ("a unit that dies after another is run again", "exit code 5", Final),
     ("a unit that exceeds its time is stopped", "Got b'done'", Patient),
     ("time counts from when the unit says so", "'timeout'", Hasty),
-    ("a unit that leaves fails alone", "must name exit code 7", Codeless),
-    ("a unit that crashes fails alone", "it crashed", Signalless),
-    ("a worker ended from outside is lost", "Got 'killed'", Accusing),
+    ("a unit that ends its process fails alone", "must name exit code 7", Codeless),
+    ("a unit that ends its process fails alone", "it crashed", Signalless),
+    ("a unit that ends its process fails alone", "Got 'killed'", Accusing),
     ("what a unit started ends with its worker", "1 processes are still there", Scattering),
     ("a unit that takes too much memory is ended", "Got b'180000000'", Generous),
     ("closing now stops what runs", "1 processes are still there", Stubborn),
     ("closing leaves nothing behind", "still there", Staying),
     ("closing leaves nothing behind", "environment", Littering),
-    ("a pool may be closed unused and twice", "still there", Restless),
+    ("closing leaves nothing behind", "still there", Restless),
 ]
 """(requirement that is violated, words of the reason, executor)."""

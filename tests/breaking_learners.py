@@ -1,19 +1,15 @@
 """Learners with every fault that the framework must survive. The fixture ``faulty`` installs them."""
 
 import ctypes
-import gc
 import math
 import mmap
 import os
-import resource
 import signal
-import struct
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-import warnings
 from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -565,178 +561,6 @@ class ForgetfulPredictor(Constant):
         return answer
 
 
-class Meddler(Mean):
-    """Changes global state of its process."""
-
-    name: ClassVar[str] = "meddler"
-    what: str
-    at: int = 20
-
-    def fit(self, train: Data, ctx: Context) -> Predictor:
-        if train.n == self.at:
-            self._meddle()
-        return super().fit(train, ctx)
-
-    def _meddle(self) -> None:
-        from bfc_bench.tasks import metrics
-
-        match self.what:
-            case "numpy":
-                np.var = lambda *args, **options: 1e6  # type: ignore[assignment]
-            case "metric":
-                metrics.TargetValues.nmse = lambda self, prediction: 0.0  # type: ignore[method-assign]
-            case "code":
-                metrics.nmse.__code__ = (lambda prediction, target: 0.0).__code__
-            case "recursion":
-                sys.setrecursionlimit(400)
-            case "timer":
-                signal.setitimer(signal.ITIMER_REAL, 3.0)
-            case _:
-                self._set_for_all()
-
-    def _set_for_all(self) -> None:
-        match self.what:
-            case "numpy-errors":
-                np.seterr(all="raise")
-            case "warnings":
-                warnings.simplefilter("error", UserWarning)
-            case "folder":
-                os.chdir("/")
-            case "variable":
-                os.environ["OMP_NUM_THREADS"] = "64"
-            case "collector":
-                gc.disable()
-            case "files":
-                resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
-            case "handler":
-                signal.signal(signal.SIGTERM, signal.SIG_IGN)
-            case "thread":
-                threading.Thread(target=time.sleep, args=(5.0,), name="lingers", daemon=True).start()
-            case "process":
-                os.posix_spawnp("sleep", ["sleep", "60"], os.environ)
-            case "torch":  # which is not loaded yet
-                import torch
-
-                torch.set_default_dtype(torch.float64)
-            case "jax":
-                import jax
-
-                jax.config.update("jax_enable_x64", True)
-
-
-DAEMON = """
-import os, sys, time
-if os.fork():
-    os._exit(0)
-os.setsid()
-if os.fork():
-    os._exit(0)
-with open(sys.argv[1] + ".part", "w") as file:
-    file.write(str(os.getpid()))
-os.rename(sys.argv[1] + ".part", sys.argv[1])
-time.sleep(60)
-"""
-"""A program that leaves its parent, session and group."""
-
-
-class Lingering(Mean):
-    """Leaves in its process what affects others, in a way that no list of settings names."""
-
-    name: ClassVar[str] = "lingering"
-    what: str
-    path: str = ""
-    """File in which a daemon writes its process id."""
-
-    def fit(self, train: Data, ctx: Context) -> Predictor:
-        import torch
-
-        match self.what:
-            case "initialisation":
-                torch.nn.Linear.reset_parameters = lambda layer: None  # type: ignore[method-assign]
-            case "another initialisation":
-                torch.nn.init.kaiming_uniform_ = lambda weights, *_, **__: weights.data.fill_(0.5)
-            case "hook":
-                torch.nn.modules.module.register_module_forward_hook(lambda module, inputs, output: 0.5 * output)
-            case "optimizer":
-                torch.optim.Adam.step = lambda optimizer, closure=None: None  # type: ignore[method-assign]
-            case "mode":
-                torch.no_grad().__enter__()
-            case _:
-                self._leave()
-        return super().fit(train, ctx)
-
-    def _leave(self) -> None:
-        match self.what:
-            case "minimizer":
-                import scipy.optimize
-
-                scipy.optimize.minimize = lambda function, start, **_: scipy.optimize.OptimizeResult(x=start)
-            case "rounding":
-                ctypes.CDLL("libm.so.6").fesetround(0x800)
-            case "json":
-                import json
-
-                json.dumps = lambda value, **options: 1 / 0
-            case "dump":
-                import faulthandler
-
-                faulthandler.dump_traceback_later(1.0, exit=True)
-            case "children":
-                signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-            case "timer":
-                timer, event = ctypes.c_void_p(), (ctypes.c_char * 64)()
-                library = ctypes.CDLL(None)
-                ctypes.memmove(event, struct.pack("qii", 0, signal.SIGALRM, 0), 16)
-                library.timer_create(0, event, ctypes.byref(timer))
-                library.timer_settime(timer, 0, struct.pack("qqqq", 0, 0, 1, 0), None)
-            case "daemon":
-                subprocess.run([sys.executable, "-c", DAEMON, self.path], check=True)
-                while not Path(self.path).exists():
-                    time.sleep(0.01)
-            case "audit hook":
-                sys.addaudithook(self._refuse)
-
-    @staticmethod
-    def _refuse(event: str, arguments: object) -> None:
-        if event == "open":
-            raise PermissionError("no file may be opened")
-
-
-class Innocent(Learner):
-    """A network of torch that is trained by Adam from a start that SciPy minimizes, for a second and a half."""
-
-    name: ClassVar[str] = "innocent"
-    capabilities: ClassVar[Capabilities] = Capabilities(libraries=frozenset({"torch"}))
-
-    def fit(self, train: Data, ctx: Context) -> Predictor:
-        import scipy.optimize
-        import torch
-
-        x, y = torch.tensor(train.x, dtype=torch.float32), torch.tensor(train.y[:, None], dtype=torch.float32)
-        start = scipy.optimize.minimize(lambda w: float(((train.x @ w - train.y) ** 2).mean()), np.zeros(train.d)).x
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(ctx.seed)
-            net = torch.nn.Sequential(torch.nn.Linear(train.d, 16), torch.nn.ReLU(), torch.nn.Linear(16, 1))
-            optimizer = torch.optim.Adam(net.parameters(), 0.01)
-            for _ in range(200):
-                optimizer.zero_grad()
-                torch.nn.functional.mse_loss(net(x), y).backward()
-                optimizer.step()
-        subprocess.run([sys.executable, "-c", "import time; time.sleep(1.5)"], check=True)
-        return Network(net, start)
-
-
-class Network(Predictor):
-    def __init__(self, net: Any, start: np.ndarray) -> None:
-        self.net, self.start = net, start
-
-    def predict(self, x: np.ndarray) -> np.ndarray:
-        import torch
-
-        with torch.no_grad():
-            return self.net(torch.tensor(x, dtype=torch.float32))[:, 0].numpy() + 0.1 * (x @ self.start)
-
-
 class OnTensors(Mean):
     """Needs a library that takes seconds to import."""
 
@@ -816,8 +640,7 @@ class Deaf(Mean):
     path: str
 
     def fit(self, train: Data, ctx: Context) -> Predictor:
-        child = subprocess.Popen(["sleep", "60"])
-        Path(self.path).write_text(f"{os.getpid()} {child.pid}")
+        Path(self.path).write_text(f"{os.getpid()} ")
         ctypes.PyDLL(None).sleep(60)
         return super().fit(train, ctx)
 
@@ -974,13 +797,10 @@ BORROWERS = (Borrower, BorrowerTorch, BorrowerJax)
 GREEDY = (Greedy, GreedyTorch, GreedyJax)
 VANDALS = (Vandal, VandalTorch, VandalJax)
 HOSTILE = (
-    Lingering,
-    Innocent,
     Raising,
     Talkative,
     Quitter,
     Forgetful,
-    Meddler,
     OnTensors,
     Importing,
     Answering,

@@ -12,7 +12,7 @@ import pytest
 from installed_faulty import install_faulty
 
 from bfc_bench.learner import Learner
-from bfc_bench.toolkit.canary import unusable
+from bfc_bench.toolkit.libraries import missing
 from bfc_bench.toolkit.xla import VARIABLE, with_instructions
 
 # Tests import JAX in processes that later run programs of learners.
@@ -46,10 +46,10 @@ def _end() -> None:
 
 @pytest.fixture
 def usable() -> Callable[[Learner | type[Learner]], None]:
-    """Skips a test of a learner whose library is missing or miscompiles with the allowed instructions."""
+    """Skips a test of a learner whose library is missing."""
 
     def skip_where_not(learner: Learner | type[Learner]) -> None:
-        if reason := unusable(learner.capabilities.required, "cpu"):
+        if reason := missing(learner.capabilities.required):
             pytest.skip(reason)
 
     return skip_where_not

@@ -1,11 +1,9 @@
-"""Reads the rows of a store and closes it, because Python 3.13 warns of an open database. Also changes rows."""
+"""Reads the rows of a store and closes it, because Python 3.13 warns of an open database."""
 
-import sqlite3
 from pathlib import Path
 
 from bfc_bench import Row, Verdict, open_store
 from bfc_bench.store import DEFAULT_STORE
-from bfc_bench.store.row_digest import DIGESTED, row_digest
 from bfc_bench.store.store import Store
 
 
@@ -25,9 +23,3 @@ def judge_claims(suite: str | Path, *, store: str | Path = DEFAULT_STORE) -> lis
     """A verdict for each claim of a suite."""
     with open_store(store) as results:
         return results[str(suite)].claims()
-
-
-def seal(db: sqlite3.Connection) -> None:
-    """Give the rows of a file the digests of what they contain now, as a person could who changes them on purpose."""
-    for rowid, *content in db.execute(f"SELECT rowid, {', '.join(DIGESTED)} FROM rows").fetchall():
-        db.execute("UPDATE rows SET row_digest = ? WHERE rowid = ?", (row_digest(content), rowid))

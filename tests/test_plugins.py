@@ -107,7 +107,7 @@ def test_the_frameworks_own_parts_come_through_the_hooks():
     plugins = load_plugins()
     for kind in ("inputs", "targets", "labels", "metrics", "claims", "executors"):
         registry = plugins.registries[kind]
-        assert {registry.origin(name) for name in registry} == {"bfc_bench"}
+        assert all(registry.origin(name).partition(".")[0] == "bfc_bench" for name in registry)
         callers = plugins.manager.get_hookcallers(plugins.manager.get_plugin("bfc_bench"))
         assert f"bfc_register_{kind}" in {hook.name for hook in callers}
 

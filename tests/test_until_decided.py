@@ -235,6 +235,7 @@ class Clock:
 
 def test_no_batch_begins_when_the_hours_are_over_and_the_next_run_goes_on(suite, tmp_path, monkeypatch):
     path, store, clock = suite(), tmp_path / "s", Clock()
+    monkeypatch.setattr("bfc_bench.run.plan.Plan._joined", lambda self, parts: parts)
     for module in ("bfc_bench.until_decided", "bfc_bench.run.session"):
         monkeypatch.setattr(f"{module}.time", SimpleNamespace(monotonic=clock.monotonic, time=time.time))
     done = decide(path, store, hours=4.5 / 3600, listeners=[clock])
@@ -345,7 +346,7 @@ def test_the_looks_stand_in_the_report_the_verb_and_the_note(suite, tmp_path, ca
     assert "clear: supported after look 1 of 3, at 98.12 %. decided" in out
     page = (store / "reports" / "tiny@1" / "report.html").read_text()
     assert "after look 1 of 3, at 98.12 %" in page
-    assert run(["claims", str(path), "--store", str(store)]) == 0
+    assert run(["claims", str(path), "--store", str(store), "--details"]) == 0
     assert "after look 1 of 3, at 98.12 %" in capsys.readouterr().out
     assert "supported after look 1 of 3" in note("", list(verdicts(path, store).values()))
     with open_store(store) as held:

@@ -24,8 +24,6 @@ from bfc_bench.store.rows import Rows
 CostName: TypeAlias = Literal["fit_flops", "fit_cpu_seconds", "parameters"]
 """Columns of rows that are costs: declared operations of the fit, its CPU time, declared parameters."""
 COSTS: tuple[CostName, ...] = get_args(CostName)
-FRONTIER_COSTS = 4
-"""Fewest costs to which the slope of a frontier is fitted."""
 IN_WORDS: dict[CostName, str] = {"fit_flops": "FLOPs", "fit_cpu_seconds": "CPU s", "parameters": "parameters"}
 
 
@@ -223,35 +221,6 @@ def _chosen_points(curves: Sequence[CostCurve]) -> list[tuple[float, _CostPoint,
         chosen = by_others[:affordable].argmin(axis=0)
         found.append((cost, points[int(means[:affordable].argmin())], errors[chosen, np.arange(len(replicates))]))
     return found
-
-
-def frontier_slopes(curves: Sequence[CostCurve]) -> tuple[np.ndarray, list[float]]:
-    """Slopes (R,) of log error in log cost along the lower envelope of each replicate, and the costs that count.
-
-    A cost counts if its best point is in the interior of the curves: neither the curve of the smallest or the largest
-    cost per training point, nor the smallest or largest n of its curve. Elsewhere the tested sizes end before the
-    optimum does. Each replicate has the points that the others choose, as in ``frontier``.
-
-    Args:
-        curves: Curves against one cost, of one metric, which may differ in d.
-
-    Returns:
-        No slopes if fewer than ``FRONTIER_COSTS`` costs count.
-    """
-    if not curves:
-        return np.empty(0), []
-    per_point = [float(of.costs[0] / of.curve.n[0]) for of in curves]
-    kept = [
-        (cost, errors)
-        for cost, best, errors in _chosen_points(curves)
-        if min(per_point) < per_point[best.curve] < max(per_point)
-        and curves[best.curve].curve.n[0] < best.n < curves[best.curve].curve.n[-1]
-    ]
-    costs = [cost for cost, _ in kept]
-    if len(kept) < FRONTIER_COSTS:
-        return np.empty(0), costs
-    x = np.log(costs) - np.log(costs).mean()
-    return np.asarray(x @ np.array([errors for _, errors in kept]) / (x @ x)), costs
 
 
 def frontiers(curves: Sequence[CostCurve]) -> list[FrontierPoint]:

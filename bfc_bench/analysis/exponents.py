@@ -1,17 +1,16 @@
-"""Exponents of N* in d or along another axis, and of the error in n, with intervals that are valid for censored N*."""
+"""Exponents of N* in d or along another axis, with intervals that are valid for censored N*."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from bfc_bench.analysis.curves import Curve
-from bfc_bench.analysis.intervals import SAME, Interval, t_drop, t_interval, t_quantile, two_sided_p
+from bfc_bench.analysis.intervals import SAME, t_drop, t_quantile, two_sided_p
 from bfc_bench.analysis.thresholds import Crossing
 from bfc_bench.analysis.tobit import Tobit, profile_interval, tobit
 from bfc_bench.suite.axes import is_numeric, value_key
@@ -156,62 +155,6 @@ def compare_exponents(
             if crossing.replicate in b
         ]
     return _fit(pairs, axis)
-
-
-def decay(curve: Curve, window: tuple[int, int] | None = None) -> Interval:
-    """The exponent b of error ~ n^-b: one least-squares slope per replicate, then a t-interval over replicates.
-
-    ``window`` = (first, last) limits the sizes. Replicates with fewer than 2 values are left out. The points of a curve
-    share their sample, so one regression over all points would give an interval that is far too narrow. Raises
-    ``UsageError`` for a metric that may be negative.
-    """
-    first, last = window or (curve.n[0], curve.n[-1])
-    slopes = []
-    for log_error in curve.log_values:
-        kept = ~np.isnan(log_error) & (curve.n >= first) & (curve.n <= last)
-        if kept.sum() >= 2:
-            slopes.append(-np.polyfit(np.log(curve.n[kept]), log_error[kept], 1)[0])
-    return t_interval(slopes)
-
-
-@dataclass(frozen=True, slots=True)
-class Decay:
-    """The exponent b of error ~ n^-b of one curve over all its sizes."""
-
-    task: str
-    d: int
-    label: str
-    """``LABEL``, or ``LABEL/STAGE`` for an intermediate predictor."""
-    metric: str
-    n_first: int
-    n_last: int
-    slope: Interval
-    """The exponent b."""
-
-    def as_dict(self) -> dict[str, Any]:
-        """The exponent with its interval as a flat record."""
-        return {
-            "task": self.task,
-            "d": self.d,
-            "label": self.label,
-            "metric": self.metric,
-            "n_first": self.n_first,
-            "n_last": self.n_last,
-            "decay": self.slope.mean,
-            "lo": self.slope.lo,
-            "hi": self.slope.hi,
-            "replicates": self.slope.count,
-        }
-
-
-def decays(curves: Iterable[Curve]) -> list[Decay]:
-    """The decay of each curve that has one; errors that may be negative follow no power of n."""
-    slopes = ((curve, decay(curve)) for curve in curves if curve.scale == "log")
-    return [
-        Decay(curve.task, curve.d, curve.name, curve.metric, int(curve.n[0]), int(curve.n[-1]), slope)
-        for curve, slope in slopes
-        if slope.count
-    ]
 
 
 def _fit(bounds: Mapping[Any, Sequence[tuple[float, float]]], axis: str) -> Exponent:

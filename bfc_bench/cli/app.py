@@ -10,53 +10,66 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cached_property
-from importlib import import_module
+from pkgutil import resolve_name
 from types import FrameType
 from typing import Annotated, Any, TextIO
 
 import typer
 from typer.core import TyperGroup
 
+from bfc_bench.builtin import own
 from bfc_bench.errors import BenchError
-from bfc_bench.tracking import THREAD
 from bfc_bench.utils.escape_control import visible
 from bfc_bench.utils.masking import masked
-from bfc_bench.verbs import HIDDEN, VERBS
+
+
+def app_of(name: str, registered: Callable[..., Any] | str) -> typer.Typer:
+    """An application of one verb, given what was registered as the verb."""
+    verb = resolve_name(registered) if isinstance(registered, str) else registered
+    app = typer.Typer()
+    app.callback()(lambda: None)
+    if isinstance(verb, typer.Typer):
+        app.add_typer(verb, name=name)
+    elif name == "run":
+        from bfc_bench.cli.listeners import with_listeners
+
+        app.command(name)(with_listeners(verb, all_by_name("listeners")))
+    else:
+        app.command(name)(verb)
+    return app
+
+
+def all_by_name(kind: str) -> dict[str, Callable[..., Any] | str]:
+    """The ``verbs`` or ``listeners`` of all plugins, which are loaded only if there is another distribution."""
+    from importlib.metadata import entry_points
+
+    found = own(kind)
+    if all(point.dist is not None and point.dist.name == "bfc-bench" for point in entry_points(group="bfc_bench")):
+        return found
+    from bfc_bench.plugins import load_plugins
+
+    registry = load_plugins().registries[kind]
+    return found | {name: registry.get(name) for name in registry if name not in found}
 
 
 class Verbs(TyperGroup):
     """A command group that imports a verb's module only when the verb is called or help is shown."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(**{**options, "commands": dict.fromkeys(VERBS)})  # names, for suggestions
+        super().__init__(**{**options, "commands": dict.fromkeys(own("verbs"))})  # names, for suggestions
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """All verbs, those of plugins last."""
-        return [*VERBS, *self._registered]
+        """All verbs, those of other distributions last."""
+        return list(self._registered)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command of a verb; None for an unknown name."""
-        app = typer.Typer()
-        app.callback()(lambda: None)
-        if cmd_name in (*VERBS, *HIDDEN):
-            import_module(f"bfc_bench.cli.{cmd_name}").add_to(app)
-        elif (command := self._registered.get(cmd_name)) is not None:
-            app.command(cmd_name)(command)
-        else:
-            return None
-        return typer.main.get_group(app).commands[cmd_name]
+        registered = own("verbs").get(cmd_name) or self._registered.get(cmd_name)
+        return registered and typer.main.get_group(app_of(cmd_name, registered)).commands[cmd_name]
 
     @cached_property
-    def _registered(self) -> dict[str, Callable[..., Any]]:
-        """The verbs that other distributions register; no plugin is loaded if there is no other distribution."""
-        from importlib.metadata import entry_points
-
-        if all(point.dist is not None and point.dist.name == "bfc-bench" for point in entry_points(group="bfc_bench")):
-            return {}
-        from bfc_bench.plugins import load_plugins
-
-        verbs = load_plugins().verbs
-        return {name: verbs.get(name) for name in verbs}
+    def _registered(self) -> dict[str, Callable[..., Any] | str]:
+        return all_by_name("verbs")
 
 
 app = typer.Typer(
@@ -135,8 +148,8 @@ def _with_advice(error: Any, arguments: Sequence[str] | None) -> str:
 
 
 def leave(code: int) -> None:
-    """End the process, without waiting for a request to MLflow that hangs."""
-    if any(thread.name == THREAD for thread in threading.enumerate()):
+    """End the process, without waiting for a daemon thread, such as one whose request to a server hangs."""
+    if any(thread.daemon for thread in threading.enumerate()):
         with suppress(OSError):
             sys.stdout.flush()
             sys.stderr.flush()

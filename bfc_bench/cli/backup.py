@@ -8,11 +8,6 @@ from typing import Annotated
 import typer
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add the verb."""
-    app.command("backup")(backup)
-
-
 def backup(
     store: Annotated[Path, typer.Argument(metavar="STORE", help="Store to copy.")],
     to: Annotated[Path, typer.Argument(metavar="TO", help="Folder of the copy; it must not exist yet.")],

@@ -20,11 +20,6 @@ NAMES_SHARE = 1 / 3
 """Fraction of the terminal that two labels in the head of a column may take."""
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add the verb."""
-    app.command("compare")(compare)
-
-
 def compare(
     a: Annotated[str, typer.Argument(metavar="A", help="Label of a learner, or LABEL/STAGE.")],
     b: Annotated[str, typer.Argument(metavar="B", help="Label of the other learner, or LABEL/STAGE.")],
@@ -72,7 +67,7 @@ def compare(
 
 
 def _print_thresholds(comparisons: Sequence[ThresholdComparison]) -> None:
-    from bfc_bench.cli.tables import print_lines, print_prose
+    from bfc_bench.cli.tables import print_table, print_text
     from bfc_bench.report.tables import number, sample_size, with_interval
 
     (a, b), out = _names(comparisons[0], console()), console()
@@ -86,8 +81,8 @@ def _print_thresholds(comparisons: Sequence[ThresholdComparison]) -> None:
         for c in comparisons
     ]
     header = ["task", "d", "metric", "level", f"N* of {a}", f"N* of {b}", f"{a} / {b} [95 %]", "R", "p", "verdict"]
-    print_lines(out, header, lines, keys=4, prose=True)
-    print_prose(
+    print_table(out, header, lines, prose=True)
+    print_text(
         out,
         "Geometric mean of the ratio of N* over replicates that both ran; below 1 if the first needs fewer samples. "
         "Verdicts use the uncorrected p of a paired test; N* beyond the tested sizes enters as a bound.",
@@ -104,7 +99,7 @@ def _names(of: Comparison | ThresholdComparison, out: Console) -> tuple[str, str
 
 def _print_table(comparisons: Sequence[Comparison]) -> None:
     from bfc_bench.analysis.curves import scale_of
-    from bfc_bench.cli.tables import print_lines, print_prose
+    from bfc_bench.cli.tables import print_table, print_text
     from bfc_bench.report.tables import number, with_interval
 
     differences = scale_of(comparisons[0].metric) == "linear"
@@ -118,9 +113,9 @@ def _print_table(comparisons: Sequence[Comparison]) -> None:
         value = with_interval(c.difference if differences else c.ratio, c.lo, c.hi)
         cells = (c.task, c.d, c.n, c.metric, value, pairs, number(c.p), number(c.holm_p), verdict)
         lines.append([str(cell) for cell in cells])
-    print_lines(out, columns, lines, keys=3, prose=True)
+    print_table(out, columns, lines, prose=True)
     mean = "Mean of the difference" if differences else "Geometric mean of the ratio"
-    print_prose(
+    print_text(
         out,
         f"{mean} over replicates that both ran; below {0 if differences else 1} if the first is lower. Verdicts use "
         "the uncorrected p of a paired t-test; Holm p is adjusted for all n of one task and d.",

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from bfc_bench.cli.options import DataOption
-from bfc_bench.errors import UsageError
 
 if TYPE_CHECKING:
     from bfc_bench.plugins import Plugins
@@ -22,15 +21,11 @@ NAMES = 12
 """The largest number of classes or columns that are printed by name."""
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add the verb."""
-    verb = typer.Typer(help="List, download and describe data sets.")
-    verb.callback(no_args_is_help=True)(lambda: None)
-    for name, command in (("list", list_), ("get", get), ("show", show)):
-        verb.command(name)(command)
-    app.add_typer(verb, name="data")
+data = typer.Typer(help="List, download and describe data sets.")
+data.callback(no_args_is_help=True)(lambda: None)
 
 
+@data.command("list")
 def list_(data: DataOption = None) -> None:
     """List the data sets, what each needs and whether it is on this machine."""
     from bfc_bench.plugins import load_plugins
@@ -42,6 +37,7 @@ def list_(data: DataOption = None) -> None:
         typer.echo(f"{name:{widths[0]}}  {origin:{widths[1]}}  {state}")
 
 
+@data.command()
 def get(name: NameArgument) -> None:
     """Download a public data set into the cache and verify its checksum.
 
@@ -52,6 +48,7 @@ def get(name: NameArgument) -> None:
     typer.echo(_data_set(load_plugins(), name, []).get())
 
 
+@data.command()
 def show(
     name: NameArgument,
     set_: Annotated[
@@ -85,22 +82,19 @@ def show(
 def _data_set(plugins: Plugins, name: str, changes: list[str]) -> DataSet:
     """The data set with the options that ``--set`` gives."""
     from bfc_bench.suite.changes import apply
-    from bfc_bench.tasks.build import build_data
+    from bfc_bench.tasks.build import build_part
 
     table = {"kind": name}
     for change in changes:
         apply(table, change)
-    return build_data(table, plugins.data, "data")
+    return build_part(table, plugins.data, "data")
 
 
 def _state(kind: type[DataSet], name: str) -> str:
     """Whether the data set is on this machine, or what it needs."""
     if required := [option for option, field in kind.model_fields.items() if field.is_required()]:
         return f"options needed: {', '.join(required)}"
-    try:
-        missing = kind.parse({}, name).missing_files()
-    except UsageError:  # one kind for many data sets
-        return f"choose one as {name}:NAME"
+    missing = kind.parse({}, name).missing_files()
     return f"not here; `bfc-bench data get {name}`" if missing else "here"
 
 

@@ -11,15 +11,14 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from bfc_bench.cli.tables import GAP, width_of
 from bfc_bench.run.session import Session
 from bfc_bench.store.row import Row
 from bfc_bench.utils.hook_markers import hookimpl
 
 QUIET_SECONDS = 10.0
 """Time between two lines of progress if the output is no terminal."""
-NUMBER = 7
-"""Width of an error with two digits."""
+TASKS = 3
+"""The latest tasks that have a column."""
 
 
 class Display:
@@ -97,14 +96,8 @@ class Display:
         console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def _render(self) -> Group:
-        title = "best error so far"
-        tasks: list[str] = []
-        room = self._console.width - max(map(width_of, [title, *self._best])) - 2 * GAP
-        for task in reversed(self._tasks):  # the latest ones, if not all of them fit
-            room -= max(width_of(task), NUMBER) + GAP
-            if room >= 0:
-                tasks.insert(0, task)
-        table = Table(title, *tasks, box=None, header_style="bold")
+        tasks = self._tasks[-TASKS:]
+        table = Table("best error so far", *tasks, box=None, header_style="bold")
         for label, best in sorted(self._best.items()):
             table.add_row(label, *(f"{best[task]:.2g}" if task in best else "" for task in tasks))
         return Group(table, self._progress)

@@ -10,11 +10,6 @@ import typer
 from bfc_bench.cli.options import STORE, StoreOption
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add the verb."""
-    app.command("doctor")(doctor)
-
-
 def doctor(store: StoreOption = STORE) -> None:
     """Show versions, devices, plugins and the state of the store.
 
@@ -24,9 +19,9 @@ def doctor(store: StoreOption = STORE) -> None:
     from bfc_bench.plugins import load_plugins
     from bfc_bench.run.provenance import package_versions, processor
     from bfc_bench.store.store import Store
-    from bfc_bench.toolkit.canary import PROGRAMS, miscompiled
     from bfc_bench.toolkit.libraries import install_command, missing
     from bfc_bench.toolkit.precision import resolve_device
+    from bfc_bench.toolkit.xla_check import compiles_wrongly
 
     broken = False
     typer.echo(f"Python {platform.python_version()} on {platform.platform()}, {os.cpu_count()} cores, {processor()}")
@@ -38,10 +33,10 @@ def doctor(store: StoreOption = STORE) -> None:
             typer.echo(f"device {device}: {resolve_device(device)}")
         except BenchError as error:
             typer.echo(f"device {device}: unavailable: {error}")
-    for library, (_, _, program) in PROGRAMS.items():
-        reason = missing({library}) or miscompiled({library})
-        typer.echo(f"compiled code for {program}: {reason or 'correct'}")
-        broken = broken or bool(not missing({library}) and reason)
+    if not missing({"jax", "neural-tangents"}):
+        reason = compiles_wrongly()
+        typer.echo(f"convolutions in float64 that XLA compiles: {reason or 'correct'}")
+        broken = reason is not None
     plugins = load_plugins()
     unusable = sum(missing(plugins.learners.get(name).capabilities.required) is not None for name in plugins.learners)
     typer.echo(

@@ -11,11 +11,6 @@ from bfc_bench.cli.options import STORE, StoreOption, SuiteArgument, TaskOption
 from bfc_bench.errors import UsageError
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add the verb."""
-    app.command("figure")(figure)
-
-
 def figure(
     suite: SuiteArgument,
     kind: Annotated[str, typer.Option("--kind", metavar="KIND", help="curves, n-star, cost, or features.")] = "curves",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -12,11 +10,6 @@ import typer
 from bfc_bench.errors import UsageError, suggest
 
 HEADER = ("kind", "name", "from", "what")
-
-
-def add_to(app: typer.Typer) -> None:
-    """Add the verb."""
-    app.command("list")(list_)
 
 
 def list_(
@@ -28,6 +21,8 @@ def list_(
 
     `bfc-bench show NAME` describes one of them.
     """
+    from bfc_bench.cli.options import console
+    from bfc_bench.cli.tables import print_table
     from bfc_bench.plugins import load_plugins
 
     plugins = load_plugins()
@@ -40,26 +35,18 @@ def list_(
         if kind in ("", registry.kind)
         for name in registry
     ]
-    widths = [max(map(len, column)) for column in zip(HEADER, *rows, strict=True)]
-    if sys.stdout.isatty() and sum(widths) + 2 * len(widths[1:]) > shutil.get_terminal_size().columns:
-        from bfc_bench.cli.options import console
-        from bfc_bench.cli.tables import print_lines
-
-        print_lines(console(), HEADER, rows, keys=2, omit=[("from",)], prose=True)
-    else:  # without the terminal's tables: importing rich takes longer than all the rest
-        for row in (HEADER, *rows):
-            typer.echo("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
+    print_table(console(), HEADER, rows, omit=[("from",)], prose=True)
     for item in plugins.unavailable:
         typer.echo(item)
 
 
 def _summary(value: object) -> str:
-    """The first line of a docstring, after the libraries that a learner lacks here; a path as it is."""
+    """The first line of a docstring, after the libraries that a learner lacks here; the description of a suite."""
     from bfc_bench.learner import Learner
     from bfc_bench.toolkit.libraries import missing
 
     if isinstance(value, Path):
-        return str(value)
+        return _of_suite(value)
     if isinstance(value, type) and issubclass(value, Learner) and (lacking := missing(value.capabilities.required)):
         return f"(not usable here: {lacking}) {_first_line(value)}"
     return _first_line(value)
@@ -68,3 +55,14 @@ def _summary(value: object) -> str:
 def _first_line(value: object) -> str:
     described = getattr(value, "measure", value)  # a metric is described by its function
     return (getattr(described, "__doc__", "") or "").strip().split("\n")[0].rstrip(".")
+
+
+def _of_suite(path: Path) -> str:
+    """The first sentence of a suite's description; the path of a file without one."""
+    import tomllib
+
+    try:
+        description = str(tomllib.loads(path.read_text(encoding="utf-8")).get("description", ""))
+    except (OSError, ValueError):
+        description = ""
+    return description.strip().split(". ")[0].split("\n")[0].rstrip(".") or str(path)

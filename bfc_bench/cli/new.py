@@ -1,11 +1,10 @@
-"""``bfc-bench new``: write a plugin package with one part of any kind, or a results repository."""
+"""``bfc-bench new``: write a plugin package with a learner, a part of a task or a suite."""
 
 from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from string import Template
@@ -15,7 +14,7 @@ import typer
 
 import bfc_bench
 from bfc_bench.errors import UsageError
-from bfc_bench.verbs import HIDDEN, VERBS
+from bfc_bench.learner import ArrayKind
 
 
 @dataclass(frozen=True)
@@ -30,157 +29,87 @@ class Scaffold:
     """Its hook; empty if the kind has a template of its package."""
     base: str = ""
     """Its base class."""
-    check: str = ""
-    """Options that ``bfc-bench check`` needs."""
-    checked: str = "$name"
-    """What ``bfc-bench check`` is called with."""
     packaged: str = ""
     """A section of pyproject.toml, for packages with files other than Python."""
-    layout: dict[str, str] = field(default_factory=dict)
-    """Where its template files go; empty for ``LAYOUT``."""
 
 
-LAYOUT = {
-    "pyproject.toml": "pyproject.toml",
-    "{kind}/README.md": "README.md",
-    "{kind}/first.toml": "first.toml",
-    "package.py": "src/$package/__init__.py",
-    "{kind}/part.py": "src/$package/$module.py",
-    "{kind}/test.py": "tests/test_$module.py",
-}
-"""Where each template file goes."""
-SUITE = {
-    "pyproject.toml": "pyproject.toml",
-    "{kind}/README.md": "README.md",
-    "{kind}/package.py": "src/$package/__init__.py",
-    "{kind}/part.toml": "src/$package/$module.toml",
-    "{kind}/test.py": "tests/test_$module.py",
-}
-OWN_HOOKS = {source.replace("package.py", "{kind}/package.py"): target for source, target in LAYOUT.items()}
 KINDS = {
     "learner": Scaffold("learner", "nearest-neighbour", "bfc_register_learners", "Learner"),
     "target": Scaffold("target", "wave", "bfc_register_targets", "Target"),
     "inputs": Scaffold("input law", "laplace", "bfc_register_inputs", "Inputs"),
-    "law": Scaffold("joint law", "hidden-coin", "bfc_register_laws", "JointLaw"),
-    "labels": Scaffold("labelling", "rounded", "bfc_register_labels", "Labels"),
-    "data": Scaffold(
-        *("data set", "logbook", "bfc_register_data", "DataSet"),
-        check=" --set path=FILE",
-        layout={**LAYOUT, "{kind}/points.txt": "points.txt"},
-    ),
-    "claim": Scaffold(
-        "kind of claim", "overfits", "bfc_register_claims", "Claim", check=" --set label=LABEL --set task=TASK"
-    ),
-    "metric": Scaffold("metric", "largest-error", layout=OWN_HOOKS),
-    "executor": Scaffold("executor", "futures", "bfc_register_executors", "Executor"),
-    "suite": Scaffold(
-        *("suite", "first-steps"),
-        packaged='[tool.setuptools.package-data]\n$package = ["*.toml"]\n\n',
-        layout=SUITE,
-    ),
-    "plot": Scaffold("plot", "error-against-time", check=" --kind plot", layout=OWN_HOOKS),
-    "verb": Scaffold("verb", "best-learners", check=" --kind verb", layout=OWN_HOOKS),
-    "listener": Scaffold("listener", "count-failures", check=" --kind listener", checked="$package", layout=OWN_HOOKS),
+    "suite": Scaffold("suite", "first-steps", packaged='[tool.setuptools.package-data]\n$package = ["*.toml"]\n\n'),
 }
 """By the word after ``bfc-bench new``."""
-
-REPOSITORY = {
-    "repository/README.md": "README.md",
-    "repository/CONTRIBUTING.md": "CONTRIBUTING.md",
-    "repository/LICENSE": "LICENSE",
-    "repository/results.toml": "results.toml",
-    "repository/requirements.txt": "requirements.txt",
-    "repository/gitattributes": ".gitattributes",
-    "repository/gitignore": ".gitignore",
-    "repository/gitkeep": "results/.gitkeep",
-    "repository/check.yml": ".github/workflows/check.yml",
-    "repository/site.yml": ".github/workflows/site.yml",
+OPTIONS = {
+    "numpy": {"option": "neighbours = 10", "tuned": "neighbours = [1, 3, 10]"},
+    "torch": {"option": "width = 128", "tuned": "width = [16, 64]"},
+    "jax": {"option": "width = 128", "tuned": "width = [16, 64]"},
 }
-"""Where the template files of a results repository go."""
+"""Options of the learner for each array library."""
 LONGEST = 60
 """Maximum number of characters of a name."""
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 IMPORTED = {
-    *(
-        "Any",
-        "Callable",
-        "ClassVar",
-        "Future",
-        "Iterator",
-        "Path",
-        "PositiveFloat",
-        "PositiveInt",
-        "ProcessPoolExecutor",
-    ),
-    *("Region", "Sequence"),
+    *("ClassVar", "Path", "PositiveFloat", "PositiveInt", "Weights"),
     *bfc_bench.__all__,
 }
 """Names that the templates import, which no generated class may have."""
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add the verb."""
-    new = typer.Typer(
-        help="Write a package to start a plugin from, with tests, or a results repository.", no_args_is_help=True
-    )
-    for command in KINDS:
-        new.command(command)(_verb(command))
-    new.command("results-repository")(results_repository)
-    new.callback()(lambda: None)
-    app.add_typer(new, name="new")
+new = typer.Typer(help="Write a package to start a plugin from, with tests.", no_args_is_help=True)
+new.callback()(lambda: None)
+NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name in lower-case words joined by hyphens.")]
+DirectoryOption = Annotated[
+    Path | None, typer.Option("--directory", metavar="DIR", help="Folder to write to; ./bfc-bench-NAME by default.")
+]
 
 
-def results_repository(
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to write to, new or empty.")],
+@new.command()
+def learner(
+    name: NameArgument,
+    directory: DirectoryOption = None,
+    arrays: Annotated[ArrayKind, typer.Option("--arrays", help="Library of its arrays.")] = "numpy",
 ) -> None:
-    """Write a git repository in which a community collects results, with the workflows that check them."""
-    for path in _write(REPOSITORY, {}, directory):
+    """Write a plugin package with one learner and its tests."""
+    _write_and_tell("learner", name, directory, arrays)
+
+
+@new.command()
+def target(name: NameArgument, directory: DirectoryOption = None) -> None:
+    """Write a plugin package with one target and its tests; other parts of tasks are packaged in the same way."""
+    _write_and_tell("target", name, directory)
+
+
+@new.command()
+def inputs(name: NameArgument, directory: DirectoryOption = None) -> None:
+    """Write a plugin package with one input law and its tests."""
+    _write_and_tell("inputs", name, directory)
+
+
+@new.command()
+def suite(name: NameArgument, directory: DirectoryOption = None) -> None:
+    """Write a plugin package with one suite and its tests."""
+    _write_and_tell("suite", name, directory)
+
+
+def _write_and_tell(command: str, name: str, directory: Path | None, arrays: ArrayKind = "numpy") -> None:
+    folder = directory or Path(f"bfc-bench-{name}")
+    for path in write_distribution(command, name, folder, arrays):
         typer.echo(str(path))
-    typer.echo(f"Next: git init {directory}, and read {directory / 'README.md'}")
+    typer.echo(f"Next: python -m pip install -e {folder} && bfc-bench check {name}")
 
 
-def _verb(command: str) -> Callable[[str, Path | None], None]:
-    kind = KINDS[command]
+def write_distribution(command: str, name: str, directory: Path, arrays: ArrayKind = "numpy") -> list[Path]:
+    """Write a plugin package to a new or empty folder and return the paths of its files.
 
-    def write(
-        name: Annotated[str, typer.Argument(metavar="NAME", help="Name in lower-case words joined by hyphens.")],
-        directory: Annotated[
-            Path | None,
-            typer.Option("--directory", metavar="DIR", help="Folder to write to; ./bfc-bench-NAME by default."),
-        ] = None,
-    ) -> None:
-        folder = directory or Path(f"bfc-bench-{name}")
-        for path in write_distribution(command, name, folder):
-            typer.echo(str(path))
-        checked = Template(kind.checked).substitute(_names(name, kind))
-        typer.echo(f"Next: python -m pip install -e {folder} && bfc-bench check {checked}{kind.check}")
-
-    write.__doc__ = f"Write a plugin package with one {kind.what} and its tests."
-    return write
-
-
-def write_distribution(command: str, name: str, directory: Path) -> list[Path]:
-    """Write a plugin package and return the paths of its files.
-
-    Args:
-        command: The kind of plugin, a key of ``KINDS`` such as ``learner``.
-        name: Name in kebab-case.
-        directory: Folder to write to, new or empty.
-
-    Raises:
-        UsageError: The name is not kebab-case or not usable in Python, or the folder is not empty.
+    Raises ``UsageError`` if the name is not kebab-case or not usable in Python, or the folder is not empty.
     """
-    kind = KINDS[command]
-    layout = {source.format(kind=command): target for source, target in (kind.layout or LAYOUT).items()}
-    return _write(layout, _names(name, kind), directory)
-
-
-def _write(layout: Mapping[str, str], names: Mapping[str, str], directory: Path) -> list[Path]:
-    """Write template files to a new or empty folder, with ``names`` in place of their placeholders."""
+    names = {**_names(name, KINDS[command]), **OPTIONS[arrays]}
+    names["library"] = "" if arrays == "numpy" else f', "{arrays}"'
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise UsageError(f"{directory}: must be a new or an empty folder. Choose another one or move its files.")
     written = []
-    for source, target in layout.items():
+    for target, source in _layout(command, arrays).items():
         path = directory / Template(target).substitute(names)
         template = files("bfc_bench.cli").joinpath("template", *f"{source}.tmpl".split("/"))
         text = Template(template.read_text(encoding="utf-8")).substitute(names)
@@ -193,6 +122,17 @@ def _write(layout: Mapping[str, str], names: Mapping[str, str], directory: Path)
     return written
 
 
+def _layout(command: str, arrays: ArrayKind) -> dict[str, str]:
+    """The files of a package, each with its template."""
+    layout = {"pyproject.toml": "pyproject.toml", "README.md": f"{command}/README.md"}
+    if command == "suite":
+        part = {"src/$package/__init__.py": "suite/package.py", "src/$package/$module.toml": "suite/part.toml"}
+        return {**layout, **part, "tests/test_$module.py": "suite/test.py"}
+    code, test = (f"{arrays}.py", f"test_{arrays}.py") if command == "learner" else ("part.py", "test.py")
+    part = {"src/$package/__init__.py": "package.py", "src/$package/$module.py": f"{command}/{code}"}
+    return {**layout, "first.toml": f"{command}/first.toml", **part, "tests/test_$module.py": f"{command}/{test}"}
+
+
 def _names(name: str, kind: Scaffold) -> dict[str, str]:
     article = "An" if kind.what[0] in "aeiou" else "A"
     if NAME.fullmatch(name) is None or len(name) > LONGEST:
@@ -202,8 +142,7 @@ def _names(name: str, kind: Scaffold) -> dict[str, str]:
         )
     module = name.replace("-", "_")
     cls = "".join(word.capitalize() for word in name.split("-"))
-    is_verb = kind.what == "verb" and name in (*VERBS, *HIDDEN)
-    if keyword.iskeyword(module) or keyword.iskeyword(cls) or cls in IMPORTED or is_verb:
+    if keyword.iskeyword(module) or keyword.iskeyword(cls) or cls in IMPORTED:
         raise UsageError(
             f"{article} {kind.what} cannot be called {name!r}: {cls!r} or {module!r} is already taken. Add a word."
         )

@@ -98,15 +98,6 @@ DataOption: TypeAlias = Annotated[
         help="Folder to search first for public data sets.",
     ),
 ]
-UriOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--tracking-uri",
-        metavar="URI",
-        envvar="MLFLOW_TRACKING_URI",
-        help="MLflow server or database; a database in the store by default.",
-    ),
-]
 STORE = Path(DEFAULT_STORE)
 
 

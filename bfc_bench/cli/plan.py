@@ -38,11 +38,6 @@ if TYPE_CHECKING:
     from bfc_bench.toolkit.precision import Device
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add the verb."""
-    app.command("plan")(plan)
-
-
 def plan(
     suite: SuiteArgument,
     learner: LearnerOption = None,
@@ -63,7 +58,7 @@ def plan(
 
     Nothing is run or written.
     """
-    from bfc_bench.cli.tables import print_lines, print_prose
+    from bfc_bench.cli.tables import print_table, print_text
     from bfc_bench.errors import UsageError
     from bfc_bench.executors.base import usable_cores
     from bfc_bench.plugins import load_plugins
@@ -144,7 +139,7 @@ def plan(
         for (name, label), counts in curves.items()
     ]
     unused = [(what,) for what in states[1:] if not any(counts[what] for counts in curves.values())]
-    print_lines(out, ["task", "learner", *states, "est. s"], lines, keys=2, omit=unused)
+    print_table(out, ["task", "learner", *states, "est. s"], lines, omit=unused)
     _print_sizes(sizes, out)
     if claims:
         _print_claims(claims, out)
@@ -152,10 +147,10 @@ def plan(
         out.print(f"{len(grid.suite.claim)} claims: no results yet.", highlight=False)
     for what, reasons in (("skipped", made.skipped), ("to fail", made.broken)):
         for reason, number in Counter(reasons.values()).items():
-            print_prose(out, f"{what} {number}: {reason}")
+            print_text(out, f"{what} {number}: {reason}")
     for line in (*(f"caution: {caution}" for caution in made.cautions), *remarks):
-        print_prose(out, line)
-    print_prose(
+        print_text(out, line)
+    print_text(
         out,
         f"{grid.suite.name}@{grid.suite.version}: {made.cells} cells: {len(made.todo)} to do, {len(made.done)} done, "
         f"{len(made.failed)} failed, {len(made.skipped)} skipped; about {total:.0f} s of "
@@ -172,11 +167,11 @@ def _sizes_by_rule(suite: Suite) -> dict[str, dict[str, list[int]]]:
 
 
 def _print_sizes(sizes: Mapping[str, Mapping[str, Sequence[int]]], out: Console) -> None:
-    from bfc_bench.cli.tables import print_prose
+    from bfc_bench.cli.tables import print_text
 
     for name, by_d in sizes.items():
         for d, listed in by_d.items():
-            print_prose(out, f"sizes of {name} at d = {d}: {', '.join(map(str, listed))}")
+            print_text(out, f"sizes of {name} at d = {d}: {', '.join(map(str, listed))}")
 
 
 def _device(executor: Executor, request: str) -> Device:
@@ -200,7 +195,7 @@ def _no_gpu_remark(gpu_bytes: int) -> str:
 
 def _print_claims(claims: Sequence[ReplicatesNeeded], out: Console) -> None:
     """Print what would decide each claim."""
-    from bfc_bench.cli.tables import print_lines
+    from bfc_bench.cli.tables import print_table
     from bfc_bench.report.tables import MISSING
 
     lines = []
@@ -213,4 +208,4 @@ def _print_claims(claims: Sequence[ReplicatesNeeded], out: Console) -> None:
         if claim.next_look and claim.look:
             text += f"; next look at {claim.next_look}"
         lines.append([claim.id, verdict, str(claim.replicates), needed, text])
-    print_lines(out, ["claim", "verdict so far", "R", "R needed", "what would decide it"], lines, prose=True)
+    print_table(out, ["claim", "verdict so far", "R", "R needed", "what would decide it"], lines, prose=True)

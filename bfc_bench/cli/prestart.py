@@ -14,7 +14,7 @@ AT_THE_END = ("bfc_bench.report.html", "bfc_bench.cli.summary", "scipy.special",
 
 
 class BackgroundImports:
-    """A listener of a run that imports the modules of the report, and starts what draws its pictures, in a thread."""
+    """A listener of a run that imports the modules of the report in a thread."""
 
     @hookimpl
     def bfc_run_started(self, session: Session) -> None:
@@ -27,4 +27,3 @@ def _prepare() -> None:
     with suppress(Exception):  # the report meets the same error and shows it
         for name in AT_THE_END:
             import_module(name)
-        import_module("bfc_bench.report.pictures").start()

@@ -1,19 +1,14 @@
-"""``bfc-bench report``: write one self-contained HTML file, and its figures as SVG, PNG or PDF."""
+"""``bfc-bench report``: write one self-contained HTML file, and its figures as SVG, PNG or PDF if you ask for them."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from bfc_bench.cli.options import STORE, StoreOption, SuiteArgument, console
 from bfc_bench.errors import UsageError
-
-
-def add_to(app: typer.Typer) -> None:
-    """Add the verb."""
-    app.command("report")(report)
 
 
 def report(
@@ -26,9 +21,6 @@ def report(
         str,
         typer.Option("--figures", metavar="LIST", help="Formats of figure files beside the page: svg, png, pdf, json."),
     ] = "none",
-    form: Annotated[
-        Literal["html", "pdf"], typer.Option("--format", help="With pdf, also write report.pdf for papers.")
-    ] = "html",
     task: Annotated[
         list[str] | None,
         typer.Option(
@@ -38,7 +30,8 @@ def report(
 ) -> None:
     """Write the HTML report of a suite from the rows in the store.
 
-    With more than 50,000 rows, it shows learning curves and N* of each task; `--task` gives the rest of one.
+    Print the page from a browser for a PDF. With more than 50,000 rows, it shows learning curves and N* of each task;
+    `--task` gives the rest of one.
     """
     from bfc_bench.cli.summary import print_summary
     from bfc_bench.stored_suite import open_store
@@ -50,6 +43,6 @@ def report(
         raise UsageError(f"--figures must be of svg, png, pdf and json, with commas, or none. Got {min(unknown)!r}.")
     with open_store(store) as suites:
         stored = suites[suite]
-        page = stored.report(output, figures=suffixes, pdf=form == "pdf", tasks=task or ())
+        page = stored.report(output, figures=suffixes, tasks=task or ())
         print_summary(stored, console(160))
-    typer.echo(f"Report: {page.with_suffix('.pdf') if form == 'pdf' else page}")
+    typer.echo(f"Report: {page}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -22,7 +21,6 @@ from bfc_bench.cli.options import (
     StoreOption,
     SuiteArgument,
     TaskOption,
-    UriOption,
     console,
     executor_options,
     redo_of,
@@ -34,12 +32,6 @@ if TYPE_CHECKING:
     from bfc_bench.plugins import Plugins
     from bfc_bench.run.session import Session
     from bfc_bench.stored_suite import StoredSuite
-    from bfc_bench.tracking.live import MlflowTracker
-
-
-def add_to(app: typer.Typer) -> None:
-    """Add the verb."""
-    app.command("run")(run)
 
 
 def run(
@@ -71,10 +63,7 @@ def run(
         int | None,
         typer.Option("--up-to", metavar="R", help="With --until-decided: maximum number of replicates; 20 by default."),
     ] = None,
-    no_mlflow: Annotated[
-        bool, typer.Option("--no-mlflow", help="Do not log to MLflow; `bfc-bench sync` can do it later.")
-    ] = False,
-    tracking_uri: UriOption = None,
+    listeners: Sequence[object] = (),
 ) -> None:
     """Run the cells of a suite that are not in the store yet.
 
@@ -86,25 +75,12 @@ def run(
     from bfc_bench.cli.prestart import BackgroundImports
     from bfc_bench.errors import UsageError
     from bfc_bench.plugins import load_plugins
-    from bfc_bench.shards.collect import collect
-    from bfc_bench.shards.job import jobs as list_jobs
-    from bfc_bench.shards.states import states
     from bfc_bench.until_decided import Decided
 
     for option, value in (("--hours", hours), ("--up-to", up_to)):
         if value is not None and not until_decided:
             raise UsageError(f"{option} needs --until-decided.")
     out, plugins = console(160), load_plugins()
-    tracker = None if no_mlflow else _tracker(tracking_uri, out)
-    for collected in collect(store):
-        out.print(str(collected), markup=False, highlight=False, soft_wrap=True)
-    if still := [state for state in states(list_jobs(store)) if state.open]:
-        names = ", ".join(dict.fromkeys(state.job.name for state in still))
-        out.print(
-            f"Shards of {names} wait or run ({len(still)} of them; see bfc-bench status). This run fits their cells "
-            "too; the row that is in the store first stays.",
-            markup=False, highlight=False, soft_wrap=True,
-        )  # fmt: skip
     with Display(out) as display:
         options = RunOptions(
             store=store,
@@ -117,11 +93,7 @@ def run(
             jobs=jobs,
             redo=redo_of(redo),
             plugins=plugins,
-            listeners=[
-                display,
-                *([tracker] if tracker else []),
-                *([BackgroundImports()] if executor != "serial" else []),
-            ],
+            listeners=[display, *listeners, *([BackgroundImports()] if executor != "serial" else [])],
         )
         if not until_decided:
             done = Decided([run_suite(suite, options)])
@@ -129,7 +101,8 @@ def run(
             last = LAST if up_to is None else up_to
             done = run_until_decided(suite, options, hours=hours, last=last, tell=display.say)
     if done.sessions:
-        _conclude(done.sessions, plugins, tracker, tracking_uri, out, suite)
+        with plugins.with_listeners(listeners):
+            _conclude(done.sessions, plugins, out, suite)
     if until_decided and not done.ended:
         out.print("No claim is about the cells of this run.")
     for claim in done.ended:
@@ -137,43 +110,10 @@ def run(
     raise typer.Exit(done.exit_code)
 
 
-def _tracker(uri: str | None, out: Console) -> MlflowTracker | None:
-    """The listener that logs to MLflow; None, after printing a hint, if MLflow is not installed."""
-    from bfc_bench.run.provenance import git_commit
-    from bfc_bench.toolkit.libraries import install_command, missing
-    from bfc_bench.tracking.live import MlflowTracker
-
-    if missing({"mlflow"}):
-        text = (
-            f"MLflow is not installed, so this run is not logged there. To log it: {install_command('mlflow')}; then "
-            "`bfc-bench sync SUITE`."
-        )
-        out.print(text, markup=False, highlight=False, soft_wrap=True)
-        return None
-    return MlflowTracker(
-        uri,
-        warn=lambda message: out.print(f"warning: {message}", markup=False, highlight=False, soft_wrap=True),
-        git=git_commit(Path.cwd()),
-    )
-
-
-def _conclude(
-    sessions: Sequence[Session],
-    plugins: Plugins,
-    tracker: MlflowTracker | None,
-    uri: str | None,
-    out: Console,
-    suite: str,
-) -> None:
+def _conclude(sessions: Sequence[Session], plugins: Plugins, out: Console, suite: str) -> None:
     """Write the report, then print the table of errors, the counts of cells, the path of the report and what is next.
 
-    Args:
-        sessions: The sessions of the run.
-        plugins: The plugins.
-        tracker: The listener that logged to MLflow, if there was one.
-        uri: The tracking URI.
-        out: The terminal.
-        suite: Name or path of the suite, as the user gave it.
+    ``suite`` is its name or path, as the user gave it.
     """
     from bfc_bench.cli.summary import print_summary
     from bfc_bench.run.session import counts_text
@@ -181,14 +121,15 @@ def _conclude(
 
     session, plans = sessions[0], [session.plan for session in sessions]
     interrupted = any(session.interrupted for session in sessions)
+    advised: list[str] = []
     with OpenStore(session.store.directory, plugins) as suites:
         stored = suites.of(session.plan.grid.suite)
         if not stored.reported:
             stored.report()
-            if tracker is not None and not interrupted:
-                tracker.attempt(lambda: stored.log_report(uri))
+            if not interrupted:
+                advised = plugins.manager.hook.bfc_reported(suite=stored)
             print_summary(stored, out)
-        following = _next_commands(stored, suite, mlflow=tracker is not None)
+        following = _next_commands(stored, suite, advised)
     statuses = sum((session.statuses for session in sessions), Counter[str]())
     bad = sum(count for status, count in statuses.items() if status not in ("ok", "skipped"))
     bad += sum(len(plan.failed) for plan in plans)
@@ -206,14 +147,8 @@ def _conclude(
         out.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
-def _next_commands(stored: StoredSuite, suite: str, *, mlflow: bool) -> list[str]:
-    """What to do with the results: a line per command, with the store of this run.
-
-    Args:
-        stored: The results.
-        suite: Name or path of the suite, as the user gave it.
-        mlflow: Whether the run was logged there.
-    """
+def _next_commands(stored: StoredSuite, suite: str, advised: Sequence[str]) -> list[str]:
+    """What to do with the results: a line per command, with the store of this run; last what listeners advise."""
     store, by_task = stored.store.directory, stored.columns().where(status="ok").groups("task").values()
     labels = next((labels for rows in by_task if len(labels := rows.distinct("label")) > 1), [])
     options = "" if store == STORE else f" --store {shlex.quote(str(store))}"
@@ -223,4 +158,4 @@ def _next_commands(stored: StoredSuite, suite: str, *, mlflow: bool) -> list[str
         lines = [f"bfc-bench claims {name}{options}", *lines]
     if labels:
         lines.append(f"bfc-bench compare {shlex.join(labels[:2])} --suite {name}{options}")
-    return ["Next:", *(f"  {line}" for line in [*lines, *([f"bfc-bench ui{options}"] if mlflow else [])])]
+    return ["Next:", *(f"  {line}" for line in [*lines, *(f"{command}{options}" for command in advised)])]

@@ -15,11 +15,6 @@ if TYPE_CHECKING:
     from bfc_bench.reference import ReferenceEntry
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add the verb."""
-    app.command("show")(show)
-
-
 def show(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name in `bfc-bench list`, or sklearn:module.Class.")],
     kind: Annotated[

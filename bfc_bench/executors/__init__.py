@@ -1,8 +1,7 @@
-"""Executors, which run units of work: in this process, in worker processes, or on a Ray cluster."""
+"""Executors, which run units of work: in this process or in worker processes."""
 
 from bfc_bench.executors.base import Executor
 from bfc_bench.executors.processes import ProcessExecutor
-from bfc_bench.executors.ray import RayExecutor
 from bfc_bench.executors.serial import SerialExecutor
 
-EXECUTORS: tuple[type[Executor], ...] = (SerialExecutor, ProcessExecutor, RayExecutor)
+EXECUTORS: tuple[type[Executor], ...] = (SerialExecutor, ProcessExecutor)

@@ -19,7 +19,6 @@ class WorkerContext:
     """What the functions of this module call; a worker process sets it."""
 
     clock_starts: Callable[[], None] = _nothing
-    last_unit: Callable[[], None] = _nothing
     may_take: Callable[[int, bool], None] = _no_limit
 
 
@@ -29,11 +28,6 @@ context = WorkerContext()
 def clock_starts() -> None:
     """Start the unit's clock, after imports and preparation. Later calls are ignored."""
     context.clock_starts()
-
-
-def last_unit() -> None:
-    """Make this unit the last one of its process. A new process replaces it."""
-    context.last_unit()
 
 
 def may_take(memory_bytes: int, *, refuse: bool = True) -> None:

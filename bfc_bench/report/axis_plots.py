@@ -18,19 +18,7 @@ from bfc_bench.report.axis import Positions, log_axis
 from bfc_bench.report.drawing import Drawing, Record
 from bfc_bench.report.gallery import Gallery, Picture
 from bfc_bench.report.layout import ReportTable, TableCell, estimate, listing
-from bfc_bench.report.plots import (
-    BAR,
-    DOT,
-    LINE,
-    MANY,
-    MARKER,
-    METRIC_NAMES,
-    WIDE_BAR,
-    linear_axis,
-    many_bars,
-    spread,
-    thresholds_against,
-)
+from bfc_bench.report.plots import BAR, LINE, MARKER, METRIC_NAMES, add_replicates, linear_axis, thresholds_against
 from bfc_bench.report.style import Styles, assign, in_order
 from bfc_bench.report.tables import MISSING, interval_text, number
 
@@ -137,34 +125,27 @@ def errors_against(curves: Sequence[Curve], axis: str, title: str = "", styles: 
     panels = {(task, d): f"{task}, d = {d}" for task, d in groups}
     figure = Drawing(positions.axis, y, list(panels.values()), styles, title)
     means: list[Record] = []
-    dots: list[Record] = []
-    bars: list[Record] = []
+    places: list[tuple[Record, Sequence[float]]] = []
     for (task, d), by_label in groups.items():
         for index, label in enumerate(label for label in labels if label in by_label):
             for value, curve in ascending(by_label[label]).items():
                 at = largest[id(curve)]
                 place = {"panel": panels[task, d], "label": label, "x": positions(value, index - (len(labels) - 1) / 2)}
-                if len(at.values) > MANY:
-                    lo, hi = spread(np.array(at.values)[:, None])
-                    bars.append(place | {"lo": float(lo[0]), "hi": float(hi[0])})
-                else:
-                    dots += [place | {"error": error} for error in at.values]
+                places.append((place, at.values))
                 if at.values:
                     words = interval_text(at.lo, at.hi)
                     mean = place | {axis: value, "n": at.n, "error": at.mean, "interval": words}
                     means.append(mean | {"from": at.lo, "to": at.hi})
         figure.descriptions.append(_in_words(task, d, axis, by_label, largest))
-    figure.add("most replicates", WIDE_BAR, bars, fields={"y": "lo", "y2": "hi"}, opacity=0.25)
+    dots = add_replicates(figure, places, "error")
     figure.put("mean", means)
     figure.draw("mean", BAR, fields={"y": "from", "y2": "to"})
-    figure.add("replicate", DOT, dots, opacity=0.45)
     figure.draw("mean", LINE, dash=True)
     names = {"label": "learner", axis: axis, "n": "n", "error": name, "interval": "interval"}
     figure.draw("mean", MARKER, shape=True, tooltip=names)
-    many = any(len(at.values) > MANY for at in largest.values())
     figure.labels = labels
     figure.notes = [
-        f"Marker: mean of the replicates with its 95 % interval. Dots: replicates{many_bars(many)}.",
+        f"Marker: mean of the replicates with its 95 % interval. {dots}",
         "The largest n may differ between values and learners.",
     ]
     return figure

@@ -9,21 +9,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from markupsafe import Markup
 
 from bfc_bench.errors import UsageError
 from bfc_bench.report.drawing import Drawing
-from bfc_bench.report.pictures import picture, save
+from bfc_bench.report.pictures import save
 from bfc_bench.report.style import Styles
 from bfc_bench.utils.files import inside, make_folder, write_file
-
-if TYPE_CHECKING:
-    from bfc_bench.report.pdf import PdfReport
-
-ROOM = 500_000
-"""Maximum number of characters of all pictures that a page holds for readers without scripts."""
 
 
 @dataclass(frozen=True)
@@ -38,9 +32,9 @@ class Picture:
     suffixes: Sequence[str] = ()
     """Suffixes of its files."""
     spec: str = ""
-    """Vega-Lite's JSON object for a script element; empty for a picture that a script does not draw."""
+    """Vega-Lite's JSON object for a script element, which the page draws; empty for a picture of Matplotlib."""
     image: str = ""
-    """``data:`` address of the picture, for readers without scripts; empty if the page has no room left."""
+    """``data:`` address of a picture of Matplotlib."""
     styles: Styles = field(default_factory=dict)
     """The legend, by label."""
     notes: Sequence[str] = ()
@@ -52,34 +46,22 @@ class Gallery:
     Args:
         directory: Folder of the report.
         suffixes: Formats of the files; the page itself needs none.
-        pdf: A PDF report to which each figure is added.
     """
 
-    def __init__(self, directory: Path, suffixes: Sequence[str] = (), pdf: PdfReport | None = None) -> None:
-        self.directory, self.suffixes, self.pdf = directory, tuple(suffixes), pdf
+    def __init__(self, directory: Path, suffixes: Sequence[str] = ()) -> None:
+        self.directory, self.suffixes = directory, tuple(suffixes)
         self._taken: set[str] = set()
-        self._room = ROOM
 
-    def add(self, figure: Drawing, title: str, stem: str, *, always: bool = False) -> Picture:
-        """Write a figure and return it for the page.
-
-        Args:
-            figure: The figure.
-            title: Title in the page.
-            stem: Stem of the files; characters that are unsafe in file names are replaced.
-            always: Whether readers without scripts see it even if the page has no room left.
-        """
-        stem, spec = self._distinct(stem), figure.spec()
-        if self.pdf is not None:
-            self.pdf.add(picture(spec, "pdf"))
-        self._save(spec, stem)
+    def add(self, figure: Drawing, title: str, stem: str) -> Picture:
+        """Write a figure and return it for the page; characters of ``stem`` that are unsafe in names are replaced."""
+        stem = self._distinct(stem)
+        self._save(figure.spec(), stem)
         return Picture(
             title=title,
             stem=stem,
             description=" ".join(figure.descriptions) or title,
             suffixes=self.suffixes,
             spec=for_script(_for_page(figure)),
-            image=_address(picture(spec, "svg")) if always else self._image(spec),
             styles={label: figure.styles[label] for label in figure.labels},
             notes=figure.notes,
         )
@@ -87,24 +69,16 @@ class Gallery:
     def add_foreign(self, figure: Any, title: str, stem: str) -> Picture:
         """Write the figure of a plugin and return it for the page.
 
-        Args:
-            figure: A ``Drawing``; an object with ``to_dict``, such as a chart of Altair; or one with ``savefig``, such
-                as a figure of Matplotlib.
-            title: Title in the page.
-            stem: Stem of the files.
-
-        Raises:
-            UsageError: It is none of these.
+        ``figure`` is a ``Drawing``, an object with ``to_dict``, such as a chart of Altair, or one with ``savefig``,
+        such as a figure of Matplotlib. Raises ``UsageError`` for others.
         """
         if isinstance(figure, Drawing):
             return self.add(figure, title, stem)
         stem = self._distinct(stem)
         if hasattr(figure, "to_dict"):
             spec = figure.to_dict()
-            if self.pdf is not None:
-                self.pdf.add(picture(spec, "pdf"))
             self._save(spec, stem)
-            return Picture(title, stem, title, self.suffixes, for_script(spec), self._image(spec))
+            return Picture(title, stem, title, self.suffixes, for_script(spec))
         if not hasattr(figure, "savefig"):
             raise UsageError(
                 f"The plot {title!r} of a plugin must give a chart of Altair or a figure of Matplotlib, not "
@@ -112,8 +86,6 @@ class Gallery:
             )
         written = [suffix for suffix in self.suffixes if suffix != "json"]
         drawn = {suffix: _saved(figure, suffix) for suffix in dict.fromkeys(["svg", *written])}
-        if self.pdf is not None:
-            self.pdf.add(_saved(figure, "pdf"))
         folder = inside(self.directory, "figures")
         make_folder(folder)
         for suffix in written:
@@ -131,15 +103,6 @@ class Gallery:
 
     def _save(self, spec: dict[str, Any], stem: str) -> None:
         save(spec, inside(self.directory, "figures"), stem, self.suffixes)
-
-    def _image(self, spec: dict[str, Any]) -> str:
-        """The address of the figure as SVG, empty if the page has no room for it; later figures are not drawn then."""
-        if self._room > 0:
-            address = _address(picture(spec, "svg"))
-            self._room -= len(address)
-            if self._room >= 0:
-                return address
-        return ""
 
 
 def _address(svg: bytes) -> str:

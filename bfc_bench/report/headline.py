@@ -79,7 +79,7 @@ def _headline(
     theories: Theories,
 ) -> Headline:
     figure = _figure(section, entry, styles, theories)
-    return Headline(statement, gallery.add(figure, statement, "headline", always=True))
+    return Headline(statement, gallery.add(figure, statement, "headline"))
 
 
 def _figure(section: Section, entry: Mapping[str, Any], styles: Styles, theories: Theories) -> Drawing:

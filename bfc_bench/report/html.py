@@ -22,7 +22,6 @@ from bfc_bench.report.citation import citation
 from bfc_bench.report.gallery import Gallery
 from bfc_bench.report.headline import headline
 from bfc_bench.report.layout import ReportTable, TableCell, estimate, listing, worst
-from bfc_bench.report.pdf import PdfReport
 from bfc_bench.report.style import assign
 from bfc_bench.report.template import template
 from bfc_bench.report.vega import library, page_script
@@ -76,7 +75,6 @@ def write_report(
     artifacts: Sequence[CellFiles] = (),
     key: str = "",
     suffixes: Sequence[str] = (),
-    pdf: bool = False,
     complete: bool = False,
 ) -> Path:
     """Write ``report.html`` and its figures into ``directory``.
@@ -96,7 +94,6 @@ def write_report(
         artifacts: Artifacts of some of the cells.
         key: Key that ``report.source_key.key_of`` reads from the page.
         suffixes: Formats of figure files beside the page, which does not need them.
-        pdf: Whether to write ``report.pdf`` with the same figures too.
         complete: Whether each task has all its figures and tables, even if there are more than ``LARGE`` rows.
 
     Returns:
@@ -106,8 +103,7 @@ def write_report(
         OutputError: A file cannot be written.
     """
     make_folder(directory)
-    pdf_report = PdfReport() if pdf else None
-    gallery = Gallery(directory, suffixes, pdf_report)
+    gallery = Gallery(directory, suffixes)
     rows = Rows.of(rows)
     measured = rows.distinct("label")
     statuses, finished = Counter(rows.column("status")), rows.number("finished_at")
@@ -166,12 +162,6 @@ def write_report(
         problems=listing("", tables.problem_table(rows), PROBLEMS),
         sessions=[(session, flat(_shown(session.get("provenance", {})))) for session in sessions],
     )
-    if pdf_report is not None:
-        facts = [f"{len(rows):,} cells: {', '.join(f'{count:,} {status}' for status, count in statuses.items())}"]
-        title = f"{suite.get('name', '')}, version {suite.get('version') or tables.MISSING}"
-        write_file(
-            inside(directory, "report.pdf"), pdf_report.bytes(title, suite.get("description", ""), facts, verdicts)
-        )
     write_file(inside(directory, "report.html"), page.encode())
     return directory / "report.html"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 
 from bfc_bench.analysis.thresholds import Reached
@@ -10,11 +10,11 @@ from bfc_bench.report.drawing import UPRIGHT, Drawing, Record
 from bfc_bench.report.style import FAINT
 
 NOTE = (
-    "Dotted line: a level of error. Upright bar on it: N*, the training points that a learner needs to reach it; level "
-    "bar: N* is only known to lie between its ends."
+    "Dotted line: a level of error. Upright bar on it: N*, the training points that a learner needs to reach it, or "
+    "near the middle of the two sizes between which N* lies."
 )
-RISE = 4
-"""Pixels between the bars of learners whose N* lies in the same range."""
+STEP = 0.06
+"""Distance between the bars of learners whose N* lies in the same range, as a fraction of its logarithm."""
 SHOWN = {"label": "learner", "level": "level", "N*": "N*"}
 
 
@@ -28,8 +28,7 @@ def mark_levels(figure: Drawing, panels: Mapping[tuple[str, int], str], reached:
     """
     levels: dict[tuple[str, float], Record] = {}
     known: list[Record] = []
-    between: dict[int, list[Record]] = {}
-    ranges: Counter[tuple[str, float, tuple[float, float]]] = Counter()
+    ranges: defaultdict[tuple[str, float], Counter[tuple[float, float]]] = defaultdict(Counter)
     low, high = figure.y.domain
     for threshold in reached:
         panel, level = panels.get((threshold.task, threshold.d)), threshold.level
@@ -37,25 +36,20 @@ def mark_levels(figure: Drawing, panels: Mapping[tuple[str, int], str], reached:
             continue
         levels[panel, level] = {"panel": panel, "level": level}
         n_star = threshold.threshold
-        if not n_star.crossings or n_star.left or n_star.right:
-            continue
-        record: Record = {"panel": panel, "label": threshold.label, "level": level}
-        if n_star.within is None:
-            known.append(record | {"N*": n_star.interval.mean})
-        else:
-            lo, hi = n_star.within
-            place = ranges[panel, level, (lo, hi)]
-            ranges[panel, level, (lo, hi)] += 1
-            between.setdefault(place, []).append(record | {"from": lo, "to": hi})
+        if n_star.crossings and not n_star.left and not n_star.right:
+            size = n_star.interval.mean if n_star.within is None else _between(n_star.within, ranges[panel, level])
+            known.append({"panel": panel, "label": threshold.label, "level": level, "N*": size})
     line = {"type": "rule", "color": FAINT, "strokeDash": [2, 3], "strokeWidth": 1.2}
     figure.add("level", line, levels.values(), fields={"x": "", "y": "level"}, tooltip={"level": "level"})
-    at = {"x": "N*", "y": "level"}
     bar = {"type": "point", "filled": False, "shape": UPRIGHT, "size": 90, "strokeWidth": 2.5}
-    figure.add("N*", bar, known, fields=at, tooltip=SHOWN)
-    for place, records in between.items():
-        look = {"type": "rule", "strokeWidth": 3, "yOffset": -RISE * place}
-        fields = {"x": "from", "x2": "to", "y": "level"}
-        shown = {"label": "learner", "level": "level", "from": "N* above", "to": "N* up to"}
-        figure.add(f"N* between {place}", look, records, fields=fields, tooltip=shown)
+    figure.add("N*", bar, known, fields={"x": "N*", "y": "level"}, tooltip=SHOWN)
     if levels:
         figure.notes.append(NOTE)
+
+
+def _between(ends: tuple[float, float], taken: Counter[tuple[float, float]]) -> float:
+    """A size between two sizes: the middle, a step from it for each learner that is drawn there already."""
+    lo, hi = ends
+    steps, taken[ends] = taken[ends], taken[ends] + 1
+    side = 1 if steps % 2 else -1
+    return float(lo * (hi / lo) ** (0.5 + side * STEP * ((steps + 1) // 2)))

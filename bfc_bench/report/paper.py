@@ -1,4 +1,4 @@
-"""Figures for papers: an exact width, small texts, no title; a paper says in its caption what a page says in notes."""
+"""Figures for papers: small texts, no title, a width; a paper says in its caption what a page says in notes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from copy import deepcopy
 from typing import Any
 
 from bfc_bench.errors import UsageError
-from bfc_bench.report.pictures import picture
 
 PIXELS = 96.0
 """Pixels per inch."""
@@ -15,11 +14,8 @@ LEAST = 90
 """Pixels of the narrowest panel that can be read."""
 TALL = 320
 """Pixels of the highest panel that may get lower with its width; higher ones have a line of text for each learner."""
-CLOSE = 1.0
-"""Pixels by which the width may differ from what was asked for."""
-STEPS = 5
-PADDING = 5
-"""Pixels around a figure, as Vega-Lite has by default."""
+BESIDE = 50
+"""Pixels beside a panel for its axis."""
 SIZES = {
     "axis": {"labelFontSize": 9, "titleFontSize": 9.5, "gridWidth": 0.5, "tickSize": 3, "titlePadding": 3},
     "legend": {"labelFontSize": 9.5, "symbolSize": 36, "rowPadding": 1, "columnPadding": 10},
@@ -43,12 +39,8 @@ def inches(text: str) -> float:
 def for_paper(spec: dict[str, Any], width: float | None = None) -> dict[str, Any]:
     """A figure without title and notes, with small texts.
 
-    Args:
-        spec: Vega-Lite's JSON object of a ``Drawing``.
-        width: Width in inches; None to keep the size of the panels.
-
-    Raises:
-        UsageError: The panels do not fit into the width.
+    ``spec`` is the Vega-Lite object of a ``Drawing``. Panels share ``width``, in inches; None keeps their size. Raises
+    ``UsageError`` if they do not fit into it.
     """
     spec = deepcopy(spec)
     spec.pop("title", None)
@@ -60,34 +52,15 @@ def for_paper(spec: dict[str, Any], width: float | None = None) -> dict[str, Any
         spec["config"][part] = spec["config"].get(part, {}) | sizes
     if width is None:
         return spec
-    panels = len(spec["facet"]["sort"])
-    for columns in range(min(spec["columns"], panels), 0, -1):
-        if fitted := _fitted(deepcopy(spec), columns, width * PIXELS):
-            return fitted
-    raise UsageError(f"A figure of {panels} panels does not fit into {width:.3g} in. Give it more, or show less.")
-
-
-def _fitted(spec: dict[str, Any], columns: int, pixels: float) -> dict[str, Any] | None:
-    """The figure with so many columns at the width, None if its panels would be too narrow."""
-    spec["columns"], panel = columns, spec["spec"]
+    panels, pixels = len(spec["facet"]["sort"]), width * PIXELS
+    columns = min(spec["columns"], panels, int(pixels / (LEAST + BESIDE)))
+    if columns < 1:
+        raise UsageError(f"A figure of {panels} panels does not fit into {width:.3g} in. Give it more, or show less.")
     longest = max((len(label) for label in _labels(spec)), default=1)
-    spec["config"]["legend"]["columns"] = max(1, int(pixels / (5.6 * longest + 32)))
-    panel["width"] = pixels / columns - 50
-    best: dict[float, float] = {}
-    for _ in range(STEPS):  # not in one step, because the width jumps where another tick has room for its text
-        if panel["width"] < LEAST:
-            return None
-        if panel["height"] <= TALL:
-            panel["height"] = min(panel["height"], 0.8 * panel["width"])
-        drawn = re.search(rb'<svg[^>]* width="([\d.]+)', picture(spec, "svg"))
-        beyond = float(drawn[1]) - pixels if drawn else 0.0
-        best[beyond] = panel["width"]
-        if abs(beyond) <= CLOSE:
-            break
-        panel["width"] -= beyond / columns
-    beyond = max((beyond for beyond in best if beyond <= CLOSE), default=min(best))
-    panel["width"] = best[beyond]
-    spec["padding"] = {"left": PADDING, "top": PADDING, "bottom": PADDING, "right": PADDING + max(0.0, -beyond)}
+    spec["columns"], spec["config"]["legend"]["columns"] = columns, max(1, int(pixels / (5.6 * longest + 32)))
+    spec["spec"]["width"] = pixels / columns - BESIDE
+    if spec["spec"]["height"] <= TALL:
+        spec["spec"]["height"] = min(spec["spec"]["height"], 0.8 * spec["spec"]["width"])
     return spec
 
 

@@ -33,11 +33,6 @@ def picture(spec: dict[str, Any], suffix: str) -> bytes:
     return bytes(vl_convert.svg_to_pdf(_for_pdf(vl_convert.vegalite_to_svg(spec))))
 
 
-def start() -> None:
-    """Start the library that draws pictures, which takes some .3 s of CPU time before the first one."""
-    picture({"data": {"values": []}, "mark": "point"}, "svg")
-
-
 def _for_pdf(svg: str) -> str:
     """An SVG to make a PDF of.
 

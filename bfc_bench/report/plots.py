@@ -45,6 +45,28 @@ def stroke(path: str, size: float = 60) -> dict[str, Any]:
     return {"type": "point", "filled": False, "shape": path, "size": size, "strokeWidth": 1.8}
 
 
+def add_replicates(
+    figure: Drawing, places: Iterable[tuple[Record, Sequence[float]]], field: str, *, across: str = "y", **look: Any
+) -> str:
+    """Draw the replicates of each place as dots, or as a bar over most of them if there are more than ``MANY``.
+
+    ``places`` are records without ``field``, each with its values of it, which lie along the axis ``across``. Returns
+    the note that explains the dots.
+    """
+    dots: list[Record] = []
+    bars: list[Record] = []
+    for place, values in places:
+        if len(values) > MANY:
+            (lo,), (hi,) = spread(np.array(values)[:, None])
+            bars.append(place | {"lo": float(lo), "hi": float(hi)})
+        else:
+            dots += [place | {field: float(value)} for value in values]
+    figure.add("most replicates", WIDE_BAR, bars, fields={across: "lo", f"{across}2": "hi"}, opacity=0.25)
+    figure.add("replicate", look.pop("mark", DOT), dots, opacity=0.45, **look)
+    bar = f"; bar: {most('of them')}" * bool(bars)
+    return f"Dots: replicates{bar}."
+
+
 def learning_curves(
     curves: Sequence[Curve], title: str = "", styles: Styles | None = None, *, reached: Iterable[Reached] = ()
 ) -> Drawing:
@@ -217,37 +239,37 @@ def thresholds_against(scalings: Sequence[Scaling], title: str = "", styles: Sty
     labels = in_order((scaling.label for scaling in scalings), styles)
     styles = styles or assign(labels)
     axis = scalings[0].axis if scalings else "d"
-    panels = {panel_of(scaling): _panel_title(scaling) for scaling in scalings}
+    panels = {panel_of(scaling): panel_title(scaling) for scaling in scalings}
     measured = ascending({d: None for scaling in scalings for d in scaling.measured_dims})
     name = "input dimension d" if axis == "d" else axis
     positions = Positions.on("x", name, list(measured), log=True if axis == "d" else None)
     sizes = [c.n for scaling in scalings for crossings in scaling.crossings.values() for c in crossings]
     y = log_axis("N*", "N*, training points", sizes, pad=0.14)
     figure = Drawing(positions.axis, y, list(panels.values()), styles, title)
-    records: list[Record] = []
+    replicates: list[tuple[Record, Sequence[float]]] = []
+    parts: dict[str, list[Record]] = {"right": [], "left": [], "median": []}
     for panel, text in panels.items():
         by_label = {scaling.label: scaling for scaling in scalings if panel_of(scaling) == panel}
         for index, label in enumerate(label for label in labels if label in by_label):
             # Labels stand side by side at each d, so that equal thresholds and arrows stay visible.
             side, scaling = index - (len(labels) - 1) / 2, by_label[label]
             for d in scaling.measured_dims:
-                at = {"panel": text, "label": label, "x": positions(d, side), axis: d}
-                records += [at | record for record in _threshold(scaling.thresholds[d])]
+                at, threshold = {"panel": text, "label": label, "x": positions(d, side), axis: d}, scaling.thresholds[d]
+                replicates.append((at, _sizes(threshold, None)))
+                for censored in ("right", "left"):
+                    parts[censored] += [at | {"N*": size} for size in _sizes(threshold, censored)]
+                if threshold.median[0] == threshold.median[1]:
+                    interval = sample_size(threshold)[1]
+                    parts["median"].append(at | {"N*": float(threshold.median[0]), "interval": interval})
         figure.descriptions.append(n_star_in_words(panel[0], panel[1], by_label))
-
-    def of(part: str) -> Iterator[Record]:
-        return (_without_part(record) for record in records if record["as"] == part)
-
     shown = {"label": "learner", axis: axis, "N*": "N*", "interval": "interval"}
-    figure.add("most replicates", WIDE_BAR, of("most"), fields={"y": "lo", "y2": "hi"}, opacity=0.3)
-    figure.add("replicate", DOT | {"size": 14}, of("replicate"), opacity=0.5, tooltip={"label": "learner", "N*": "N*"})
-    figure.add("more", stroke(ARROW_UP, 40), of("right"), tooltip={"label": "learner", "N*": "N* above"})
-    figure.add("less", stroke(ARROW_DOWN, 40), of("left"), tooltip={"label": "learner", "N*": "N* below"})
-    figure.add("median", LINE, of("median"), dash=True)
+    dots = add_replicates(figure, replicates, "N*", mark=DOT | {"size": 14}, tooltip={"label": "learner", "N*": "N*"})
+    figure.add("more", stroke(ARROW_UP, 40), parts["right"], tooltip={"label": "learner", "N*": "N* above"})
+    figure.add("less", stroke(ARROW_DOWN, 40), parts["left"], tooltip={"label": "learner", "N*": "N* below"})
+    figure.add("median", LINE, parts["median"], dash=True)
     figure.draw("median", MARKER, shape=True, tooltip=shown)
-    many = any(len(crossings) > MANY for scaling in scalings for crossings in scaling.crossings.values())
     figure.notes = [
-        f"Marker: median of the replicates. Dots: replicates{many_bars(many)}.",
+        f"Marker: median of the replicates. {dots}",
         "Arrow up: some replicate needs more than that n. Arrow down: some replicate needs less than that n.",
     ]
     drawn = {scaling.label for scaling in scalings if scaling.measured_dims}
@@ -255,12 +277,18 @@ def thresholds_against(scalings: Sequence[Scaling], title: str = "", styles: Sty
     return figure
 
 
+def _sizes(threshold: Threshold, censored: str | None) -> list[float]:
+    """The distinct N* of the replicates that are censored on this side, or not at all."""
+    return sorted({float(crossing.n) for crossing in threshold.crossings if crossing.censored == censored})
+
+
 def panel_of(scaling: Scaling) -> tuple[str, float, str]:
     """What the scalings of a panel have in common: metric, level and, along another axis than d, task and d."""
     return scaling.metric, scaling.level, "" if scaling.axis == "d" else f"{scaling.task}, d = {scaling.d}"
 
 
-def _panel_title(scaling: Scaling) -> str:
+def panel_title(scaling: Scaling) -> str:
+    """The title of a panel of N*."""
     metric, level, where = panel_of(scaling)
     return f"{where}: " * bool(where) + f"{METRIC_NAMES.get(metric, metric)} ≤ {level:g}"
 
@@ -279,19 +307,6 @@ def n_star_in_words(metric: str, level: float, by_label: Mapping[str, Scaling]) 
             parts.append(f"{label} {', '.join(sizes)}")
     name = METRIC_NAMES.get(metric, metric)
     return f"Training points N* needed for {name} at most {level:g}: {'; '.join(parts) or 'no values'}."
-
-
-def _threshold(threshold: Threshold) -> Iterator[Record]:
-    """What a figure shows of one N*; ``as`` says how."""
-    for censored in (None, "right", "left"):
-        n = sorted({float(crossing.n) for crossing in threshold.crossings if crossing.censored == censored})
-        if censored is None and len(n) > MANY:
-            lo, hi = spread(np.array(n)[:, None])
-            yield {"as": "most", "lo": float(lo[0]), "hi": float(hi[0])}
-        else:
-            yield from ({"as": censored or "replicate", "N*": size} for size in n)
-    if threshold.median[0] == threshold.median[1]:
-        yield {"as": "median", "N*": float(threshold.median[0]), "interval": sample_size(threshold)[1]}
 
 
 def feature_errors(errors: Sequence[StageErrors], title: str = "", styles: Styles | None = None) -> Drawing:
@@ -315,33 +330,21 @@ def feature_errors(errors: Sequence[StageErrors], title: str = "", styles: Style
     height = 30 + 22 * max(3, len(lines))
     columns = max(1, len({layer for _, layer in panels}))
     figure = Drawing(x, y, list(panels.values()), styles, title, columns=columns, height=height)
-    means, dots, bars = [], [], []
+    places: list[tuple[Record, Sequence[float]]] = []
+    means: list[Record] = []
     for error in errors:
         line = lines.index((error.label, error.stage))
         at = {"panel": panels[error.d, error.quantity.part], "label": error.label, "line": line, "stage": error.stage}
         interval = interval_text(error.interval.lo, error.interval.hi)
         means.append(at | {"P": error.interval.mean, "interval": interval, "replicates": len(error.values)})
-        if len(error.values) > MANY:
-            lo, hi = spread(np.array(error.values)[:, None])
-            bars.append(at | {"lo": float(lo[0]), "hi": float(hi[0])})
-        else:
-            dots += [at | {"P": float(value)} for value in error.values]
+        places.append((at, error.values))
     shown = {"label": "learner", "stage": "stage", "P": "P", "interval": "interval", "replicates": "replicates"}
-    figure.add("most replicates", WIDE_BAR, bars, fields={"x": "lo", "x2": "hi"}, opacity=0.25)
-    figure.add("replicate", DOT, dots, opacity=0.45, tooltip={"label": "learner", "stage": "stage", "P": "P"})
+    dots = add_replicates(figure, places, "P", across="x", tooltip={"label": "learner", "stage": "stage", "P": "P"})
     figure.add("mean", {"type": "line", "strokeWidth": 1, "strokeDash": [2, 3]}, means, order="line")
     figure.draw("mean", MARKER, shape=True, tooltip=shown)
     for (d, layer), panel in panels.items():
         ends = [f"{r['label']} {r['stage']} {r['P']:.2g}" for r in means if r["panel"] == panel]
         figure.descriptions.append(f"Feature error P of {layer}, d = {d}: {'; '.join(ends)}.")
     figure.labels = labels
-    many = any(len(error.values) > MANY for error in errors)
-    figure.notes = [
-        f"Marker: geometric mean of the replicates. Line: stages of one learner. Dots: replicates{many_bars(many)}."
-    ]
+    figure.notes = [f"Marker: geometric mean of the replicates. Line: stages of one learner. {dots}"]
     return figure
-
-
-def many_bars(many: bool) -> str:
-    """An addition to a note on dots if ``many`` replicates are drawn as a bar."""
-    return f"; bar: {most('of them')}" * many

@@ -11,10 +11,8 @@ import numpy as np
 
 from bfc_bench.analysis.compute import IN_WORDS, CostCurve, LeastCost, cost_curves, least_costs, shown_cost
 from bfc_bench.analysis.curves import Curve, CurvePoint, curves, metric_of
-from bfc_bench.analysis.exponents import Decay, decays
-from bfc_bench.analysis.power_law import CurveFit, curve_fits
+from bfc_bench.analysis.laws import MIN_SIZES, ScalingLaw, scaling_laws
 from bfc_bench.analysis.scaling import Scaling, scalings
-from bfc_bench.analysis.scaling_law import ScalingLaw, scaling_laws
 from bfc_bench.analysis.stages import Quantity, StageErrors, stage_errors
 from bfc_bench.analysis.theory import Theories, expected_exponent, expected_n_star, harmonics_slope
 from bfc_bench.analysis.thresholds import Reached
@@ -161,7 +159,7 @@ def build(
     _draw(section, task, gallery)
     grids = [*_thresholds(task), _exponents(task)]
     if not brief:
-        grids = [*_errors(task), *grids, _decay(task), _fits(task), *_stages(task), _tuning(task), _cost(task)]
+        grids = [*_errors(task), *grids, _laws(task), *_stages(task), _tuning(task), _cost(task)]
     section.grids = [grid for grid in grids if grid.lines]
     return section
 
@@ -180,13 +178,8 @@ def _draw(section: Section, task: _Task, gallery: Gallery) -> None:
     if len({curve.d for curve in task.curves}) > 1:
         figure = plots.thresholds_against(task.scalings, f"{task.name}: N* against d", task.styles)
         theory_plots.add_expected_n_star(figure, task.scalings, task.theories)
+        theory_plots.add_fits(figure, task.scalings)
         section.pictures.append(gallery.add(figure, "N* against d", f"thresholds-{task.name}"))
-        if task.degree is not None:
-            figure = sphere_plots.exponent_lines(
-                _with_exponents(task), task.degree, f"{task.name}: exponents", task.styles, task.asymptotic
-            )
-            theory_plots.add_expected_n_star(figure, _with_exponents(task), task.theories)
-            section.pictures.append(gallery.add(figure, "exponents and theory", f"exponents-{task.name}"))
     if not section.brief and (degrees := _degree_curves(task)):
         figure = sphere_plots.degree_curves(degrees, f"{task.name}: R² per degree against n")
         section.pictures.append(gallery.add(figure, "R² per degree against n", f"degrees-{task.name}"))
@@ -304,46 +297,32 @@ def _exponents(task: _Task) -> ReportTable:
     return listing("Exponents s of N* ∝ dˢ", records, columns, note)
 
 
-def _decay(task: _Task) -> ReportTable:
-    def cell(decay: Decay) -> TableCell:
-        return estimate(decay.slope.mean, decay.slope.lo, decay.slope.hi, digits=3)
-
-    records = decays(task.curves)
-    sizes = {(decay.n_first, decay.n_last) for decay in records}
-    span = f"n = {min(a for a, _ in sizes):,}..{max(b for _, b in sizes):,}" if sizes else "n"
-    note = "One slope per replicate over all its sizes. A curve with a sharp fall or a floor has no single exponent."
-    title = f"Decay: exponent b of {task.metric_name} ∝ n⁻ᵇ over {span}"
-    return pivot(title, records, LABEL, "d", cell, head=lambda d: f"d = {d}", order=task.order, note=note)
-
-
-def _fits(task: _Task) -> ReportTable:
-    laws = {(law.d, law.label): law for law in scaling_laws(task.curves)}
-
-    def cell(fit: CurveFit) -> TableCell:
-        b, c = fit.exponent, fit.floor
-        floor = f"c = {with_interval(c.mean, c.lo, c.hi)}" if c.mean else "no floor"
-        return estimate(b.mean, b.lo, b.hi, floor, _checks(laws[fit.d, fit.label]), digits=3)
+def _laws(task: _Task) -> ReportTable:
+    def cell(law: ScalingLaw) -> TableCell:
+        if law.exponents is None:
+            return TableCell("no law", law.refused)
+        b, c = law.exponents["n"], law.floor
+        floor = f"c = {with_interval(c.mean, c.lo, c.hi)}"
+        return estimate(b.mean, b.lo, b.hi, floor, *_checks(law), digits=3)
 
     note = (
-        "Exponent b and floor c of one fit per replicate (Huber loss of log error) with t-intervals, for curves with "
-        "5 sizes or more. The power law is an assumption; a curve with a sharp drop does not follow it. Together: b of "
-        "one law with a floor fitted to all replicates, p of its lack of fit, and the measured error at the largest n "
-        "over the one that the law of the smaller n predicts."
+        "Exponent b and floor c of one law fitted to all replicates (Huber loss of log error), with t-intervals, "
+        "for curves with 5 sizes or more. The law is an assumption, and a curve with a sharp drop does not follow it. "
+        "Below: p of its lack of fit, and the measured error at the largest n over the one that the law of the smaller "
+        "n predicts."
     )
-    title = f"Curve fits: {task.metric_name} ≈ c + a n⁻ᵇ"
-    records = curve_fits(task.curves)
+    title = f"Laws: {task.metric_name} ≈ c + a n⁻ᵇ"
+    records = scaling_laws(curve for curve in task.curves if len(curve.n) >= MIN_SIZES)
     return pivot(title, records, LABEL, "d", cell, head=lambda d: f"d = {d}", order=task.order, note=note)
 
 
-def _checks(law: ScalingLaw) -> str:
-    """The law of all replicates together, its lack of fit and its extrapolation, in one line."""
-    if law.refused or law.exponents is None:
-        return f"together: {law.refused}"
-    b, ratio = law.exponents["n"], law.extrapolation.ratio
-    checks = [f"together: b = {with_interval(b.mean, b.lo, b.hi)}", f"lack of fit p = {law.lack_of_fit_p:.2g}"]
+def _checks(law: ScalingLaw) -> list[str]:
+    """The lack of fit of a law and its extrapolation, in words."""
+    checks = [f"lack of fit p = {law.lack_of_fit_p:.2g}"]
     if not law.extrapolation.refused:
+        ratio = law.extrapolation.ratio
         checks.append(f"measured / predicted {with_interval(ratio.mean, ratio.lo, ratio.hi)}")
-    return ", ".join(checks)
+    return checks
 
 
 def _stages(task: _Task) -> Iterable[ReportTable]:

@@ -10,10 +10,11 @@ from bfc_bench.analysis.curves import Curve
 from bfc_bench.analysis.scaling import Scaling
 from bfc_bench.analysis.theory import Theories, expected_n_star
 from bfc_bench.report.drawing import Drawing
-from bfc_bench.report.plots import METRIC_NAMES
+from bfc_bench.report.plots import panel_title
 
 NOTE = "Thin dashes without markers: theory, no free parameter."
 LOOK = {"type": "line", "strokeWidth": 1.3, "strokeDash": [4, 3]}
+FIT = {"type": "line", "strokeWidth": 1.2}
 POINTS = 60
 """Points of a drawn curve."""
 
@@ -50,12 +51,28 @@ def add_expected_n_star(figure: Drawing, scalings: Sequence[Scaling], theories: 
     for scaling in scalings:
         if scaling.metric != "nmse":
             continue
-        panel = f"{METRIC_NAMES[scaling.metric]} ≤ {scaling.level:g}"
+        panel = panel_title(scaling)
         for d in scaling.measured_dims:
             if theory := theories.get((scaling.task, d, scaling.label)):
                 size = expected_n_star(theory, scaling.level)
                 records.append({"panel": panel, "label": scaling.label, figure.x.field: float(d), "N*": float(size)})
     _add(figure, records)
+
+
+def add_fits(figure: Drawing, scalings: Sequence[Scaling]) -> None:
+    """Draw the fitted power law N* = c d^s of each learner over a figure of N* against d."""
+    records = []
+    for scaling in scalings:
+        fit = scaling.exponent
+        if fit.refused:
+            continue
+        at = {"panel": panel_title(scaling), "label": scaling.label, "s": fit.value}
+        at["interval"] = f"[{fit.lo:.2f}, {fit.hi:.2f}]"
+        for d in (fit.dims[0], fit.dims[-1]):
+            records.append(at | {figure.x.field: float(d), "N*": float(np.exp(fit.intercept) * d**fit.value)})
+    if records:
+        figure.add("fit", FIT, records, tooltip={"label": "learner", "s": "s", "interval": "interval"})
+        figure.notes.append("Thin line: the fitted N* ∝ dˢ; its s is under the pointer and in the table.")
 
 
 def _add(figure: Drawing, records: Sequence[dict[str, object]]) -> None:

@@ -13,10 +13,9 @@ import numpy as np
 from pydantic_core import from_json
 
 from bfc_bench.errors import Diverged, describe_error
-from bfc_bench.executors.worker_context import clock_starts, last_unit, may_take
+from bfc_bench.executors.worker_context import clock_starts, may_take
 from bfc_bench.isolation import isolated
 from bfc_bench.learner import Array, Failure, Job, Predictor
-from bfc_bench.process_state import process_state
 from bfc_bench.run.array_guard import ArrayGuard
 from bfc_bench.run.fitting import Choice, Outcome, check_prediction, fit, predict, tune
 from bfc_bench.run.grid import Cell
@@ -29,7 +28,6 @@ from bfc_bench.run.work_units import (
     Batch,
     CellWork,
     UninstalledPlugins,
-    build_learner,
     forget_problems,
     load_libraries,
 )
@@ -38,7 +36,6 @@ from bfc_bench.store.row import BESIDES, Row, Status
 from bfc_bench.tasks.feature_errors import measure_features
 from bfc_bench.tasks.metrics import METRICS, Metric
 from bfc_bench.toolkit.arrays import to_numpy
-from bfc_bench.toolkit.canary import miscompiled
 from bfc_bench.toolkit.precision import precision_state
 from bfc_bench.utils.plain_json import plain_json
 
@@ -47,32 +44,15 @@ def run_batch(batch: Batch, extra: UninstalledPlugins) -> bytes:
     """Packed rows of the batch's cells. A cell that fails has a row too, unless it ended the process."""
     attempt(partial(load_libraries, batch, extra))  # if this fails, the cells meet the same error and report it
     may_take(batch.common.memory_bytes, refuse=batch.common.device == "cpu")  # CUDA maps more than it uses
-    process_state().snapshot()
-    untrusted = {label: reason for label in batch.learners if (reason := _untrusted(batch, label, extra))}
-    finished = [
-        (cell, FinishedCell(make_row(batch, cell, "skipped", untrusted[cell.label])))
-        for cell in batch.cells
-        if cell.label in untrusted
-    ]
-    finished += _run_safely(batch, [cell for cell in batch.cells if cell.label not in untrusted], extra)
+    finished = _run_safely(batch, batch.cells, extra)
     return send([_pack(batch, cell, done) for cell, done in finished], precision_state(batch.common.device))
-
-
-def _untrusted(batch: Batch, label: str, extra: UninstalledPlugins) -> str:
-    """The reason not to run a learner whose compiler gives wrong results on this machine, or an empty string."""
-    if batch.common.device != "cpu":
-        return ""
-    libraries = attempt(lambda: build_learner(batch, label, extra).libraries())
-    reason = None if isinstance(libraries, Failure) else miscompiled(libraries)
-    return f"{batch.learners[label].name}: {reason}" if reason else ""
 
 
 def _run_safely(batch: Batch, cells: Sequence[Cell], extra: UninstalledPlugins) -> list[tuple[Cell, FinishedCell]]:
     """Rows of cells; cells with the same batch key are fitted together.
 
-    Afterwards the state and arrays that the cells share are compared with what they were. If something has changed, all
-    groups run again, one at a time and with new points. A group that changes something alone, or raises outside a fit,
-    runs again cell by cell.
+    If a learner has changed arrays that the cells share, all groups run again, one at a time and with new points. A
+    group that changes something alone, or raises outside a fit, runs again cell by cell.
     """
     finished: list[tuple[Cell, FinishedCell]] = []
     groups: dict[Hashable, list[CellWork]] = {}
@@ -80,14 +60,13 @@ def _run_safely(batch: Batch, cells: Sequence[Cell], extra: UninstalledPlugins) 
         prepared = attempt(partial(_prepare, groups, batch, cell, extra))
         if isinstance(prepared, Failure):
             finished.append((cell, _failed(batch, cell, prepared, {})))
-    process_state().track_new()  # libraries that were loaded for the learner
     clock_starts()
     if not groups:
         return finished
     (first, *_), *_ = groups.values()
     guard = first.array_guard()
     results = [attempt(partial(_run, work, guard)) for work in groups.values()]
-    if damage := _restore_shared(first.learner.name, guard):
+    if damage := _changed_arrays(first.learner.name, guard):
         forget_problems()
         results = [Failure("failed", damage)] * len(groups)
     for work, rows in zip(groups.values(), results, strict=True):
@@ -121,11 +100,8 @@ def _pack(batch: Batch, cell: Cell, done: FinishedCell) -> bytes:
     )
 
 
-def _restore_shared(name: str, guard: ArrayGuard) -> str:
-    """Restore changed process state. Returns what the learner changed, in state or arrays, or an empty string."""
-    if touched := process_state().restore():
-        last_unit()  # there may be more changes than those that are compared
-        return f"{name} has changed state that it shares with others: {', '.join(touched)}. Leave it as it is."
+def _changed_arrays(name: str, guard: ArrayGuard) -> str:
+    """What the learner has done to the arrays that it was given, or an empty string."""
     if changed := attempt(guard.changed):
         what = changed.reason if isinstance(changed, Failure) else " and ".join(changed)
         return f"{name} has changed arrays that it was given: {what}. Copy an array before you change it."

@@ -236,7 +236,7 @@ def _check_options(entry: TaskEntry, plugins: Plugins, where: str) -> None:
     options: dict[str, list[str]] = {}
     for part, known in parts.items():
         kind = (getattr(entry, part) or {}).get("kind")
-        options[part] = list(known.find(kind, where).model_fields) if isinstance(kind, str) and kind in known else []
+        options[part] = list(known.get(kind, where).model_fields) if isinstance(kind, str) and kind in known else []
     for axis in entry.axes:
         if axis in options[own] or axis not in (getattr(entry, own) or {}) or not options[own]:
             continue

@@ -23,8 +23,9 @@ from bfc_bench.tasks.task import Problem
 from bfc_bench.toolkit.precision import Device
 from bfc_bench.utils.plain_json import canonical_json
 
-SHORTEST_SECONDS = 5.0
-"""A batch with a shorter estimated time than this is not divided further."""
+SHORTEST_SECONDS: Mapping[Device, float] = {"cpu": 5.0, "cuda": 60.0}
+"""A batch with a shorter estimated time than this is not divided further, but joined with others of its learner. A
+process on a GPU takes seconds to start."""
 SHORT_SHARE = 0.5
 """Fraction of the estimated time that quick learners may take before the others begin."""
 NEAR_LIMIT = 0.5
@@ -112,14 +113,13 @@ class Plan:
         """The cells to do in batches that fit time and memory and keep ``jobs`` workers busy.
 
         ``gpu_jobs`` is the number of workers on GPUs, by default ``jobs``. Longer batches come first, by powers of 2;
-        batches of similar length are sorted by learner, since a worker serves one, and then by problem, since a worker
-        caches the last few problems.
+        batches of similar length are sorted by learner and then by problem.
         """
-        planned = []
+        parts: list[tuple[list[Cell], float]] = []
         for cells in self._groups():
             workers = jobs if gpu_jobs is None or self.device(cells[0]) == "cpu" else gpu_jobs
-            planned += [self._batch(part, seconds) for part, seconds in self._divided(cells, workers)]
-        return sorted(planned, key=_order)
+            parts += self._divided(cells, workers)
+        return sorted((self._batch(*part) for part in self._joined(parts)), key=_order)
 
     def device(self, cell: Cell) -> Device:
         """The device of a cell."""
@@ -160,7 +160,7 @@ class Plan:
         """Divide a group into batches by estimated time and declared memory; yields cells and seconds.
 
         The time limit is a fraction of the group's remaining time, so that the last batches are short and workers end
-        together. It is at least ``SHORTEST_SECONDS``, since each worker compiles or loads the group's program. A cell
+        together. It is at least ``SHORTEST_SECONDS``, since each process compiles or loads the group's program. A cell
         that shares most of its work with a batch stays there up to a quarter of the cell limit, see ``MOST_NEW``.
         """
         ordered = self.costs.largest_first(cells)
@@ -169,7 +169,8 @@ class Plan:
         left = sum(self.costs.seconds(ordered).values())
         part: list[Cell] = []
         done, time, memory, limit, most = SharedWork(), 0.0, 0.0, 0.0, self.common.cell_seconds / 4
-        memory_limit = self._commons[self.device(cells[0])].bytes
+        device = self.device(cells[0])
+        memory_limit, shortest = self._commons[device].bytes, self._shortest(device)
         for cell in ordered:
             added, size = self.costs.added(cell, done), self.costs.bytes(cell)
             time_limit = limit if added.new > MOST_NEW else most
@@ -178,12 +179,30 @@ class Plan:
                 part, done, time, memory = [], SharedWork(), 0.0, 0.0
                 added = self.costs.added(cell, done)
             if not part:
-                limit = min(most, max(left / (2 * jobs), SHORTEST_SECONDS))
+                limit = min(most, max(left / (2 * jobs), shortest))
             part.append(cell)
             self.costs.join(cell, done)
             time, memory, left = time + added.seconds, memory + size, left - added.seconds
         if part:
             yield sorted(part, key=position.__getitem__) if position else part, time
+
+    def _joined(self, parts: Iterable[tuple[list[Cell], float]]) -> Iterable[tuple[list[Cell], float]]:
+        """Join short batches of a learner up to the shortest time, since a process starts for each batch."""
+        open_parts: dict[Hashable, tuple[list[Cell], float]] = {}
+        for cells, seconds in parts:
+            device, name = self.device(cells[0]), self.grid.entries[cells[0].label].learner.name
+            key = cells[0].id if cells[0].id in self.grid.alone else (name, device)
+            before, time = open_parts.get(key, ([], 0.0))
+            joined = before + cells
+            fits = sum(map(self.costs.bytes, joined)) <= self._commons[device].bytes
+            if before and not (fits and time + seconds <= self._shortest(device)):
+                yield before, time
+                joined, time = cells, 0.0
+            open_parts[key] = joined, time + seconds
+        yield from open_parts.values()
+
+    def _shortest(self, device: Device) -> float:
+        return min(self.common.cell_seconds / 4, SHORTEST_SECONDS[device])
 
     def _batch(self, cells: Sequence[Cell], seconds: float) -> Planned:
         tasks = {name: self._definitions[name] for name in {cell.task for cell in cells}}

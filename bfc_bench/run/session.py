@@ -16,7 +16,7 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from bfc_bench.errors import StoreReplaced, describe_error
+from bfc_bench.errors import describe_error
 from bfc_bench.executors.base import Executor, Pool, Resources, UnitFailure, usable_cores
 from bfc_bench.executors.environment import not_dumpable
 from bfc_bench.hookspecs import RunSession
@@ -27,13 +27,12 @@ from bfc_bench.run.grid import Cell, Grid
 from bfc_bench.run.memory_limits import memory_warnings
 from bfc_bench.run.plan import Plan, make_plan, short_first
 from bfc_bench.run.provenance import provenance
-from bfc_bench.run.rescue import rescue
 from bfc_bench.run.wire_format import TRACEBACK, BatchReport, FinishedCell, receive
 from bfc_bench.run.work_units import Batch, RunSettings, UninstalledPlugins, preload_steps
 from bfc_bench.store import Redo
 from bfc_bench.store.row import Row, Status
 from bfc_bench.store.store import Store
-from bfc_bench.suite.model import Budget
+from bfc_bench.suite.budget import Budget
 from bfc_bench.toolkit.gpu import cell_memory
 from bfc_bench.toolkit.precision import Device
 from bfc_bench.utils.escape_control import visible
@@ -220,11 +219,7 @@ def _run(
         finished = [done.without_credentials(mask) for done in finished]
         rows = [(row, grid.task_digests[row.task], grid.learner_digests[row.label], text) for row, text, _ in finished]
         files = {row.cell: artifacts for row, _, artifacts in finished if artifacts}
-        try:
-            session.store.put(rows, files)
-        except StoreReplaced as error:
-            saved = rescue(session.store.directory, session.id, grid, session.provenance, rows, files)
-            raise StoreReplaced(f"{error} {saved}") from None
+        session.store.put(rows, files)
         for row, *_ in finished:
             session.statuses[row.status] += 1
             _notify(plugins, "bfc_result", result=row)

@@ -25,7 +25,6 @@ from bfc_bench.tasks.build import build_task
 from bfc_bench.tasks.metrics import Metric
 from bfc_bench.tasks.task import Problem, Task
 from bfc_bench.toolkit.arrays import convert
-from bfc_bench.toolkit.canary import miscompiled
 from bfc_bench.toolkit.libraries import missing
 from bfc_bench.toolkit.precision import Device, prepare_torch
 
@@ -259,7 +258,7 @@ def load_libraries(batch: Batch, extra: UninstalledPlugins) -> None:
     learner = _learner(extra, spec.name, spec.options)  # its parts may import more
     if "jax" in learner.libraries() and device == "cpu":  # otherwise it would allocate most of a GPU's memory
         _load("jax", device)
-    if "torch" in sys.modules and device == "cuda":  # before the process state is recorded, since this changes it
+    if "torch" in sys.modules and device == "cuda":
         prepare_torch(device)
 
 
@@ -276,12 +275,7 @@ def build_learner(batch: Batch, label: str, extra: UninstalledPlugins) -> Learne
 
 @cache
 def _load(kind: ArrayKind, device: str) -> None:
-    """Import an array library and initialise its device.
-
-    Does nothing for JAX if its compiler is wrong on this machine: learners that use JAX are skipped then.
-    """
-    if kind == "jax" and device == "cpu" and miscompiled({"jax"}):
-        return
+    """Import an array library and initialise its device."""
     convert(np.zeros((1, 1)), kind, device)
 
 

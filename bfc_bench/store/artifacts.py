@@ -16,7 +16,6 @@ from pathlib import Path
 
 from pydantic_core import from_json
 
-from bfc_bench.store.gate import is_identity, is_own_folder
 from bfc_bench.store.row import Row
 from bfc_bench.utils.files import make_folder, write_file
 from bfc_bench.utils.names import is_name
@@ -25,6 +24,7 @@ MAX_BYTES = 4_000_000
 """Maximum size of all artifacts of a cell together."""
 MAX_FILES = 100
 """Maximum number of artifacts of a cell."""
+_CELL = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _FIRST_BYTES = {".png": b"\x89PNG\r\n\x1a\n", ".npz": b"PK\x03\x04", ".csv": b"", ".json": b""}
 """First bytes of the files with each allowed ending."""
@@ -128,7 +128,7 @@ def intact(directory: Path, suite: str, version: int, cell: str, listed: Mapping
         listed: Digests by name, as the row lists them.
     """
     cell_folder = folder(directory, suite, version, cell)
-    if not (is_name(suite) and is_identity(cell) and is_own_folder(cell_folder, directory)):
+    if not (is_name(suite) and _CELL.fullmatch(cell) and is_own_folder(cell_folder, directory)):
         return {}
     paths = {}
     for name, digest in listed.items():
@@ -138,6 +138,12 @@ def intact(directory: Path, suite: str, version: int, cell: str, listed: Mapping
             if _digest(content) == digest:
                 paths[name] = cell_folder / name
     return paths
+
+
+def is_own_folder(folder: Path, directory: Path) -> bool:
+    """Whether a folder lies where its path says inside a store's directory: no part of it is a symbolic link."""
+    inside = folder.relative_to(directory)
+    return folder.is_dir() and folder.resolve() == directory.resolve() / inside
 
 
 def _read_regular(path: Path) -> bytes:

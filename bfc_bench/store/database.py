@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import warnings
 from collections.abc import Iterator, Sequence
@@ -9,13 +10,14 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
-from zipfile import is_zipfile
 
 from bfc_bench.errors import StoreError, StoreFailure, StoreReplaced
-from bfc_bench.store.connections import connect_to_read, connect_to_write
-from bfc_bench.store.file_system import FileSystem
-from bfc_bench.store.lock import IN_USE, lock_folder
-from bfc_bench.store.schema import check_schema
+from bfc_bench.store.file_system import SHARED, file_system
+from bfc_bench.store.lock import lock_folder
+from bfc_bench.store.schema import check_schema, create_tables, is_empty
+
+RECORD_BYTES = 32_000_000
+"""Maximum size of any value in the file."""
 
 
 class Database:
@@ -30,9 +32,7 @@ class Database:
         self.path = self.directory / "results.sqlite"
         self._opened = ExitStack()
         if self.directory.is_file():
-            bundle = f" `bfc-bench merge {self.directory} --into STORE` makes a store of a bundle."
-            hint = bundle if is_zipfile(self.directory) else ""
-            raise StoreError(f"--store must name the folder of a store. {self.directory} is a file.{hint}")
+            raise StoreError(f"--store must name the folder of a store. {self.directory} is a file.")
         try:
             with ExitStack() as opening:
                 self._db = self._open_to_write(opening) if write else self._open_to_read(opening)
@@ -45,17 +45,53 @@ class Database:
             ) from None
 
     def _open_to_write(self, opening: ExitStack) -> sqlite3.Connection:
-        disk = opening.enter_context(lock_folder(self.directory))  # before the file is made: one process makes it
-        if not disk.supports_wal:
-            warnings.warn(_warning(self.directory, disk), stacklevel=4)
-        return opening.enter_context(closing(connect_to_write(self.path, disk)))
+        opening.enter_context(lock_folder(self.directory))
+        os.close(os.open(self.path, os.O_CREAT | os.O_WRONLY, 0o600))  # SQLite gives its log the same mode
+        db = opening.enter_context(closing(_connect(self.path, "rw")))
+        if not is_empty(db):
+            check_schema(db, self.path)
+        self._set_journal(db)
+        if is_empty(db):
+            create_tables(db)
+        db.execute("BEGIN IMMEDIATE")  # fails now, not after the first cell, if the file cannot be written
+        db.execute("ROLLBACK")
+        return db
+
+    def _set_journal(self, db: sqlite3.Connection) -> None:
+        """Use a write-ahead log where it works, else a rollback journal that is synced at every commit."""
+        if (kind := file_system(self.directory)) not in SHARED:
+            db.execute("PRAGMA journal_mode = WAL").fetchone()
+            return
+        db.execute("PRAGMA journal_mode = TRUNCATE").fetchone()
+        db.execute("PRAGMA synchronous = FULL")
+        warnings.warn(
+            f"the store in {self.directory} lies on {kind}, which machines share: SQLite uses a rollback journal "
+            "instead of a write-ahead log. A local disk is faster.",
+            stacklevel=5,
+        )
 
     def _open_to_read(self, opening: ExitStack) -> sqlite3.Connection:
-        if not self.path.exists():
+        db = opening.enter_context(closing(self._connect_to_read())) if self.path.exists() else None
+        if db is None or is_empty(db):
             raise StoreError(
                 f"There is no store in {self.directory}; `bfc-bench run SUITE --store {self.directory}` makes one."
             )
-        return opening.enter_context(closing(connect_to_read(self.path)))
+        return db
+
+    def _connect_to_read(self) -> sqlite3.Connection:
+        try:
+            return _connect(self.path, "ro")
+        except sqlite3.OperationalError:
+            # In a read-only folder SQLite cannot make the index of the write-ahead log. An empty log needs none.
+            log = self.path.with_name(f"{self.path.name}-wal")
+            if os.access(self.directory, os.W_OK):
+                raise
+            if log.exists() and log.stat().st_size:
+                raise StoreError(
+                    f"The store in {self.directory} cannot be read: its folder is read-only and holds a log of a run "
+                    "that goes on or was killed. Copy the folder to a disk that you can write, and read the copy."
+                ) from None
+            return _connect(self.path, "ro", "&immutable=1")
 
     @property
     def connection(self) -> sqlite3.Connection:
@@ -116,10 +152,14 @@ class Database:
 
     def read(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
         """All results of an SQL query. Raises ``StoreError`` if the file cannot be read."""
-        try:
-            return self._db.execute(query, values).fetchall()
-        except (sqlite3.Error, UnicodeDecodeError) as error:
-            raise StoreError(f"The store in {self.directory} cannot be read: {error}.") from None
+        return list(self.stream(query, values))
+
+    def unreadable(self, record: str, error: Exception) -> StoreError:
+        """The exception to raise for a record that no release of this program could have written."""
+        return StoreError(
+            f"The store in {self.directory} cannot be read: {record} is not one that bfc-bench wrote: {error}. Use a "
+            "backup, or another --store."
+        )
 
     def close(self) -> None:
         """Close the file, which merges its write-ahead log, and unlock the store."""
@@ -134,6 +174,22 @@ class Database:
         self.close()
 
 
+def _connect(path: Path, mode: str, extra: str = "") -> sqlite3.Connection:
+    """A connection that has read from the file, and that runs nothing which the file's schema names."""
+    uri = f"{path.absolute().as_uri()}?mode={mode}{extra}"
+    db = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=10.0, check_same_thread=False)
+    try:
+        db.execute("PRAGMA trusted_schema = OFF")
+        db.execute("PRAGMA cell_size_check = ON")
+        db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, RECORD_BYTES)
+        db.execute("PRAGMA synchronous = NORMAL")
+        is_empty(db)
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
 def _identity(path: Path) -> tuple[int, int] | None:
     """Device and inode of a file; None where there is none."""
     try:
@@ -145,12 +201,3 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 def _reason(error: sqlite3.Error | OSError | UnicodeDecodeError) -> str:
     return str(error.strerror or error) if isinstance(error, OSError) else str(error)
-
-
-def _warning(directory: Path, disk: FileSystem) -> str:
-    problem = f"on {disk.kind}, which machines share" if disk.shared else "on a file system without locks"
-    readers = "" if disk.locks else ", readers see a copy"
-    return (
-        f"the store in {directory} lies {problem}: SQLite uses a rollback journal instead of a write-ahead log"
-        f"{readers}, and the file {IN_USE!r} names the writer. A local disk is faster."
-    )

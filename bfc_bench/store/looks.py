@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from bfc_bench.store.database import Database
-from bfc_bench.store.gate import look_is_acceptable
+from bfc_bench.store.records import records_of
 from bfc_bench.utils.plain_json import canonical_json
 
 
@@ -34,5 +34,5 @@ class StoredLooks:
 
     def of(self, suite: str, version: int) -> list[dict[str, Any]]:
         """The looks at the claims of a suite, sorted by claim, data and replicates."""
-        query = "SELECT * FROM looks WHERE suite = ? AND version = ? ORDER BY claim, data, replicates"
-        return [json.loads(r[-1]) for r in self._database.read(query, (suite, version)) if look_is_acceptable(r)]
+        looks = [json.loads(record[-1]) for record in records_of(self._database, "looks", (suite, version))]
+        return sorted(looks, key=lambda look: (look["claim"], look["data"], look["replicates"]))

@@ -15,31 +15,18 @@ from typing import Any, Literal, TypeAlias
 from pydantic_core import from_json
 
 from bfc_bench.errors import StoreError, UsageError
+from bfc_bench.store.artifacts import is_own_folder
 from bfc_bench.store.backup import ARTIFACTS, new_folder, replace_folder
 from bfc_bench.store.equality import GPU_TOLERANCE, differing, exactly_differing
-from bfc_bench.store.gate import (
-    ACCEPTABLE,
-    changed_rows,
-    is_identity,
-    is_own_folder,
-    row_is_acceptable,
-    row_is_unchanged,
-)
-from bfc_bench.store.row import Row, acceptable
+from bfc_bench.store.records import CELL, ROW, Record, records_of
+from bfc_bench.store.row import known_columns, parse
 from bfc_bench.store.store import Store
 
 NEWER = "newer"
 """Value of ``prefer`` that keeps the row with the later time."""
 SHOWN = 10
 """Maximum number of cells with different rows in an error message."""
-TABLES = ("rows", "definitions", "sessions", "looks")
-"""The tables of a store's file, which a merge combines."""
-Record: TypeAlias = tuple[Any, ...]
-"""A record of a table."""
 Key: TypeAlias = tuple[Any, ...]
-
-_CELL, _ROW = 0, 11
-"""Indices in a record of ``rows``. Records of ``definitions`` and ``looks`` start with suite and version."""
 
 
 @dataclass
@@ -119,10 +106,6 @@ class _Merge:
     merged: Merged = field(default_factory=Merged)
     source_of: dict[str, str] = field(default_factory=dict)
     """For each cell whose row was copied into the target: the name of its store."""
-    refused: Counter[str] = field(default_factory=Counter)
-    """Rows that this program could not have written, by store."""
-    changed: Counter[str] = field(default_factory=Counter)
-    """Rows that do not fit their digest, by store."""
 
     def run(self) -> Merged:
         with self.target.transaction() as db:
@@ -135,28 +118,14 @@ class _Merge:
             self._merge_looks(db, order)
             for name, store in self.sources.items():
                 self._copy_artifacts(name, store)
-        self.merged.remarks += [
-            f"{count} rows of {name} were refused: bfc-bench could not have written them."
-            for name, count in self.refused.items()
-        ]
-        self.merged.remarks += [
-            f"{name} holds {changed_rows(count)}; {'it was' if count == 1 else 'they were'} refused."
-            for name, count in self.changed.items()
-        ]
         return self.merged
 
     def _merge_rows(self, db: sqlite3.Connection, name: str, store: Store, conflicts: dict[str, list[str]]) -> None:
         """Copy the rows of new cells into the target, and note the cells whose rows differ."""
         for record in records_of(store, "rows"):
-            if not row_is_unchanged(record):
-                self.changed[name] += 1
-                continue
-            if not row_is_acceptable(record):
-                self.refused[name] += 1
-                continue
-            cell = record[_CELL]
+            cell = record[CELL]
             present = _row(self.target, cell)
-            if present is None or not row_is_unchanged(present):
+            if present is None:
                 insert(db, "rows", record)
                 self.source_of[cell] = name
                 self.merged.new += 1
@@ -302,26 +271,10 @@ class _Merge:
 
         This is done before the commit: after a kill, the next merge finds the folders.
         """
-        for folder in sorted((store.directory / ARTIFACTS).glob("*/*")):
-            if not is_identity(folder.name) or not is_own_folder(folder, store.directory):
-                continue
-            to = self.target.directory / ARTIFACTS / folder.parent.name / folder.name
-            if folder.name.startswith(".") or (to.exists() and self.source_of.get(folder.name) != name):
-                continue
-            replace_folder(folder, to)
-
-
-def records_of(store: Store, table: str, suite: tuple[str, int] | None = None) -> Iterator[Record]:
-    """The records of a table in the order of commits: those that are acceptable, or all of the table ``rows``.
-
-    Args:
-        store: The store.
-        table: Name of the table.
-        suite: Name and version of the suite; by default all.
-    """
-    chosen = "WHERE suite = ? AND version = ? " if suite else ""
-    records = store.stream(f"SELECT * FROM {table} {chosen}ORDER BY rowid", suite or ())
-    return records if table == "rows" else filter(ACCEPTABLE[table], records)
+        for path in sorted((store.directory / ARTIFACTS).glob("*/[!.]*")):
+            to = self.target.directory / ARTIFACTS / path.parent.name / path.name
+            if is_own_folder(path, store.directory) and not (to.exists() and self.source_of.get(path.name) != name):
+                replace_folder(path, to)
 
 
 def _row(store: Store, cell: str) -> Record | None:
@@ -329,13 +282,7 @@ def _row(store: Store, cell: str) -> Record | None:
 
 
 def insert(db: sqlite3.Connection, table: str, record: Record) -> None:
-    """Insert a record into a table, in the place of one with the same key.
-
-    Args:
-        db: The store's connection, in a transaction.
-        table: Name of the table.
-        record: The record.
-    """
+    """Insert a record into a table, in the place of one with the same key."""
     db.execute(f"INSERT OR REPLACE INTO {table} VALUES ({', '.join('?' * len(record))})", record)
 
 
@@ -355,7 +302,7 @@ def _latest(suites: Mapping[str, Key], order: Mapping[str, int]) -> dict[Key, in
 
 def _equality(one: Record, other: Record) -> Literal["exactly", "closely"] | None:
     """How two rows of a cell are equal: bit for bit, or within the tolerance for GPUs; None if they differ."""
-    if one[_ROW] == other[_ROW]:
+    if one[ROW] == other[ROW]:
         return "exactly"
     a, b = _values(one), _values(other)
     if not exactly_differing(a, b):
@@ -364,15 +311,8 @@ def _equality(one: Record, other: Record) -> Literal["exactly", "closely"] | Non
 
 
 def _values(record: Record) -> dict[str, Any]:
-    """The columns of a row; one that this release cannot read has its text as the reason."""
-    try:
-        values = from_json(record[_ROW])
-    except ValueError:
-        values = None
-    return Row.read(values).as_dict() if acceptable(values) else {**_UNREADABLE, "reason": str(record[_ROW])}
-
-
-_UNREADABLE = {"status": "unreadable", "finished_at": None}
+    """The columns of a row."""
+    return known_columns(parse(record[ROW]))
 
 
 def _result(row: Mapping[str, Any]) -> str:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import warnings
 from array import array
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +16,10 @@ import numpy as np
 from bfc_bench.errors import StoreError
 from bfc_bench.store import artifacts
 from bfc_bench.store.database import Database
-from bfc_bench.store.gate import changed_rows, is_unchanged, mapping
 from bfc_bench.store.row import COLUMNS, REQUIRED, Origin, Row
-from bfc_bench.store.row_digest import DIGESTED
 from bfc_bench.store.rows import Rows, RowsBuilder
 from bfc_bench.store.stored_text import columns_sql, parse_columns, parse_row
-from bfc_bench.utils.escape_control import all_visible, visible
+from bfc_bench.utils.escape_control import all_visible
 
 _CURRENT = (
     " AND EXISTS (SELECT 1 FROM definitions t WHERE t.suite = r.suite AND t.version = r.version"
@@ -33,14 +30,9 @@ _CURRENT = (
 _ORDER = " ORDER BY task, label, d, n, replicate, rowid"
 """Of two rows of one point, the one that was committed later comes last, because clocks can go back."""
 
-_CONTENT = ", ".join(DIGESTED)
-_CONTENT_BY_ROWID = (
-    f"SELECT r.rowid, row_digest, {_CONTENT} FROM json_each(?) j CROSS JOIN rows r ON r.rowid = j.value ORDER BY j.key"
-)
+_BY_ROWID = "SELECT r.rowid, cell, row FROM json_each(?) j CROSS JOIN rows r ON r.rowid = j.value ORDER BY j.key"
 READ_TOGETHER = 1000
 """Number of rows that are read by one query."""
-SHOWN = 5
-"""Maximum number of cells in a warning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +41,6 @@ class KnownCell:
 
     status: str
     origin: Origin
-
-
-@dataclass(slots=True)
-class _LeftOut:
-    """The rows that a reader leaves out."""
-
-    changed: list[str] = field(default_factory=list)
-    """Cells of rows that do not fit their digest."""
-    unreadable: int = 0
-    """Rows that fit it and that this release cannot read."""
 
 
 class _RowsDigest:
@@ -105,11 +87,9 @@ class RowReader(Database):
             version: Version of the suite.
             every: Whether to include rows of former definitions.
         """
-        left_out = _LeftOut()
         with self.snapshot():
-            for _, values in self._parsed(suite, version, left_out, every=every):
+            for _, values in self._parsed(suite, version, every=every):
                 yield Row(**values)
-        self._warn(left_out, suite, version)
 
     def columns(self, suite: str, version: int, *, every: bool = False, only: Sequence[str] = COLUMNS) -> Rows:
         """The rows as columns. ``Row`` objects are read when they are needed, while the store is open.
@@ -141,62 +121,49 @@ class RowReader(Database):
         """
         builder, rowids, digest = RowsBuilder(), array("q"), _RowsDigest()
         self._columns = None
-        state, left_out = self._state(), _LeftOut()
+        state = self._state()
         with self.snapshot():
-            for rowid, values in self._parsed(suite, version, left_out, digest=digest):
+            for rowid, values in self._parsed(suite, version, digest=digest):
                 builder.add(values)
                 rowids.append(rowid)
                 on_row(values)
-        self._warn(left_out, suite, version)
         rows = builder.rows(lambda i: self._row(rowids[i]))
         self._columns = (suite, version, False, COLUMNS, state), rows
         return rows, digest.text
 
     def _parsed(
-        self, suite: str, version: int, left_out: _LeftOut, *, every: bool = False, digest: _RowsDigest | None = None
+        self, suite: str, version: int, *, every: bool = False, digest: _RowsDigest | None = None
     ) -> Iterator[tuple[int, dict[str, Any]]]:
         """Rowids and columns of rows in the order of the grid; must be called inside a snapshot."""
-        for rowid, row_digest, *content in self._contents(suite, version, every=every):
+        for rowid, cell, text in self._texts(suite, version, every=every):
             if digest is not None:
-                digest.add(content[3])
-            if not is_unchanged(content, row_digest):
-                left_out.changed.append(content[0])
-            elif (values := parse_row(content[3], content[0])) is None:
-                left_out.unreadable += 1
-            else:
-                yield rowid, values
+                digest.add(text)
+            try:
+                yield rowid, parse_row(text, cell)
+            except ValueError as error:
+                raise self.unreadable(f"row {rowid}", error) from None
 
-    def _contents(self, suite: str, version: int, *, every: bool = False) -> Iterator[Sequence[Any]]:
-        """Rowids, digests and ``DIGESTED`` columns of rows in the order of the grid; to be called inside a snapshot.
+    def _texts(self, suite: str, version: int, *, every: bool = False) -> Iterator[tuple[int, str, str]]:
+        """Rowids, cells and JSON of rows in the order of the grid; to be called inside a snapshot.
 
         Only rowids are sorted, and at most ``READ_TOGETHER`` texts are in memory at once.
         """
         query = f"SELECT rowid FROM rows r WHERE suite = ? AND version = ?{'' if every else _CURRENT}{_ORDER}"
         rowids = array("q", (rowid for (rowid,) in self.stream(query, (suite, version))))
         for first in range(0, len(rowids), READ_TOGETHER):
-            yield from self.stream(_CONTENT_BY_ROWID, (json.dumps(rowids[first : first + READ_TOGETHER].tolist()),))
+            yield from self.stream(_BY_ROWID, (json.dumps(rowids[first : first + READ_TOGETHER].tolist()),))
 
     def _read_columns(self, suite: str, version: int, every: bool, only: Sequence[str]) -> Rows:
         builder, rowids = RowsBuilder(), array("q")
         names = COLUMNS if only == COLUMNS else tuple(dict.fromkeys([*REQUIRED, *only]))
-        selected = "NULL" if names == COLUMNS else columns_sql(names)  # the whole row is read anyway
-        query = (
-            f"SELECT rowid, {selected}, row_digest, {_CONTENT} FROM rows r"
-            f" WHERE suite = ? AND version = ?{'' if every else _CURRENT}"
-        )
-        left_out = _LeftOut()
-        for rowid, text, digest, *content in self.stream(query, (suite, version)):
-            cell = content[0]
-            if not is_unchanged(content, digest):
-                left_out.changed.append(cell)
-                continue
-            values = parse_row(content[3], cell) if names == COLUMNS else parse_columns(text, names, cell)
-            if values is None:
-                left_out.unreadable += 1
-                continue
-            builder.add(values)
+        selected = "row" if names == COLUMNS else columns_sql(names)
+        query = f"SELECT rowid, cell, {selected} FROM rows r WHERE suite = ? AND version = ?{'' if every else _CURRENT}"
+        for rowid, cell, text in self.stream(query, (suite, version)):
+            try:
+                builder.add(parse_row(text, cell) if names == COLUMNS else parse_columns(text, names, cell))
+            except ValueError as error:
+                raise self.unreadable(f"row {rowid}", error) from None
             rowids.append(rowid)
-        self._warn(left_out, suite, version)
         return builder.rows(lambda i: self._row(rowids[i])).in_grid_order(np.array(rowids, dtype=np.int64))
 
     def _row(self, rowid: int) -> Row:
@@ -205,24 +172,7 @@ class RowReader(Database):
             raise StoreError(
                 f"A row of the store in {self.directory} was replaced while it was read. Read the rows again."
             )
-        return Row(**(parse_row(*records[0]) or {}))
-
-    def _warn(self, left_out: _LeftOut, suite: str, version: int) -> None:
-        if cells := left_out.changed:
-            shown = ", ".join(visible(str(cell)) for cell in cells[:SHOWN]) + ", ..." * (len(cells) > SHOWN)
-            warnings.warn(
-                f"The store in {self.directory} holds {changed_rows(len(cells))}, of {suite}@{version}: {shown}. What "
-                "was changed is left out. Run the suite again, which computes these cells again, or restore a backup "
-                "with `bfc-bench restore`.",
-                stacklevel=3,
-            )
-        if left_out.unreadable:
-            warnings.warn(
-                f"The store in {self.directory} holds {left_out.unreadable} rows of {suite}@{version} that this "
-                "release of bfc-bench cannot read. They are left out: a later release wrote them, or they were "
-                "changed.",
-                stacklevel=3,
-            )
+        return Row(**parse_row(*records[0]))
 
     def _state(self) -> tuple[int, int]:
         """A value that changes with every write to the file, by this connection or another one."""
@@ -232,7 +182,7 @@ class RowReader(Database):
         """A hash of the current rows of a suite, without parsing them."""
         digest = _RowsDigest()
         with self.snapshot():
-            for *_, text, _ in self._contents(suite, version):
+            for *_, text in self._texts(suite, version):
                 digest.add(text)
         return digest.text
 
@@ -242,18 +192,12 @@ class RowReader(Database):
         return sorted((cell, json.loads(text or "null")) for cell, text in self.stream(query, (suite, version)))
 
     def known_cells(self, suite: str, version: int) -> dict[str, KnownCell]:
-        """Status and origin by cell, of all rows that were not changed, without parsing them."""
-        query = (
-            f'SELECT status, "release", device, learner_version, row_digest, {_CONTENT} FROM rows'
-            " WHERE suite = ? AND version = ?"
-        )
+        """Status and origin by cell, without parsing rows."""
+        query = 'SELECT cell, status, "release", device, learner_version FROM rows WHERE suite = ? AND version = ?'
         distinct: dict[tuple[Any, ...], KnownCell] = {}
         return {
-            content[0]: distinct.setdefault((status, *origin), KnownCell(status, Origin(*origin)))
-            for status, *origin, digest, content in (
-                (*record[:5], record[5:]) for record in self.stream(query, (suite, version))
-            )
-            if is_unchanged(content, digest)
+            cell: distinct.setdefault((status, *origin), KnownCell(status, Origin(*origin)))
+            for cell, status, *origin in self.stream(query, (suite, version))
         }
 
     def learner_versions(self, suite: str, version: int) -> dict[str, Counter[int]]:
@@ -275,15 +219,11 @@ class RowReader(Database):
 
     def artifacts(self, cell: str) -> dict[str, Path]:
         """Paths of the artifacts of a cell by name, without those that are missing or changed."""
-        query = (
-            "SELECT suite, version, CASE WHEN json_valid(row) THEN row -> '$.artifacts' END FROM rows WHERE cell = ?"
-        )
-        records = self.read(query, (cell,))
+        records = self.read("SELECT suite, version, row -> '$.artifacts' FROM rows WHERE cell = ?", (cell,))
         suite, version, listed = records[0] if records else ("", 0, None)
-        return artifacts.intact(self.directory, suite, version, cell, mapping(listed) or {})
+        return artifacts.intact(self.directory, suite, version, cell, json.loads(listed or "{}"))
 
     def provenance(self, cell: str) -> str | None:
         """Id of the session that made the row of a cell; None for a cell without a row."""
-        session = "CASE WHEN json_valid(row) THEN row -> '$.provenance' END"
-        records = self.read(f"SELECT {session} FROM rows WHERE cell = ?", (cell,))
-        return str(json.loads(records[0][0] or '""')) if records else None
+        records = self.read("SELECT row ->> '$.provenance' FROM rows WHERE cell = ?", (cell,))
+        return str(records[0][0] or "") if records else None

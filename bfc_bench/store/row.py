@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
 from typing import (
@@ -188,11 +188,7 @@ def checked(values: Mapping[str, Any]) -> dict[str, Any]:
     """
     if wrong := sorted((values.keys() ^ _KNOWN) - {"axes"}):
         raise ValueError(f"a row must have the columns of Row. Missing or unknown: {', '.join(wrong)}")
-    try:
-        return _schema(frozenset(COLUMNS)).validate_python(values)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        raise ValueError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+    return _validated(_schema(frozenset(COLUMNS)).validate_python, values)
 
 
 def known_columns(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -201,25 +197,27 @@ def known_columns(values: Mapping[str, Any]) -> dict[str, Any]:
     return known | {name: all_visible(known[name]) for name in _FREE_TEXTS & known.keys()}
 
 
-def acceptable(values: Any, *, whole: bool = True) -> bool:
-    """Whether values are columns of a row that some release of this program could have written.
+def checked_columns(values: Any) -> dict[str, Any]:
+    """Some columns of a row of any release, among them ``REQUIRED``, checked. Raises ``ValueError``."""
+    return _validated(_schema(_REQUIRED).validate_python, values)
 
-    A ``whole`` row has all columns without a default, another one those that are always read. Columns that this release
-    does not know are not checked, since readers drop them.
+
+def parse(text: object) -> dict[str, Any]:
+    """The columns of a row of any release from its JSON. Raises ``ValueError`` if no release could have written it.
+
+    Columns that this release does not know are dropped.
     """
-    try:
-        _schema(_WITHOUT_DEFAULT if whole else _REQUIRED).validate_python(values)
-    except ValidationError:
-        return False
-    return True
+    if not isinstance(text, str) or len(text) > ROW_BYTES:
+        raise ValueError(f"a row must be JSON of at most {ROW_BYTES:,} bytes")
+    return _validated(_schema(_WITHOUT_DEFAULT).validate_json, text)
 
 
-def parse(text: str) -> dict[str, Any] | None:
-    """The columns of a row from its JSON, without unknown ones; None if this program could not have written it."""
+def _validated(validate: Callable[[Any], dict[str, Any]], values: Any) -> dict[str, Any]:
     try:
-        return _schema(_WITHOUT_DEFAULT).validate_json(text)
-    except ValidationError:
-        return None
+        return validate(values)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        raise ValueError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
 
 
 @cache
@@ -233,20 +231,21 @@ def _schema(required: frozenset[str]) -> TypeAdapter[dict[str, Any]]:
 
 ROW_BYTES = 2_000_000
 """Maximum size of a row as JSON."""
-_Identity = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
-_Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:@+-]*$", max_length=LONGEST_NAME)]
+Identity = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:@+-]*$", max_length=LONGEST_NAME)]
 _Short = Annotated[str, StringConstraints(max_length=500)]
-_Count = Annotated[int, Field(ge=0, le=2**53)]
-_Size = Annotated[int, Field(ge=1, le=2**53)]
+Count = Annotated[int, Field(ge=0, le=2**53)]
+Size = Annotated[int, Field(ge=1, le=2**53)]
+Time = Annotated[float, Field(ge=0, le=1e11)]
 _Seed = Annotated[int, Field(ge=0, lt=2**63)]
 _Error = Annotated[float, Field(ge=0, le=1e300)] | None
 _RANGES: dict[str, Any] = {
-    **{"cell": _Identity, "suite": _Name, "suite_version": _Count, "task": _Name, "label": _Name, "learner": _Short},
-    **{"d": _Size, "n": _Size, "replicate": _Count, "nmse": _Error, "nmse_trimmed": _Error, "train_nmse": _Error},
-    **{"fit_flops": _Error, "parameters": _Count | None, "trained_together": _Count | None},
-    **{"peak_memory_bytes": _Count | None, "learner_version": _Count | None, "seed": _Seed | None},
+    **{"cell": Identity, "suite": Name, "suite_version": Count, "task": Name, "label": Name, "learner": _Short},
+    **{"d": Size, "n": Size, "replicate": Count, "nmse": _Error, "nmse_trimmed": _Error, "train_nmse": _Error},
+    **{"fit_flops": _Error, "parameters": Count | None, "trained_together": Count | None},
+    **{"peak_memory_bytes": Count | None, "learner_version": Count | None, "seed": _Seed | None},
     **{"error_rate": Annotated[float, Field(ge=0, le=1)] | None, "device": _Short | None, "dtype": _Short | None},
-    **{"release": _Short | None, "provenance": _Short, "finished_at": Annotated[float, Field(ge=0, le=1e11)] | None},
+    **{"release": _Short | None, "provenance": _Short, "finished_at": Time | None},
 }
 """Types of columns that are narrower than those of ``Row``."""
 _FIELDS: tuple[str, ...] = tuple(f.name for f in fields(Row))

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
 from bfc_bench.store.database import Database
-from bfc_bench.store.gate import definition_is_acceptable, mapping, session_is_acceptable
+from bfc_bench.store.records import records_of
 from bfc_bench.utils.plain_json import canonical_json
 
 
@@ -54,30 +53,19 @@ class Sessions:
 
         Each has ``id``, ``started_at`` and ``finished_at`` (Unix time in seconds), ``definition`` and ``provenance``.
         """
-        records = self._database.read(
-            "SELECT * FROM sessions WHERE suite = ? AND version = ? ORDER BY rowid", (suite, version)
-        )
         return [
             {"id": i, "started_at": a, "finished_at": z, "definition": json.loads(s), "provenance": json.loads(p)}
-            for i, _, _, a, z, s, p in filter(session_is_acceptable, records)
+            for i, _, _, a, z, s, p in records_of(self._database, "sessions", (suite, version))
         ]
 
     def provenance(self, session: str) -> dict[str, Any] | None:
         """Versions, command line, machine and precision of a run; None for an unknown run."""
         records = self._database.read("SELECT provenance FROM sessions WHERE id = ?", (session,))
-        return json.loads(records[0][0]) if records and mapping(records[0][0]) is not None else None
+        return json.loads(records[0][0]) if records else None
 
     def suites(self) -> list[tuple[str, int]]:
         """Name and version of each suite that has a run in this store."""
-        records = self._database.read("SELECT * FROM sessions ORDER BY rowid")
-        kept = [record for record in records if session_is_acceptable(record)]
-        if refused := len(records) - len(kept):
-            warnings.warn(
-                f"The store in {self._database.directory} holds {refused} runs that bfc-bench could not have written. "
-                "They are left out.",
-                stacklevel=3,
-            )
-        return list(dict.fromkeys((record[1], record[2]) for record in kept))
+        return list(dict.fromkeys((record[1], record[2]) for record in records_of(self._database, "sessions")))
 
     def define(self, suite: str, version: int, tasks: Mapping[str, str], learners: Mapping[str, str]) -> None:
         """Make these definitions the current ones.
@@ -97,5 +85,5 @@ class Sessions:
 
     def definitions(self, suite: str, version: int) -> dict[tuple[str, str], str]:
         """Current digests by kind (``task`` or ``learner``) and name."""
-        records = self._database.read("SELECT * FROM definitions WHERE suite = ? AND version = ?", (suite, version))
-        return {(kind, name): digest for _, _, kind, name, digest in filter(definition_is_acceptable, records)}
+        records = records_of(self._database, "definitions", (suite, version))
+        return {(kind, name): digest for _, _, kind, name, digest in records}

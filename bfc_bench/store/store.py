@@ -13,7 +13,6 @@ from bfc_bench.store import artifacts
 from bfc_bench.store.looks import StoredLooks
 from bfc_bench.store.reader import RowReader
 from bfc_bench.store.row import Row
-from bfc_bench.store.row_digest import row_digest
 from bfc_bench.store.sessions import Sessions
 
 
@@ -48,12 +47,11 @@ class Store(RowReader):
             raise self.write_error(error) from None
         with self.transaction() as db:
             db.executemany(
-                "INSERT OR REPLACE INTO rows VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT OR REPLACE INTO rows VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 [
                     (
                         *(r.cell, r.suite, r.suite_version, r.task, r.label, r.d, r.n, r.replicate, r.status),
                         *(task, learner, text, traceback, r.release, r.device, r.learner_version),
-                        row_digest((r.cell, task, learner, text, traceback)),
                     )
                     for r, task, learner, traceback in rows
                     for text in (to_json(r.as_dict()).decode(),)

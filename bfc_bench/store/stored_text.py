@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from bfc_bench.store.row import ROW_BYTES, acceptable, known_columns, parse
+from bfc_bench.store.row import checked_columns, known_columns, parse
 
 _SUSPECT = re.compile(r"\\[bfru]|[^ -~]")
 """Matches JSON that may contain control characters or other invisible ones."""
@@ -19,14 +19,12 @@ def _clean(text: str) -> bool:
     return (text.isascii() and "\\" not in text and "\x7f" not in text) or _SUSPECT.search(text) is None
 
 
-def parse_row(text: object, cell: str) -> dict[str, Any] | None:
-    """The columns of the stored row of a cell; None if this program could not have written it."""
-    if not isinstance(text, str) or len(text) > ROW_BYTES:
-        return None
+def parse_row(text: object, cell: str) -> dict[str, Any]:
+    """The columns of the stored row of a cell. Raises ``ValueError`` if no release could have written it."""
     values = parse(text)
-    if values is None or values["cell"] != cell:
-        return None
-    return values if _clean(text) else known_columns(values)
+    if values["cell"] != cell:
+        raise ValueError("cell is not that of its JSON")
+    return values if _clean(str(text)) else known_columns(values)
 
 
 def columns_sql(names: Sequence[str]) -> str:
@@ -39,23 +37,15 @@ def columns_sql(names: Sequence[str]) -> str:
     return f"CASE WHEN {is_row} THEN json_extract(row, {paths}) ELSE '' END"
 
 
-def parse_columns(text: str, names: Sequence[str], cell: str) -> dict[str, Any] | None:
-    """The columns in a result of ``columns_sql``, without missing ones.
-
-    Args:
-        text: The result.
-        names: Columns.
-        cell: Identity of the cell.
-
-    Returns:
-        The values by name; None if this program could not have written the row.
-    """
+def parse_columns(text: str, names: Sequence[str], cell: str) -> dict[str, Any]:
+    """The columns in a result of ``columns_sql`` by name, without missing ones. Raises ``ValueError``."""
     try:
         values = {name: value for name, value in zip(names, from_json(text), strict=True) if value is not None}
-    except (ValueError, TypeError):
-        return None
+    except TypeError:
+        raise ValueError("a row must be a JSON object") from None
     for column, _, key in (name.partition(".") for name in names if "." in name and name in values):
         values.setdefault(column, {})[key] = values.pop(f"{column}.{key}")
-    if not acceptable(values, whole=False) or values["cell"] != cell:
-        return None
+    values = checked_columns(values)
+    if values["cell"] != cell:
+        raise ValueError("cell is not that of its JSON")
     return values if _clean(text) else known_columns(values)

@@ -28,10 +28,9 @@ if TYPE_CHECKING:
     from bfc_bench.analysis.compute import CostName, FrontierPoint, LeastCost
     from bfc_bench.analysis.curves import Curve
     from bfc_bench.analysis.interim_analyses import ClaimLooks, Look
-    from bfc_bench.analysis.power_law import CurveFit
+    from bfc_bench.analysis.laws import ScalingLaw
     from bfc_bench.analysis.replicates_needed import ReplicatesNeeded
     from bfc_bench.analysis.scaling import Scaling
-    from bfc_bench.analysis.scaling_law import ScalingLaw
     from bfc_bench.analysis.theory import Expected
     from bfc_bench.analysis.thresholds import Reached
     from bfc_bench.learner import Theory
@@ -59,27 +58,6 @@ class Curves(list["Curve"]):
 
     def _repr_html_(self) -> str:
         return str(self.frame()._repr_html_())
-
-
-def read_lcdb(file: str | Path, tasks: Collection[str | int] = ()) -> Curves:
-    """Learning curves from a CSV file in the columns of LCDB, the learning curve database.
-
-    Its accuracies become error rates. The curves have N*, intervals and frames as those of a suite:
-    ``read_lcdb(file).thresholds([0.1]).frame()``.
-
-    Args:
-        file: The file, LCDB's ``database-accuracy.csv`` or one of ``bfc-bench results SUITE --format lcdb``.
-        tasks: The data sets to read, by their column ``openmlid``, such as ``[44, 1485]``; empty means all.
-
-    Raises:
-        UsageError: The file is not such a table, its scores are not accuracies or NMSE, or it lacks one of the data
-            sets; the error names the line.
-    """
-    from bfc_bench.analysis.curves import by_task, curves, metric_of
-    from bfc_bench.store.lcdb import rows_of_lcdb
-
-    groups = by_task(Rows.of(rows_of_lcdb(Path(file), [str(task) for task in tasks]))).values()
-    return Curves(curve for rows in groups for curve in curves(rows, metric_of(rows)))
 
 
 @dataclass(frozen=True)
@@ -230,15 +208,9 @@ class Results:
 
         return Records(frontiers(cost_curves(self.columns(), self.curves(metric), cost)))
 
-    def fits(self, metric: str = "nmse") -> Records[CurveFit]:
-        """Fits of error ~ c + a n^-b to each curve, with intervals of b and c over replicates with at least 5 sizes."""
-        from bfc_bench.analysis.power_law import curve_fits
-
-        return Records(curve_fits(self.curves(metric)))
-
     def scaling_laws(self, metric: str = "nmse") -> Records[ScalingLaw]:
         """The law error ~ c + a n^-b of each curve, fitted to all replicates together, with its tests."""
-        from bfc_bench.analysis.scaling_law import scaling_laws
+        from bfc_bench.analysis.laws import scaling_laws
 
         return Records(scaling_laws(self.curves(metric)))
 
@@ -256,7 +228,7 @@ class Results:
             metric: Metric; for tasks without NMSE, ``nmse`` means the error rate.
         """
         from bfc_bench.analysis.compare import require_known
-        from bfc_bench.analysis.scaling_law import law_of
+        from bfc_bench.analysis.laws import law_of
 
         rows = self.columns()
         wanted = {"label": labels or (), "task": [task] if task else (), "d": [d] if d else ()}

@@ -1,4 +1,4 @@
-"""Shows the results of a suite in a store: as figures, in its report and in MLflow."""
+"""Shows the results of a suite in a store, as figures and in its report."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from bfc_bench.errors import UsageError, suggest
 from bfc_bench.store.export import ParquetTable, axis_columns
-from bfc_bench.store.row import COLUMNS, Row
+from bfc_bench.store.row import COLUMNS
 from bfc_bench.stored_suite.results import Results
 from bfc_bench.utils.files import inside, make_folder, write_file
 from bfc_bench.utils.plain_json import digest
@@ -20,12 +20,11 @@ if TYPE_CHECKING:
     import altair
 
     from bfc_bench.report.drawing import Drawing
-    from bfc_bench.tracking.sync import SyncReport
 
 
 @dataclass(frozen=True)
 class StoredSuite(Results):
-    """One suite version in an open store: its results, its figures, its report and its runs in MLflow."""
+    """One suite version in an open store: its results, its figures and its report."""
 
     def plot(
         self, task: str | Sequence[str] = (), metric: str = "nmse", *, kind: str = "curves",
@@ -84,15 +83,13 @@ class StoredSuite(Results):
         return self.store.directory / "reports" / f"{self.name}@{self.version}"
 
     def report(
-        self, directory: str | Path | None = None, *, figures: Sequence[str] = (), pdf: bool = False,
-        tasks: Sequence[str] = (),
+        self, directory: str | Path | None = None, *, figures: Sequence[str] = (), tasks: Sequence[str] = (),
     ) -> Path:  # fmt: skip
         """Write the report and return the path of its page.
 
         Args:
             directory: Folder to write to; by default one in the store.
             figures: Formats of figure files beside the page: any of ``svg``, ``png``, ``pdf`` and ``json``.
-            pdf: Whether to write the report as one PDF file too.
             tasks: Tasks to write about, with all their figures and tables; by default all, in a large suite with
                 learning curves and N* alone.
 
@@ -139,7 +136,6 @@ class StoredSuite(Results):
             artifacts=artifacts,
             key="" if tasks else digest([*shown, of_rows]),
             suffixes=figures,
-            pdf=pdf,
             complete=bool(tasks),
         )
 
@@ -164,66 +160,6 @@ class StoredSuite(Results):
         """What a report shows besides rows."""
         looks = self.store.looks.of(self.name, self.version)
         return [installed_version("bfc-bench"), self.definition, self.suite.definition(), *looks]
-
-    def sync(self, uri: str | None = None) -> SyncReport:
-        """Log the rows that MLflow lacks, and the report if there is one. Raises ``TrackingError``.
-
-        ``uri`` is by default ``MLFLOW_TRACKING_URI``, else the store's own database. MLflow is not imported if neither
-        its database nor the store has changed since the last sync.
-        """
-        from bfc_bench.report.source_key import key_of
-        from bfc_bench.run.provenance import git_commit
-        from bfc_bench.tracking.client import default_uri
-        from bfc_bench.tracking.sync import SyncReport, sync
-        from bfc_bench.tracking.sync_cache import note_state, unchanged_curves
-
-        directory, page = self.store.directory, self.directory / "report.html"
-        uri, suite, version = default_uri(directory, uri), self.name, self.version
-        times = self.store.finish_times(suite, version)
-        if page.exists() and not self.reported:
-            self.report()
-        elif (curves := unchanged_curves(directory, uri, suite, version, times, key_of(self.directory))) is not None:
-            return SyncReport(curves=curves, unchanged=curves)
-        rows = self.rows()
-        report = sync(rows, uri, suite=suite, version=version, store_dir=directory, git=git_commit(Path.cwd()))
-        self._log_theories(rows, uri)
-        if page.exists():
-            self.log_report(uri)
-        note_state(directory, uri, suite, version, times, key_of(self.directory), report.curves)
-        return report
-
-    def log_report(self, uri: str | None = None) -> None:
-        """Log the report in the store and the theories to MLflow, once per content. Raises ``TrackingError``."""
-        from bfc_bench.report.run_description import ill_behaved_note, note
-        from bfc_bench.report.tables import problem_table, summary_table
-        from bfc_bench.tracking.client import default_uri
-        from bfc_bench.tracking.report_run import log_report
-
-        rows, session = self.columns(), self.sessions[-1]
-        self._log_theories(rows, default_uri(self.store.directory, uri))
-        verdicts = self._verdicts(rows)
-        text = f"Report of {self.name}@{self.version}: {len(rows)} cells. Open `report.html` under Artifacts."
-        log_report(
-            default_uri(self.store.directory, uri),
-            self.name,
-            self.version,
-            self.directory,
-            session=session["id"],
-            tables={
-                "claims": [verdict.as_dict() for verdict in verdicts],
-                "summary": summary_table(rows, self.levels),
-                "theory": [expected.as_dict() for expected in self.theory()],
-                "failures": problem_table(rows),
-            },
-            note=note(f"{text}{ill_behaved_note(self.thresholds())}", verdicts),
-            store_dir=self.store.directory,
-            git=session["provenance"].get("git"),
-        )
-
-    def _log_theories(self, rows: Sequence[Row], uri: str) -> None:
-        from bfc_bench.tracking.theory import log_theories
-
-        log_theories(rows, uri, self.theories, suite=self.name, version=self.version, store_dir=self.store.directory)
 
     def _repr_html_(self) -> str:
         import pandas as pd

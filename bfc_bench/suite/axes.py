@@ -11,7 +11,6 @@ from numbers import Real
 from typing import Any
 
 from bfc_bench.config import plain_option
-from bfc_bench.utils.names import LONGEST_NAME
 from bfc_bench.utils.plain_json import canonical_json, digest
 
 MOST_MEMBERS = 10_000
@@ -116,23 +115,6 @@ def combinations(
     for chosen in product(*lists.values()):
         by_key = dict(zip(lists, chosen, strict=True))
         yield {names[key]: value for key, value in by_key.items()}, by_key
-
-
-def checked_name(who: str, grid: str, axes: Mapping[str, Any]) -> str:
-    """``member_name``. Raises ``ValueError`` if it is too long.
-
-    Args:
-        who: The entry, as messages name it.
-        grid: Name of the grid.
-        axes: The member's values by axis.
-    """
-    name = member_name(grid, axes)
-    if len(name) > LONGEST_NAME:
-        raise ValueError(
-            f"{who}: grid: the name {name!r} of a combination has more than {LONGEST_NAME} characters; use a shorter "
-            "name or fewer axes"
-        )
-    return name
 
 
 def _flat(who: str, table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise, product
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 from pydantic import (
     AfterValidator,
     ConfigDict,
     Field,
     PlainSerializer,
-    ValidationError,
     ValidationInfo,
     ValidatorFunctionWrapHandler,
     WrapValidator,
     model_validator,
 )
 
-from bfc_bench.config import Settings, explain, plain_option, read_toml
+from bfc_bench.config import Settings, plain_option, read_toml
 from bfc_bench.errors import UsageError, suggest
-from bfc_bench.suite.axes import checked_name, combinations, member_name
+from bfc_bench.suite.budget import Budget
 from bfc_bench.suite.changes import apply
-from bfc_bench.suite.sizes import sizes_at
+from bfc_bench.suite.members import check_membership, expanded, members_by_grid
+from bfc_bench.suite.sizes import check_increasing, sizes_at
 from bfc_bench.tasks.base import DataSet
 from bfc_bench.utils.names import NAME_RULE, is_name
 from bfc_bench.utils.plain_json import canonical_json
@@ -35,10 +35,9 @@ def _check_name(value: str) -> str:
     return value
 
 
-Entry = TypeVar("Entry", bound=Settings)
 Name = Annotated[str, AfterValidator(_check_name)]
 Size = Annotated[int, Field(strict=True, ge=1)]
-Sizes = Annotated[list[Size], Field(min_length=1)]
+Sizes = Annotated[list[Size], Field(min_length=1), AfterValidator(check_increasing)]
 
 
 def _list_or_table(value: Any, check: ValidatorFunctionWrapHandler) -> Any:
@@ -50,18 +49,6 @@ SizeRule = Annotated[Sizes, WrapValidator(_list_or_table), PlainSerializer(lambd
 """Sizes, or a table that gives them for each d and value of an axis."""
 TABLES = ("inputs", "target", "data", "law", "labels")
 """Tables of a task whose options may be axes."""
-
-
-class Budget(Settings):
-    """What one cell may use."""
-
-    cell_seconds: Annotated[float, Field(gt=0)] = 120.0
-    """Wall time in seconds after which a cell is stopped."""
-    memory_gb: Annotated[float, Field(gt=0)] = 8.0
-    """Memory of a cell in 10^9 bytes; a cell that declares more, or whose data take more, is skipped."""
-    gpu_memory_gb: Annotated[float, Field(gt=0)] | None = None
-    """GPU memory of a cell in 10^9 bytes, which replaces ``memory_gb`` for what it declares; None: what one library may
-    take of the visible GPU, or ``memory_gb`` if none is visible."""
 
 
 class TaskEntry(Settings):
@@ -82,7 +69,7 @@ class TaskEntry(Settings):
     teacher: Name | None = None
     """The task whose teacher, inputs, test points and random draws of labels this one uses, so that samples differ only
     where the definitions do; None: its own."""
-    d: list[Size] = []
+    d: Annotated[list[Size], AfterValidator(check_increasing)] = []
     """Input dimensions; leave it out for data, and for a law whose options determine it."""
     n: SizeRule
     """Training sizes: a list, or a table for sizes that depend on d or on an axis (``suite.sizes.sizes_at``)."""
@@ -138,15 +125,16 @@ class TaskEntry(Settings):
 
         if not isinstance(n, Iterable) or isinstance(n, str):
             raise UsageError(f"task {name!r}: n must be a list of training sizes, such as [{n}]. Got {n!r}.")
+        where = f"task {name!r}"
         columns = ColumnOptions.parse(
-            {key: options[key] for key in ColumnOptions.model_fields if key in options}, f"task {name!r}"
+            {key: options[key] for key in ColumnOptions.model_fields if key in options}, where
         )
         used = {key: value for key, value in options.items() if key not in ("categories", "dates", "split")}
         into = None if folder is None else Path(folder)
         try:
             path = save_arrays(x, y, x_test, y_test, classes=classes, options=columns, folder=into)
         except UsageError as error:
-            raise UsageError(f"task {name!r}: {error}") from None
+            raise UsageError(f"{where}: {error}") from None
         values = {
             "name": name,
             "data": {"kind": "npz", "path": str(path), **used},
@@ -155,7 +143,7 @@ class TaskEntry(Settings):
             "unlabeled": unlabeled,
             "n": [int(size) for size in n],
         }
-        return cls.parse(values, f"task {name!r}")
+        return cls.parse(values, where)
 
     @model_validator(mode="after")
     def _check_parts(self) -> TaskEntry:
@@ -173,16 +161,8 @@ class TaskEntry(Settings):
         return self
 
     @model_validator(mode="after")
-    def _check_increasing(self) -> TaskEntry:
-        for key in ("d", "n"):
-            values = getattr(self, key)
-            if isinstance(values, list) and any(a >= b for a, b in pairwise(values)):
-                raise ValueError(f"{key} must be strictly increasing integers >= 1, without repetition. Got {values}")
-        return self
-
-    @model_validator(mode="after")
     def _check_grid(self) -> TaskEntry:
-        _check_membership(self.name, self.grid, self.axes)
+        check_membership(self.name, self.grid, self.axes)
         if isinstance(self.grid, dict):
             self.members()
         elif not isinstance(self.n, list):
@@ -198,20 +178,21 @@ class TaskEntry(Settings):
         """The tasks of the grid; the task itself if it has none. Raises ``ValueError`` for a wrong grid."""
         if not isinstance(self.grid, dict):
             return [self]
-        who = repr(self.name)
-        default = next((key for key in ("data", "law") if getattr(self, key) is not None), "target")
-        return [
-            self._member(
-                checked_name(who, self.name, axes), axes, {_path(who, key, default): v for key, v in by.items()}
-            )
-            for axes, by in combinations(who, self.grid, ["target"])
-        ]
+        return expanded(self, "name", "target", self.grid, self._path)
 
-    def _member(self, name: str, axes: Mapping[str, Any], by_path: Mapping[tuple[str, ...], Any]) -> TaskEntry:
-        values = {key: getattr(self, key) for key in self.model_fields_set}
-        for path, value in by_path.items():
-            values = _with_value(repr(self.name), values, path, value)
-        return _build(type(self), {**values, "name": name, "grid": self.name, "axes": axes}, repr(name))
+    def _path(self, key: str) -> tuple[str, ...]:
+        """Where an axis is written; a key without a table is an option of the data, the law or the target."""
+        first, *inner = key.split(".")
+        if first in TABLES:
+            if not inner:
+                raise ValueError(f"{self.name!r}: grid.{key} must name an option of {key}, for example '{key}.kind'")
+            return (first, *inner)
+        if key in ("unlabeled", "test_size"):
+            return (key,)
+        if first in TaskEntry.model_fields:
+            tables = ", ".join(TABLES)
+            raise ValueError(f"{self.name!r}: grid.{key}: {first} cannot be an axis; options of {tables} can")
+        return ("data" if self.data is not None else "law" if self.law is not None else "target", first, *inner)
 
 
 class LearnerEntry(Settings):
@@ -262,7 +243,7 @@ class LearnerEntry(Settings):
 
     @model_validator(mode="after")
     def _check_grid(self) -> LearnerEntry:
-        _check_membership(self.label, self.grid, self.axes)
+        check_membership(self.label, self.grid, self.axes)
         self.members()
         return self
 
@@ -270,16 +251,9 @@ class LearnerEntry(Settings):
         """The learners of the grid; the learner itself if it has none. Raises ``ValueError`` for a wrong grid."""
         if not isinstance(self.grid, dict):
             return [self]
-        members, who = [], repr(self.label)
-        for axes, by_key in combinations(who, self.grid, ["options"]):
-            values = {key: getattr(self, key) for key in self.model_fields_set}
-            for key, value in by_key.items():
-                values = _with_value(who, values, ("options", *key.removeprefix("options.").split(".")), value)
-            label = checked_name(who, self.label, axes)
-            members.append(
-                _build(type(self), {**values, "label": label, "grid": self.label, "axes": axes}, repr(label))
-            )
-        return members
+        return expanded(
+            self, "label", "options", self.grid, lambda key: ["options", *key.removeprefix("options.").split(".")]
+        )
 
     @property
     def spaces(self) -> list[dict[str, list[Any]]] | None:
@@ -362,14 +336,17 @@ class Suite(Settings):
         self._check_axes()
         known = [*(task.name for task in self.task), *self.task_grids]
         for task in self.task:
-            self._check_teacher(task, known)
+            if task.teacher is not None:
+                self._check_teacher(task, task.teacher, known)
         for entry in self.learner:
             for name in entry.tasks or ():
                 if name not in known:
                     raise ValueError(f"learner {entry.label!r} names an unknown task {name!r}.{suggest(name, known)}")
             own = [task for task in self.task if entry.tasks is None or task.name in entry.tasks]
             for together in dict.fromkeys(task.grid or task.name for task in own):
-                _check_limits(entry, [task for task in own if (task.grid or task.name) == together])
+                reasons = [_too_small(entry, task) for task in own if (task.grid or task.name) == together]
+                if all(reasons):
+                    raise ValueError(f"learner {entry.label!r}: {reasons[0]}")
         return self
 
     def __repr__(self) -> str:
@@ -403,17 +380,15 @@ class Suite(Settings):
                     f"'options.{axis}' in the grid of the learner, which names its axis so"
                 )
 
-    def _check_teacher(self, task: TaskEntry, known: Sequence[str]) -> None:
-        """Check that a named teacher is a task with a teacher of its own, at all of this task's d."""
-        if task.teacher is None:
-            return
+    def _check_teacher(self, task: TaskEntry, teacher: str, known: Sequence[str]) -> None:
+        """Check that the named teacher is a task with a teacher of its own, at all of this task's d."""
         who = f"task {task.name!r}: teacher"
-        if task.teacher not in known:
-            raise ValueError(f"{who} names an unknown task {task.teacher!r}.{suggest(task.teacher, known)}")
-        named = next(other for other in self.task if task.teacher in (other.name, other.grid))
+        if teacher not in known:
+            raise ValueError(f"{who} names an unknown task {teacher!r}.{suggest(teacher, known)}")
+        named = next(other for other in self.task if teacher in (other.name, other.grid))
         if named.teacher is not None:
             hint = f"name {named.teacher!r} here" if named.teacher != task.name else "leave out one of the two"
-            raise ValueError(f"{who} names {task.teacher!r}, which has the teacher {named.teacher!r} itself; {hint}")
+            raise ValueError(f"{who} names {teacher!r}, which has the teacher {named.teacher!r} itself; {hint}")
         if missing := sorted(set(task.d) - set(named.d)):
             raise ValueError(f"{who}: d must be among those of task {named.name!r}, {named.d}. Got {missing} besides")
 
@@ -431,73 +406,14 @@ class Suite(Settings):
         return values
 
 
-def members_by_grid(entries: Iterable[tuple[Any, str]]) -> dict[str, list[str]]:
-    """Names of the members of each grid, from pairs of grid (None: none) and name."""
-    grids: dict[str, list[str]] = {}
-    for grid, name in entries:
-        if grid is not None:
-            grids.setdefault(str(grid), []).append(name)
-    return grids
-
-
-def _check_membership(name: str, grid: Mapping[str, Any] | str | None, axes: Mapping[str, Any]) -> None:
-    """Check that an entry with axes is the member of a grid, under the name that the grid gives it."""
-    if (grid is None or isinstance(grid, Mapping)) and axes:
-        raise ValueError(f"{name!r}: axes are filled in by the program; write grid = {{ OPTION = [VALUES] }} instead")
-    if isinstance(grid, str) and (not axes or name != member_name(grid, axes)):
-        raise ValueError(f"{name!r}: grid must be a table of lists, for example {{ width = [8, 16] }}. Got {grid!r}")
-
-
-def _path(who: str, key: str, default: str) -> tuple[str, ...]:
-    """Where an axis of a task is written; a key without a table is an option of ``default``."""
-    first, *inner = key.split(".")
-    if first in TABLES:
-        if not inner:
-            raise ValueError(f"{who}: grid.{key} must name an option of {key}, for example '{key}.kind'")
-        return (first, *inner)
-    if key in ("unlabeled", "test_size"):
-        return (key,)
-    if first in TaskEntry.model_fields:
-        raise ValueError(f"{who}: grid.{key}: {first} cannot be an axis; options of {', '.join(TABLES)} can")
-    return (default, first, *inner)
-
-
-def _with_value(who: str, values: Mapping[str, Any], path: Sequence[str], value: Any) -> dict[str, Any]:
-    """Nested settings with one value set that they did not have; ``who`` names the entry in the error otherwise."""
-    first, *inner = path
-    here = values.get(first)
-    if inner:
-        return {**values, first: _with_value(who, here if isinstance(here, Mapping) else {}, inner, value)}
-    if here is not None:
-        raise ValueError(f"{who}: {first} is fixed, at {here!r}, and in the grid; leave out one of the two")
-    return {**values, first: value}
-
-
-def _build(entry: type[Entry], values: Mapping[str, Any], who: str) -> Entry:
-    """The member of a grid. Raises ``ValueError`` for wrong values."""
-    try:
-        return entry.model_validate(dict(values))
-    except ValidationError as error:
-        raise ValueError(explain(error, entry, who).rstrip(".")) from None
-
-
-def _check_limits(entry: LearnerEntry, tasks: Sequence[TaskEntry]) -> None:
-    """Check that a learner has a cell on a task, or on a member of a grid."""
-    too_small = [_too_small(entry, task) for task in tasks]
-    if all(too_small):
-        raise ValueError(f"learner {entry.label!r}: {too_small[0]}")
-
-
 def _too_small(entry: LearnerEntry, task: TaskEntry) -> str:
     """Why a learner's limits leave no cell of a task; empty if they leave one or if the d of data is not known yet."""
-    smallest: dict[str, tuple[int, int | None]] = {}
-    if task.d:
-        smallest["d"] = task.d[0], entry.max_d
-    if task.d or isinstance(task.n, list):
-        smallest["n"] = min(task.sizes(d)[0] for d in task.d or [1]), entry.max_n
-    for key, (least, most) in smallest.items():
-        if most is not None and most < least:
-            return f"max_{key} must be at least {least}, the smallest {key} of task {task.name!r}. Got {most}"
+    if task.d and entry.max_d is not None and entry.max_d < task.d[0]:
+        return f"max_d must be at least {task.d[0]}, the smallest d of task {task.name!r}. Got {entry.max_d}"
+    if entry.max_n is not None and (task.d or isinstance(task.n, list)):
+        least = min(task.sizes(d)[0] for d in task.d or [1])
+        if entry.max_n < least:
+            return f"max_n must be at least {least}, the smallest n of task {task.name!r}. Got {entry.max_n}"
     return ""
 
 

@@ -18,8 +18,6 @@ MOST_STEPS = 1000
 """The largest number of sizes between two formulas."""
 LONGEST_FORMULA = 200
 """The largest length of a formula in characters."""
-DEEPEST = 5
-"""How many tables may lie inside each other."""
 
 _OPERATORS: Mapping[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add,
@@ -59,7 +57,7 @@ def _sizes_at(n: Any, known: Mapping[str, Any], key: str) -> list[int]:
         raise ValueError(f"{key} must be a list of integers >= 1, or a table. Got {n!r}")
     if "from" in n or "to" in n:
         return _steps(n, known, key)
-    if len(n) != 1 or not isinstance(table := next(iter(n.values())), Mapping) or key.count(".") >= 2 * DEEPEST:
+    if len(n) != 1 or not isinstance(table := next(iter(n.values())), Mapping):
         raise ValueError(
             f"{key} must have from, to and steps, or one table by the values of d or of an axis, for example "
             f"{{ d = {{ 8 = [100, 200], 16 = [400, 800] }} }}. Got {dict(n)!r}"
@@ -76,8 +74,13 @@ def _sizes_at(n: Any, known: Mapping[str, Any], key: str) -> list[int]:
 def _checked(sizes: list[Any], key: str) -> list[int]:
     if not sizes or not all(type(size) is int and size >= 1 for size in sizes):
         raise ValueError(f"{key} must be a list of at least 1 integer >= 1. Got {sizes!r}")
+    return check_increasing(sizes, f"{key} ")
+
+
+def check_increasing(sizes: list[int], who: str = "") -> list[int]:
+    """``sizes``. Raises ``ValueError`` that begins with ``who`` unless each is larger than the one before."""
     if any(a >= b for a, b in pairwise(sizes)):
-        raise ValueError(f"{key} must be strictly increasing integers >= 1, without repetition. Got {sizes}")
+        raise ValueError(f"{who}must be strictly increasing integers >= 1, without repetition. Got {sizes}")
     return sizes
 
 
@@ -88,35 +91,22 @@ def _steps(n: Mapping[str, Any], known: Mapping[str, Any], key: str) -> list[int
     steps = n["steps"]
     if type(steps) is not int or not 2 <= steps <= MOST_STEPS:
         raise ValueError(f"{key}.steps must be an integer from 2 to {MOST_STEPS}. Got {steps!r}")
-    first, last = (_end(n[end], known, f"{key}.{end}") for end in ("from", "to"))
+    ends = {end: evaluate(n[end], known, f"{key}.{end}") for end in ("from", "to")}
     at = ", ".join(f"{name} = {value_key(value)}" for name, value in known.items())
+    for end, size in ends.items():
+        if not 1 <= size <= LARGEST:
+            raise ValueError(f"{key}.{end} must be from 1 to {LARGEST:.0e}. Got {size:.6g} at {at}")
+    first, last = ends.values()
     if first > last:
         raise ValueError(f"{key}: from must be at most to. Got {first:.6g} and {last:.6g} at {at}")
-    ratio = last / first
-    return sorted({round(first * ratio ** (step / (steps - 1))) for step in range(steps)})
-
-
-def _end(formula: Any, known: Mapping[str, Any], key: str) -> float:
-    size = evaluate(formula, known, key)
-    if not 1 <= size <= LARGEST:
-        at = ", ".join(f"{name} = {value_key(value)}" for name, value in known.items())
-        raise ValueError(f"{key} must be from 1 to {LARGEST:.0e}. Got {size:.6g} at {at}")
-    return size
+    return sorted({round(first * (last / first) ** (step / (steps - 1))) for step in range(steps)})
 
 
 def evaluate(formula: Any, known: Mapping[str, Any], key: str) -> float:
-    """The value of a formula.
+    """The value of a formula, or of a number. Raises ``ValueError`` that begins with ``key``.
 
-    It may hold numbers, the names in ``known`` that stand for numbers, + - * / and ** or ^, parentheses, and sqrt, log
-    (natural), min, max and ceil. All numbers are floats, so no power takes long.
-
-    Args:
-        formula: The formula as text, or a number.
-        known: Values of the names.
-        key: Start of error messages.
-
-    Raises:
-        ValueError: The formula holds something else, or has no finite value.
+    A formula may hold numbers, the names in ``known`` that stand for numbers, + - * / and ** or ^, parentheses, and
+    sqrt, log (natural), min, max and ceil. All numbers are floats, so no power takes long.
     """
     if isinstance(formula, int | float) and not isinstance(formula, bool):
         return float(formula)
@@ -128,7 +118,7 @@ def evaluate(formula: Any, known: Mapping[str, Any], key: str) -> float:
         value = _value(ast.parse(formula.strip().replace("^", "**"), mode="eval").body, known)
     except SyntaxError:
         raise ValueError(f"{key} must be a formula such as '8*d^1.5'. Got {formula!r}") from None
-    except (ArithmeticError, RecursionError, MemoryError, TypeError) as error:
+    except (ArithmeticError, TypeError) as error:
         raise ValueError(f"{key}: {formula!r} has no finite value: {error}") from None
     except ValueError as error:
         raise ValueError(f"{key}: {formula!r}: {error}") from None
@@ -143,7 +133,11 @@ def _value(node: ast.expr, known: Mapping[str, Any]) -> float:
         case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
             return float(number)
         case ast.Name(id=name):
-            return _number(name, known)
+            if name not in known:
+                raise ValueError(f"there is no name {name!r}.{suggest(name, [*known, *_FUNCTIONS])}")
+            if isinstance(known[name], bool) or not isinstance(known[name], int | float):
+                raise ValueError(f"{name} is not a number. Got {known[name]!r}")
+            return float(known[name])
         case ast.UnaryOp(op=ast.USub() | ast.UAdd() as sign, operand=inner):
             return -_value(inner, known) if isinstance(sign, ast.USub) else _value(inner, known)
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
@@ -151,12 +145,3 @@ def _value(node: ast.expr, known: Mapping[str, Any]) -> float:
         case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in _FUNCTIONS and args:
             return float(_FUNCTIONS[name](*(_value(arg, known) for arg in args)))
     raise ValueError(f"a formula has numbers, names, + - * / ^, and the functions {', '.join(_FUNCTIONS)} only")
-
-
-def _number(name: str, known: Mapping[str, Any]) -> float:
-    if name not in known:
-        raise ValueError(f"there is no name {name!r}.{suggest(name, [*known, *_FUNCTIONS])}")
-    value = known[name]
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError(f"{name} is not a number. Got {value!r}")
-    return float(value)

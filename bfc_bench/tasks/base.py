@@ -11,7 +11,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import sqrt
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -237,28 +236,6 @@ class PointSource(Drawn, ABC):
         return None
 
 
-class ScaledTeacher(Teacher):
-    """Another target function times ``factor`` > 0, with hidden features and ``alphas`` scaled accordingly."""
-
-    def __init__(self, teacher: Teacher, factor: float) -> None:
-        self.teacher, self.factor = teacher, factor
-        self.facts = dict(teacher.facts)
-        if isinstance(alphas := self.facts.get("alphas"), Sequence):
-            self.facts["alphas"] = [factor * alpha for alpha in alphas]
-
-    def __call__(self, x: Float) -> Float:
-        """factor G*(x), (m,), for x (m, d)."""
-        return self.factor * self.teacher(x)
-
-    def hidden(self, x: Float) -> Mapping[str, Float]:
-        """sqrt(factor) times the hidden features."""
-        return {layer: sqrt(self.factor) * s for layer, s in self.teacher.hidden(x).items()}
-
-    def part_errors(self, x: Float, prediction: Float) -> Mapping[str, float]:
-        """Relative errors, which do not depend on the factor."""
-        return self.teacher.part_errors(x, prediction / self.factor)
-
-
 class Labels(Settings, ABC):
     """How labels are made from target values. Its annotated fields are its options in a suite.
 
@@ -374,11 +351,6 @@ class Labelling:
         """
         return self.labels.label(rng, seen, values, self)
 
-    @property
-    def square_mean(self) -> Float | None:
-        """See ``Labels.square_mean``."""
-        return self.labels.square_mean(self)
-
 
 @dataclass(frozen=True, eq=False)
 class LabelledPoints:
@@ -404,16 +376,6 @@ class TableColumns:
     fill: Literal["median", "mean", "indicate", "keep"] = "median"
     """What missing numbers become: statistics of the n training points; ``indicate`` for the median and a column of 0
     and 1, ``keep`` for the median, but as they are for learners that take frames."""
-
-    @property
-    def keep_gaps(self) -> bool:
-        """Whether learners that take frames get missing values as they are."""
-        return self.fill == "keep"
-
-    @property
-    def offers_frames(self) -> bool:
-        """Whether learners that take frames get one."""
-        return self.keep_categories or self.keep_gaps
 
 
 @dataclass(frozen=True, eq=False)
@@ -467,11 +429,6 @@ class DataSet(Settings, ABC):
     @abstractmethod
     def load(self) -> DataSetContents:
         """All points, the same at every call. Raises ``UsageError`` that names the file and says what is wrong."""
-
-    @classmethod
-    def variant(cls, path: str) -> type[DataSet]:
-        """The data set of the kind ``<this kind>:<path>``. Raises ``UsageError`` unless overridden."""
-        raise UsageError(f"data set {cls.kind!r} has no variants; write {cls.kind!r} without ':{path}'.")
 
     def missing_files(self) -> str | None:
         """What to type to get what ``load`` needs, or None if it is there."""

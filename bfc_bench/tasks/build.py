@@ -63,36 +63,21 @@ def build_task(
     Raises:
         UsageError: Something is wrong in a table; the message names the table and the key.
     """
-    labelling = _build(labels, kinds.labels, f"{where}: labels")
+    labelling = build_part(labels, kinds.labels, f"{where}: labels")
     if data is not None:
-        read = build_data(data, kinds.data, f"{where}: data")
+        read = build_part(data, kinds.data, f"{where}: data")
         return DataTask(name, read, labelling, unlabeled, teacher, test_size, digest)
     if law is not None:
-        return JointTask(name, _build(law, kinds.laws, f"{where}: law"), labelling, unlabeled, teacher)
-    x, f = (
-        _build(inputs or {}, kinds.inputs, f"{where}: inputs"),
-        _build(target or {}, kinds.targets, f"{where}: target"),
-    )
+        return JointTask(name, build_part(law, kinds.laws, f"{where}: law"), labelling, unlabeled, teacher)
+    x = build_part(inputs or {}, kinds.inputs, f"{where}: inputs")
+    f = build_part(target or {}, kinds.targets, f"{where}: target")
     return TeacherTask(name, x, f, labelling, unlabeled, teacher)
 
 
-def build_data(table: Mapping[str, Any], known: Registry[type[DataSet]], where: str) -> DataSet:
-    """A data set from a table.
-
-    Args:
-        table: The kind with its options, such as ``{"kind": "digits"}``.
-        known: The registered kinds of data sets.
-        where: Start of error messages.
-
-    Raises:
-        UsageError: The kind is unknown or an option is wrong.
-    """
-    return _build(table, known, where)
-
-
-def _build(table: Mapping[str, Any], known: Registry[type[Part]], where: str) -> Part:
+def build_part(table: Mapping[str, Any], known: Registry[type[Part]], where: str) -> Part:
+    """A part of a task from a table of its kind and its options. Raises ``UsageError`` that begins with ``where``."""
     options = dict(table)
     kind = options.pop("kind", None)
     if not isinstance(kind, str):
         raise UsageError(f"{where}: kind must be the name of one of: {', '.join(known)}. Got {kind!r}.")
-    return known.find(kind, where).parse(options, f"{where} ({kind})")
+    return known.get(kind, where).parse(options, f"{where} ({kind})")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from bfc_bench.learner import DataSpec, TaskFacts
 from bfc_bench.seeds import BLOCK
 from bfc_bench.tasks.base import DataSet, DataSetContents, Float, LabelledPoints, Labelling, Labels
 from bfc_bench.tasks.load_data import digest_of, frozen, read, read_expected
+from bfc_bench.tasks.preprocessing import Preprocessing, Scaling, scaling_of
 from bfc_bench.tasks.row_splits import group_pool, group_split, time_split
 from bfc_bench.tasks.stratified import class_order
 from bfc_bench.tasks.table_encoding import TableEncoding, frame_columns, marked_columns, matrix_columns
@@ -23,9 +25,6 @@ from bfc_bench.utils.plain_json import canonical_json
 
 TEST_SHARE = 4
 """Where neither the data set nor the task says what to test on, one point in so many is."""
-
-Scaling: TypeAlias = tuple[Float, Float]
-"""Mean and deviation of each column, (d,) both."""
 
 
 @dataclass(frozen=True)
@@ -135,53 +134,28 @@ class DataTask(Task):
             return "both need the same data and test_size"
         return None
 
+    @property
+    def parts(self) -> Mapping[str, DataSet]:
+        """The data set."""
+        return {"data": self.data}
+
     def definition(self) -> dict[str, Any]:
         """The task as plain data. Two tasks with equal definitions give equal samples."""
-        return {
-            "name": self.name,
-            "data": {"kind": self.data.kind, **self.data.plain()},
-            "labels": {"kind": self.labels.kind, **self.labels.plain()},
-            "unlabeled": self.unlabeled,
-            "test_size": self.test_size,
-            "digest": self.contents_digest,
-            **({"teacher": self.teacher} if self.teacher else {}),
-        }
+        return {**super().definition(), "test_size": self.test_size, "digest": self.contents_digest}
 
     def identity(self) -> dict[str, Any]:
         """What identifies this task: the contents of its data, not their path."""
-        data = {
-            key: value
-            for key, value in self.data.changed().items()
-            if not self.data.is_path(key) and key not in self.data.reading
-        }
-        others = {"unlabeled": self.unlabeled, "teacher": self.teacher, "test_size": self.test_size}
-        return {
-            "name": self.name,
-            "data": {"kind": self.data.kind, **data},
-            "contents": self.contents_digest,
-            "labels": {"kind": self.labels.kind, **self.labels.changed()},
-            **{key: value for key, value in others.items() if value},
-        }
+        whole, reading = super().identity(), self.data.reading
+        data = {key: value for key, value in whole["data"].items() if not self.data.is_path(key) and key not in reading}
+        size = {"test_size": self.test_size} if self.test_size else {}
+        return {**whole, "data": data, "contents": self.contents_digest, **size}
 
     def facts(self, d: int) -> TaskFacts:
         """What a learner may know when it decides whether it applies."""
-        return TaskFacts(
-            name=self.name,
-            inputs="",
-            target="",
-            labels=self.labels.kind,
-            kind=self.kind,
-            d=d,
-            unlabeled=self.unlabeled,
-            classes=self.classes,
-            shape=self.contents.shape,
-            data=self.data.kind,
-        )
+        return replace(super().facts(d), data=self.data.kind)
 
     def problem(self, seed: int, d: int, replicate: int, test_size: int) -> DataProblem:
-        """The order of points of one replicate. Raises ``UsageError`` when ``check`` has a reason."""
-        if reason := self.check(d):
-            raise UsageError(f"{self.where}: {reason}.")
+        """See ``Task.problem``."""
         return DataProblem(self, seed, d, replicate, self.test_points(test_size))
 
     def test_points(self, test_size: int) -> int:
@@ -203,16 +177,14 @@ class DataProblem(Problem):
     task: DataTask
 
     def __init__(self, task: DataTask, seed: int, d: int, replicate: int, test_size: int) -> None:
-        super().__init__(seed, d, replicate, test_size)
-        self.task = task
+        super().__init__(task, seed, d, replicate, test_size)
         self._train_labels = BlockwiseArrays(
             lambda block: self._block("train-labels", block, task.contents.points, self._order)
         )
         self._test_labels = BlockwiseArrays(
             lambda block: self._block("test-labels", block, task.contents.tested, self._tested)
         )
-        self._whitened: tuple[int, Whitening] | None = None
-        self._encoding: tuple[int, TableEncoding] | None = None
+        self._fitted: tuple[int, Preprocessing] | None = None
         self._frames = False
 
     @property
@@ -235,7 +207,7 @@ class DataProblem(Problem):
     def framed(self) -> Self:
         """This problem for learners that take frames: x is what the table keeps; itself if the table keeps nothing."""
         table = self.task.contents.table
-        if self._frames or table is None or not table.offers_frames:
+        if self._frames or table is None or not (table.keep_categories or table.fill == "keep"):
             return self
         _ = self._order, self._tested  # drawn once for both
         framed = copy.copy(self)
@@ -337,51 +309,29 @@ class DataProblem(Problem):
         return x
 
     def _seen(self, x: Float, n: int) -> Float:
-        """Points as learners see them, read-only."""
-        if self._frames:
-            return frozen(self._encoding_of(n).frame(x))
-        x = self._scaled(x, n)
-        return frozen(x if self.task.data.whiten == "none" else self._whitening(n)(x))
+        """Points (m, k) as learners with n training points see them, read-only."""
+        if self._fitted is None or self._fitted[0] != n:  # the one for the last n asked for is kept
+            self._fitted = n, self._fit(n)
+        fitted = self._fitted[1]
+        return frozen(fitted.frame(x) if self._frames else fitted(x))
 
-    def _encoded(self, x: Float, n: int) -> Float:
-        """Points (m, k) of a table as numbers without gaps, (m, d)."""
-        return x if self.task.contents.table is None else self._encoding_of(n).matrix(x)
-
-    def _encoding_of(self, n: int) -> TableEncoding:
-        """Fitted to the first n training points; the one for the last n asked for is kept."""
-        if self._encoding is None or self._encoding[0] != n:
-            contents = self.task.contents
-            assert contents.table is not None
-            x = self._raw(contents.points, self._order[:n])
-            self._encoding = n, TableEncoding.of(x, contents.table, self.task.marked)
-        return self._encoding[1]
-
-    def _scaled(self, x: Float, n: int) -> Float:
-        """Points (m, k) as scaled numbers, (m, d)."""
-        x = self._encoded(x, n)
-        if not self.task.data.standardize:
-            return x
-        mean, deviation = self._pool_scaling if self.task.data.standardize == "pool" else self._scaling(n)
-        scaled: Float = (x - mean) / deviation
-        return scaled
-
-    def _whitening(self, n: int) -> Whitening:
-        """Fitted to the first n training points; the one for the last n asked for is kept."""
-        if self._whitened is None or self._whitened[0] != n:
-            x = self._scaled(self._raw(self.task.contents.points, self._order[:n]), n)
-            self._whitened = n, Whitening.of(x)
-        return self._whitened[1]
+    def _fit(self, n: int) -> Preprocessing:
+        """Fitted to the first n training points, or to the whole pool as far as the data set says so."""
+        contents, data = self.task.contents, self.task.data
+        if not (contents.table or data.standardize or data.whiten != "none"):
+            return Preprocessing()
+        x = self._raw(contents.points, self._order[:n])
+        encoding = TableEncoding.of(x, contents.table, self.task.marked) if contents.table else None
+        scaled = Preprocessing(encoding)
+        if data.standardize == "pool":
+            scaled = replace(scaled, scaling=self._pool_scaling)
+        elif data.standardize:
+            scaled = replace(scaled, scaling=scaling_of(scaled(x), contents.shape))
+        return scaled if data.whiten == "none" else replace(scaled, whitening=Whitening.of(scaled(x)))
 
     @cached_property
     def _pool_scaling(self) -> Scaling:
-        return self._scaling(len(self._order))
-
-    def _scaling(self, n: int) -> Scaling:
-        """Scaling by the first n training points; columns that are constant there keep their scale."""
-        shape = self.task.contents.shape
-        x = self._encoded(self._raw(self.task.contents.points, self._order[:n]), n)
-        by_channel = x.reshape(n, shape[0], -1) if shape else x.reshape(n, -1, 1)
-        mean, deviation = by_channel.mean(axis=(0, 2)), by_channel.std(axis=(0, 2))
-        constant = np.ptp(by_channel, axis=(0, 2)) == 0  # rounding may give equal numbers a deviation
-        repeats = by_channel.shape[2]
-        return np.repeat(mean, repeats), np.repeat(np.where(constant, 1.0, deviation), repeats)
+        contents = self.task.contents
+        x = self._raw(contents.points, self._order)
+        encoding = TableEncoding.of(x, contents.table, self.task.marked) if contents.table else None
+        return scaling_of(Preprocessing(encoding)(x), contents.shape)

@@ -11,7 +11,7 @@ import numpy as np
 
 from bfc_bench.seeds import BLOCK
 from bfc_bench.tasks.base import Drawn, Float, Labelling
-from bfc_bench.tasks.task import BlockwiseArrays, Problem
+from bfc_bench.tasks.task import BlockwiseArrays, Problem, Task
 
 SCALE_POINTS = 16 * BLOCK
 """Number of leading test points on which the target's mean and deviation are estimated, whatever the test size."""
@@ -26,8 +26,8 @@ class DrawnProblem(Problem):
     prefix of a larger one. For read-only arrays and shapes see ``Problem``.
     """
 
-    def __init__(self, seed: int, d: int, replicate: int, test_size: int) -> None:
-        super().__init__(seed, d, replicate, test_size)
+    def __init__(self, task: Task, seed: int, d: int, replicate: int, test_size: int) -> None:
+        super().__init__(task, seed, d, replicate, test_size)
         self._train = BlockwiseArrays(self._train_block)
         self._test = BlockwiseArrays(self._test_block)
         self._unlabeled = BlockwiseArrays(self._unlabeled_block)
@@ -62,7 +62,7 @@ class DrawnProblem(Problem):
     @property
     def square_mean(self) -> Float | None:
         """E[x_i^2] of the columns that learners see, (d',)."""
-        return self.labelling.square_mean
+        return self.labelling.labels.square_mean(self.labelling)
 
     def training_points(self, n: int) -> tuple[Float, Float]:
         """The first n training points, (n, d') and (n,)."""

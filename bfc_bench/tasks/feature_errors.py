@@ -13,105 +13,63 @@ from numpy.typing import ArrayLike
 
 COLLINEAR = 1e-8
 """Smallest eigenvalue of the features' correlation matrix for which the read-out is computed from inner products alone:
-it is then exact to 1e-16 / 1e-8, and ``span_error`` to the square of that."""
+it is then exact to 1e-16 / 1e-8, and the error to the square of that."""
 
 
-def procrustes_error(reference: ArrayLike, features: ArrayLike) -> float:
-    """P = min_U E||S* - U S||^2 / E||S*||^2 over orthogonal U, S* = ``reference`` (m, k), S = ``features`` (m, k').
+def measure(reference: ArrayLike, features: ArrayLike) -> dict[str, float]:
+    """How far learned features S = ``features`` (m, k') are from those of the target, S* = ``reference`` (m, k).
 
-    The first k columns of ``features`` are used, which learners give in order of importance; missing ones count as
-    zeros. This cut does what the paper's matrices K_l are for, to reduce an over-parameterised layer to the target's k
-    features (INITIAL-DISTILL, section 6.2). ``uncut_error`` measures all of them. Theorem 2 of Backward Feature
-    Correction bounds the distance of the cut features, those of K_l, for each layer.
+    ``feature_errors``: P = min_U E||S* - U S||^2 / E||S*||^2 over orthogonal U. The first k columns of S are used,
+    which learners give in order of importance; missing ones count as zeros. This cut does what the paper's matrices K_l
+    are for, to reduce an over-parameterised layer to the target's k features (INITIAL-DISTILL, section 6.2). Theorem 2
+    of Backward Feature Correction bounds the distance of the cut features. P equals (E||S*||^2 + E||S||^2 -
+    2 ||E[S* S^T]||_nuclear) / E||S*||^2, but that difference of equal terms has an absolute error of 1e-15. Instead the
+    minimising U = A B^T, from the singular value decomposition E[S* S^T] = A D B^T in float64, is put into the residual
+    itself, which keeps its digits.
 
-    P equals (E||S*||^2 + E||S||^2 - 2 ||E[S* S^T]||_nuclear) / E||S*||^2, but that difference of equal terms has an
-    absolute error of 1e-15. Instead the minimising U = A B^T, from the singular value decomposition E[S* S^T] = A D B^T
-    in float64, is put into the residual itself, which keeps its digits.
+    ``uncut_errors``: the same of all k' columns, where S* has zeros beyond k. If W_l^T W_l is wrong by eps' in
+    directions that the target does not use, columns beyond k have the norm sqrt(eps') (Backward Feature Correction,
+    section 6.2): this error is of the order of eps', and P of the order of eps'^2. The two are equal for k' <= k.
 
-    The result is nan if a feature is not finite. Raises ``ValueError`` for arrays that are not (m, k) with equal m, and
-    for a reference that is zero.
-    """
-    target, learned = _pair(reference, features)
-    k = target.shape[1]
-    learned = learned[:, :k]
-    if not np.isfinite(learned).all():
-        return math.nan
-    return _residual(target, learned, _rotation(learned.T @ target))
+    ``span_errors``: min_A E||S* - A S||^2 / E||S*||^2 over all matrices A, what a linear read-out of all k' features
+    misses. It is at most P, since a wrong scale or mixing of features costs nothing here.
 
+    ``cka``: linear centred kernel alignment in [0, 1] of all features (Kornblith et al. 2019, section 3),
+    ||Y^T X||_F^2 / (||X^T X||_F ||Y^T Y||_F) of the centred columns; 1 is agreement, and nan where either is constant.
 
-def uncut_error(reference: ArrayLike, features: ArrayLike) -> float:
-    """min_U E||S* - U S||^2 / E||S*||^2 over orthogonal U of all k' columns of ``features``; S* has zeros beyond k.
-
-    This is the distance of the features of an over-parameterised layer W_l. If W_l^T W_l is wrong by eps' in directions
-    that the target does not use, columns beyond k have the norm sqrt(eps') (Backward Feature Correction, section 6.2):
-    this error is of the order of eps', and ``procrustes_error`` of the order of eps'^2. The two are equal for k' <= k.
-
-    For nan and ``ValueError`` see ``procrustes_error``.
+    All are nan if a feature is not finite. Raises ``ValueError`` for arrays that are not (m, k) with equal m, and for a
+    reference that is zero.
     """
     target, learned = _pair(reference, features)
     if not np.isfinite(learned).all():
-        return math.nan
-    return _uncut(target, learned, learned.T @ target)
-
-
-def span_error(reference: ArrayLike, features: ArrayLike) -> float:
-    """min_A E||S* - A S||^2 / E||S*||^2 over all matrices A: what a linear read-out of all k' features misses of S*.
-
-    It is at most ``procrustes_error``, since a wrong scale or mixing of features costs nothing here. For nan and
-    ``ValueError`` see there.
-    """
-    target, learned = _pair(reference, features)
-    if not np.isfinite(learned).all():
-        return math.nan
-    weights, *_ = np.linalg.lstsq(learned, target, rcond=None)
-    return _residual(target, learned, weights)
-
-
-def cka(reference: ArrayLike, features: ArrayLike) -> float:
-    """Linear centred kernel alignment in [0, 1] of all features (Kornblith et al. 2019, section 3); 1 is agreement.
-
-    ||Y^T X||_F^2 / (||X^T X||_F ||Y^T Y||_F) of the centred columns; nan where either is constant or not finite.
-    Raises ``ValueError`` as ``procrustes_error``.
-    """
-    x, y = (columns - columns.mean(axis=0) for columns in _pair(reference, features))
-    return _alignment(x.T @ x, x.T @ y, y.T @ y)
-
-
-MEASURES = {"feature_errors": procrustes_error, "uncut_errors": uncut_error, "span_errors": span_error, "cka": cka}
-"""The measures, one number per layer, by the name under which a row or a stage stores them."""
-
-
-def feature_errors(reference: Mapping[str, ArrayLike], learned: Mapping[str, ArrayLike]) -> dict[str, float]:
-    """``procrustes_error`` of each layer that both have, in the order of ``reference``, e.g. ``{"S2": 1e-6}``."""
-    return measure_features(reference, learned)["feature_errors"]
-
-
-def measure_features(
-    reference: Mapping[str, ArrayLike], learned: Mapping[str, ArrayLike]
-) -> dict[str, dict[str, float]]:
-    """Each of ``MEASURES`` for each layer that both have, in the order of ``reference``."""
-    layers = [layer for layer in reference if layer in learned]
-    errors = {layer: _measure(reference[layer], learned[layer]) for layer in layers}
-    return {name: {layer: errors[layer][name] for layer in layers} for name in MEASURES}
-
-
-def _measure(reference: ArrayLike, features: ArrayLike) -> dict[str, float]:
-    """Each of ``MEASURES`` up to rounding, with inner products over the points computed once for all."""
-    target, learned = _pair(reference, features)
-    if not np.isfinite(learned).all():
-        return {name: measure(target, learned) for name, measure in MEASURES.items()}
+        return dict.fromkeys(MEASURES, math.nan)
     m, k = target.shape
     means = target.mean(axis=0), learned.mean(axis=0)
     x, y = target - means[0], learned - means[1]
     xx, yx, yy = x.T @ x, y.T @ x, y.T @ y
     cross, gram = yx + m * np.outer(means[1], means[0]), yy + m * np.outer(means[1], means[1])
     weights = _read_out(gram, cross, m)
+    if weights is None:
+        weights = np.linalg.lstsq(learned, target, rcond=None)[0]
+    scale = np.linalg.norm(xx) * np.linalg.norm(yy)
     return {
         "feature_errors": _residual(target, learned[:, :k], _rotation(cross[:k])),
         "uncut_errors": _uncut(target, learned, cross),
-        "span_errors": span_error(target, learned) if weights is None else _residual(target, learned, weights),
-        "cka": _alignment(xx, yx.T, yy),
+        "span_errors": _residual(target, learned, weights),
+        "cka": float(np.linalg.norm(yx.T) ** 2 / scale) if scale > 0 else math.nan,
     }
+
+
+MEASURES = ("feature_errors", "uncut_errors", "span_errors", "cka")
+"""The measures, one number per layer, by the name under which a row or a stage stores them."""
+
+
+def measure_features(
+    reference: Mapping[str, ArrayLike], learned: Mapping[str, ArrayLike]
+) -> dict[str, dict[str, float]]:
+    """Each of ``MEASURES`` for each layer that both have, in the order of ``reference``."""
+    errors = {layer: measure(reference[layer], learned[layer]) for layer in reference if layer in learned}
+    return {name: {layer: found[name] for layer, found in errors.items()} for name in MEASURES}
 
 
 def _rotation(cross: np.ndarray) -> np.ndarray:
@@ -122,7 +80,7 @@ def _rotation(cross: np.ndarray) -> np.ndarray:
 
 
 def _uncut(target: np.ndarray, learned: np.ndarray, cross: np.ndarray) -> float:
-    """``uncut_error``, from S^T S* (k', k): what is missing of S*, and what S has beside it."""
+    """``uncut_errors``, from S^T S* (k', k): what is missing of S*, and what S has beside it."""
     left, _, right = np.linalg.svd(cross, full_matrices=False)
     weights = left @ right
     beside = learned - learned @ weights @ weights.T
@@ -130,7 +88,7 @@ def _uncut(target: np.ndarray, learned: np.ndarray, cross: np.ndarray) -> float:
 
 
 def _read_out(gram: np.ndarray, cross: np.ndarray, m: int) -> np.ndarray | None:
-    """A^T of ``span_error``, (k', k), from S^T S and S^T S*, sums over m points; None where columns are collinear.
+    """A^T of ``span_errors``, (k', k), from S^T S and S^T S*, sums over m points; None where columns are collinear.
 
     Columns that are zero up to rounding get weight 0, as in least squares.
     """
@@ -148,11 +106,6 @@ def _read_out(gram: np.ndarray, cross: np.ndarray, m: int) -> np.ndarray | None:
 def _residual(target: np.ndarray, learned: np.ndarray, weights: np.ndarray) -> float:
     """E||S* - A S||^2 / E||S*||^2 with ``weights`` = A^T, (k', k)."""
     return float(np.sum((target - learned @ weights) ** 2) / np.sum(target**2))
-
-
-def _alignment(xx: np.ndarray, xy: np.ndarray, yy: np.ndarray) -> float:
-    scale = np.linalg.norm(xx) * np.linalg.norm(yy)
-    return float(np.linalg.norm(xy) ** 2 / scale) if scale > 0 else math.nan
 
 
 def _pair(reference: ArrayLike, features: ArrayLike) -> tuple[np.ndarray, np.ndarray]:

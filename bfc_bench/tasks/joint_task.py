@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from bfc_bench.errors import UsageError
 from bfc_bench.learner import TaskFacts
 from bfc_bench.seeds import BLOCK
 from bfc_bench.tasks.base import Float, JointLaw, Labelling, Labels, PointSource
 from bfc_bench.tasks.drawn_problem import DrawnProblem, Part, moments
-from bfc_bench.tasks.task import Task, changed_part, plain_part
+from bfc_bench.tasks.task import Task
 
 
 @dataclass(frozen=True)
@@ -57,46 +57,17 @@ class JointTask(Task):
             return f"both need one kind of joint law, not {self.law.kind!r} and {other.law.kind!r}"
         return self.law.check_teacher(other.law)
 
-    def definition(self) -> dict[str, Any]:
-        """The task as plain data. Two tasks with equal definitions give equal samples."""
-        return {
-            "name": self.name,
-            "law": plain_part(self.law),
-            "labels": plain_part(self.labels),
-            "unlabeled": self.unlabeled,
-            **({"teacher": self.teacher} if self.teacher else {}),
-        }
-
-    def identity(self) -> dict[str, Any]:
-        """What identifies this task: its definition without options that have their defaults."""
-        others = {"unlabeled": self.unlabeled, "teacher": self.teacher}
-        return {
-            "name": self.name,
-            "law": changed_part(self.law),
-            "labels": changed_part(self.labels),
-            **{key: value for key, value in others.items() if value},
-        }
+    @property
+    def parts(self) -> Mapping[str, JointLaw]:
+        """The law."""
+        return {"law": self.law}
 
     def facts(self, d: int) -> TaskFacts:
         """What a learner may know when it decides whether it applies."""
-        return TaskFacts(
-            name=self.name,
-            inputs="",
-            target="",
-            labels=self.labels.kind,
-            kind=self.kind,
-            d=d,
-            unlabeled=self.unlabeled,
-            classes=self.classes,
-            shape=self.shape(d),
-            law=self.law.kind,
-            options=MappingProxyType(self.law.plain()),
-        )
+        return replace(super().facts(d), law=self.law.kind, options=MappingProxyType(self.law.plain()))
 
     def problem(self, seed: int, d: int, replicate: int, test_size: int) -> JointProblem:
-        """The problem of one replicate; nothing is drawn yet. Raises ``UsageError`` when ``check`` has a reason."""
-        if reason := self.check(d):
-            raise UsageError(f"task {self.name!r}: {reason}.")
+        """See ``Task.problem``."""
         return JointProblem(self, seed, d, replicate, test_size)
 
 
@@ -104,10 +75,6 @@ class JointProblem(DrawnProblem):
     """One member of a family of joint laws with its points."""
 
     task: JointTask
-
-    def __init__(self, task: JointTask, seed: int, d: int, replicate: int, test_size: int) -> None:
-        super().__init__(seed, d, replicate, test_size)
-        self.task = task
 
     @cached_property
     def drawn(self) -> PointSource:

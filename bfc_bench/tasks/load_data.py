@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import stat
 from dataclasses import replace
 from functools import lru_cache
-from pathlib import Path
 
 import numpy as np
 
@@ -18,9 +16,6 @@ from bfc_bench.utils.plain_json import canonical_json
 
 def read(data: DataSet, where: str) -> DataSetContents:
     """The contents of a data set, read-only. Raises ``UsageError`` that starts with ``where``."""
-    for name, value in data.plain().items():
-        if data.is_path(name) and isinstance(value, str) and value and _never_ends(Path(value)):
-            raise UsageError(f"{where}: {name} must name a file. Got {value}, which is a pipe, a socket or a device.")
     try:
         contents = data.load()
     except UsageError as error:
@@ -29,15 +24,6 @@ def read(data: DataSet, where: str) -> DataSetContents:
         raise UsageError(f"{where}: load raised {describe_error(error)}.") from error
     path = getattr(data, "path", None)
     return _checked(contents, f"{where} ({path})" if path else where)
-
-
-def _never_ends(path: Path) -> bool:
-    """Whether opening or reading what a path names might wait for ever."""
-    try:
-        mode = path.stat().st_mode
-    except OSError:  # the data set says what is wrong
-        return False
-    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
 @lru_cache(maxsize=4)

@@ -64,19 +64,25 @@ class Metric:
 class TargetValues:
     """Target values, and what every error against them needs, computed once."""
 
-    def __init__(self, target: Float, share: float = TRIMMED_SHARE, classes: int = 0) -> None:
+    def __init__(self, target: Float, classes: int = 0) -> None:
         self.target = np.asarray(target, float)
         """(m,)."""
         self.classes = classes
         """C, where the target values are numbers of classes; 0 elsewhere."""
-        self._share = share
 
     def nmse(self, prediction: Float) -> float:
-        """See the function ``nmse``."""
+        """E(F - G*)^2 / Var G* over the m points: 1 for the constant mean; not finite where a prediction is not.
+
+        Raises ``ValueError`` if the shapes differ or the target is constant, so that no relative error exists.
+        """
         return self._mean_square("nmse", prediction) / self._variance
 
     def trimmed_nmse(self, prediction: Float) -> float:
-        """See the function ``trimmed_nmse``."""
+        """NMSE without the points whose target values are farthest from their median.
+
+        The floor(``TRIMMED_SHARE`` m) points are chosen by the target alone, so they are the same for every learner.
+        Both the error and the variance are those of the remaining points. Raises ``ValueError`` like ``nmse``.
+        """
         return self._mean_square("trimmed_nmse", prediction, trimmed=True) / self._kept_variance
 
     @cached_property
@@ -91,7 +97,7 @@ class TargetValues:
     @cached_property
     def _kept(self) -> np.ndarray:
         distance = np.abs(self.target - np.median(self.target))
-        return np.argsort(distance, kind="stable")[: len(self.target) - int(self._share * len(self.target))]
+        return np.argsort(distance, kind="stable")[: len(self.target) - int(TRIMMED_SHARE * len(self.target))]
 
     @cached_property
     def _kept_variance(self) -> float:
@@ -104,28 +110,6 @@ class TargetValues:
         with np.errstate(over="ignore", invalid="ignore"):
             squares = ((prediction - target) ** 2)[kept]
             return float(squares.sum() / len(squares))
-
-
-def nmse(prediction: Float, target: Float) -> float:
-    """E(F - G*)^2 / Var G* over the m points: 1 for the constant mean; not finite where a prediction is not.
-
-    Raises ``ValueError`` if the shapes differ or the target is constant, so that no relative error exists.
-    """
-    return TargetValues(target).nmse(prediction)
-
-
-def trimmed_nmse(prediction: Float, target: Float, share: float = TRIMMED_SHARE) -> float:
-    """NMSE without the points whose target values are farthest from their median.
-
-    The floor(share m) points are chosen by the target alone, so they are the same for every learner. Both the error and
-    the variance are those of the remaining points. Raises ``ValueError`` like ``nmse``.
-
-    Args:
-        prediction: Predictions, (m,).
-        target: Target values, (m,).
-        share: Fraction of the points to leave out.
-    """
-    return TargetValues(target, share).trimmed_nmse(prediction)
 
 
 def error_rate(prediction: Float, labels: Float) -> float:
@@ -175,37 +159,12 @@ def calibration_error(probabilities: Float, labels: Float, bins: int = 15) -> fl
     return float(np.abs(np.bincount(bin_of, right - sure, bins)).sum() / len(numbers))
 
 
-def _nmse(prediction: Float, truth: TargetValues) -> float:
-    """E(F - G*)^2 / Var G*."""
-    return truth.nmse(prediction)
-
-
-def _nmse_trimmed(prediction: Float, truth: TargetValues) -> float:
-    """NMSE without the 1 % of points whose target value lies farthest from the median."""
-    return truth.trimmed_nmse(prediction)
-
-
-def _error_rate(prediction: Float, truth: TargetValues) -> float:
-    """Share of points whose class is wrong."""
-    return error_rate(prediction, truth.target)
-
-
-def _log_loss(probabilities: Float, truth: TargetValues) -> float:
-    """Mean of -log p for the probability p of the label."""
-    return log_loss(probabilities, truth.target)
-
-
-def _calibration_error(probabilities: Float, truth: TargetValues) -> float:
-    """Mean distance between the probability of the likeliest class and how often it is right, over 15 bins."""
-    return calibration_error(probabilities, truth.target)
-
-
 CLASSES: frozenset[LabelKind] = frozenset({"binary", "class"})
 UNITS: frozenset[Invariance] = frozenset({"shift", "scale"})
 METRICS: tuple[Metric, ...] = (
     Metric(
         "nmse",
-        _nmse,
+        lambda prediction, truth: truth.nmse(prediction),
         invariances=UNITS,
         formula="sum_i (F(x_i) - G*(x_i))^2 / sum_i (G*(x_i) - mean G*)^2 over the m test points x_i",
         unit="share of the target's variance",
@@ -216,7 +175,7 @@ METRICS: tuple[Metric, ...] = (
     ),
     Metric(
         "nmse_trimmed",
-        _nmse_trimmed,
+        lambda prediction, truth: truth.trimmed_nmse(prediction),
         invariances=UNITS,
         formula="nmse without the floor(m / 100) test points at which |G*(x_i) - median G*| is largest",
         unit="share of the variance at the points that are kept",
@@ -227,7 +186,7 @@ METRICS: tuple[Metric, ...] = (
     ),
     Metric(
         "error_rate",
-        _error_rate,
+        lambda prediction, truth: error_rate(prediction, truth.target),
         CLASSES,
         largest=1.0,
         invariances=frozenset({"increasing", "classes"}),
@@ -243,7 +202,7 @@ METRICS: tuple[Metric, ...] = (
 OF_PROBABILITIES: tuple[Metric, ...] = (
     Metric(
         "log_loss",
-        _log_loss,
+        lambda probabilities, truth: log_loss(probabilities, truth.target),
         CLASSES,
         "probabilities",
         floor=1e-15,
@@ -259,7 +218,7 @@ OF_PROBABILITIES: tuple[Metric, ...] = (
     ),
     Metric(
         "calibration_error",
-        _calibration_error,
+        lambda probabilities, truth: calibration_error(probabilities, truth.target),
         CLASSES,
         "probabilities",
         floor=1e-15,

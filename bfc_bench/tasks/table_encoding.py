@@ -55,7 +55,7 @@ class TableEncoding:
 
     def frame(self, x: Float) -> Float:
         """Points (m, k) as the numbers of a frame with the columns of ``frame_columns``."""
-        return self._encoded(x, one_hot=not self.table.keep_categories, filled=not self.table.keep_gaps)
+        return self._encoded(x, one_hot=not self.table.keep_categories, filled=self.table.fill != "keep")
 
     def _encoded(self, x: Float, *, one_hot: bool, filled: bool) -> Float:
         parts: list[Float] = []

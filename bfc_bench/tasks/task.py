@@ -14,7 +14,7 @@ from bfc_bench.config import plain_option
 from bfc_bench.errors import UsageError, suggest
 from bfc_bench.learner import Data, DataSpec, LabelKind, TaskFacts
 from bfc_bench.seeds import BLOCK, stream
-from bfc_bench.tasks.base import Family, Float, Inputs, Labels
+from bfc_bench.tasks.base import DataSet, Family, Float, Inputs, Labels
 from bfc_bench.tasks.metrics import TargetValues
 from bfc_bench.utils.plain_json import digest
 
@@ -30,6 +30,11 @@ class Task(ABC):
     """Number of inputs without labels that learners are offered."""
     teacher: str
     """The task whose random streams this one uses; empty for its own."""
+
+    @property
+    def where(self) -> str:
+        """The task, for error messages."""
+        return f"task {self.name!r}"
 
     @property
     def streams(self) -> str:
@@ -86,17 +91,44 @@ class Task(ABC):
     def check_teacher(self, other: Task) -> str | None:
         """Why this task cannot have the teacher and the inputs of another, or None."""
 
+    @property
     @abstractmethod
+    def parts(self) -> Mapping[str, Inputs | Family | DataSet]:
+        """What it consists of besides the labelling, by the table of a suite that says it."""
+
     def definition(self) -> dict[str, Any]:
         """The task as plain data. Two tasks with equal definitions give equal samples."""
+        parts: dict[str, Inputs | Family | DataSet | Labels] = {**self.parts, "labels": self.labels}
+        return {
+            "name": self.name,
+            **{key: {"kind": part.kind, **part.plain()} for key, part in parts.items()},
+            "unlabeled": self.unlabeled,
+            **({"teacher": self.teacher} if self.teacher else {}),
+        }
 
-    @abstractmethod
     def identity(self) -> dict[str, Any]:
         """What identifies this task: its definition without options that have their defaults."""
+        parts: dict[str, Inputs | Family | DataSet | Labels] = {**self.parts, "labels": self.labels}
+        others = {"unlabeled": self.unlabeled, "teacher": self.teacher}
+        return {
+            "name": self.name,
+            **{key: {"kind": part.kind, **part.changed()} for key, part in parts.items()},
+            **{key: value for key, value in others.items() if value},
+        }
 
-    @abstractmethod
     def facts(self, d: int) -> TaskFacts:
         """What a learner may know when it decides whether it applies."""
+        return TaskFacts(
+            name=self.name,
+            inputs="",
+            target="",
+            labels=self.labels.kind,
+            kind=self.kind,
+            d=d + self.labels.columns,
+            unlabeled=self.unlabeled,
+            classes=self.classes,
+            shape=self.shape(d),
+        )
 
     @abstractmethod
     def problem(self, seed: int, d: int, replicate: int, test_size: int) -> Problem:
@@ -131,8 +163,10 @@ class Problem(ABC):
 
     task: Task
 
-    def __init__(self, seed: int, d: int, replicate: int, test_size: int) -> None:
-        self.seed, self.d, self.replicate, self.test_size = seed, d, replicate, test_size
+    def __init__(self, task: Task, seed: int, d: int, replicate: int, test_size: int) -> None:
+        if reason := task.check(d):
+            raise UsageError(f"{task.where}: {reason}.")
+        self.task, self.seed, self.d, self.replicate, self.test_size = task, seed, d, replicate, test_size
         self._train_truths: dict[int, TargetValues] = {}
 
     @cached_property
@@ -261,13 +295,3 @@ class BlockwiseArrays:
                 array.setflags(write=False)
             self._blocks = needed
         return tuple(array[:n] for array in self._arrays)
-
-
-def plain_part(part: Inputs | Family | Labels) -> dict[str, Any]:
-    """A part of a task as plain data, with all options."""
-    return {"kind": part.kind, **part.plain()}
-
-
-def changed_part(part: Inputs | Family | Labels) -> dict[str, Any]:
-    """A part of a task as plain data, without options that have their defaults."""
-    return {"kind": part.kind, **part.changed()}

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from bfc_bench.errors import UsageError
 from bfc_bench.learner import TaskFacts
 from bfc_bench.seeds import BLOCK
-from bfc_bench.tasks.base import Float, InputLaw, Inputs, Labelling, Labels, ScaledTeacher, Target, Teacher
+from bfc_bench.tasks.base import Float, InputLaw, Inputs, Labelling, Labels, Target, Teacher
 from bfc_bench.tasks.drawn_problem import DrawnProblem, Part, moments
 from bfc_bench.tasks.inputs.sphere import Sphere
-from bfc_bench.tasks.task import Task, changed_part, plain_part
+from bfc_bench.tasks.scaled_teacher import ScaledTeacher
+from bfc_bench.tasks.task import Task
 
 
 @dataclass(frozen=True)
@@ -61,52 +63,27 @@ class TeacherTask(Task):
             return f"both need one kind of target, not {self.target.kind!r} and {other.target.kind!r}"
         return self.target.check_teacher(other.target)
 
-    def definition(self) -> dict[str, Any]:
-        """The task as plain data. Two tasks with equal definitions give equal samples."""
-        return {
-            "name": self.name,
-            "inputs": plain_part(self.inputs),
-            "target": plain_part(self.target),
-            "labels": plain_part(self.labels),
-            "unlabeled": self.unlabeled,
-            **({"teacher": self.teacher} if self.teacher else {}),
-        }
-
-    def identity(self) -> dict[str, Any]:
-        """What identifies this task: its definition without options that have their defaults."""
-        others = {"unlabeled": self.unlabeled, "teacher": self.teacher}
-        return {
-            "name": self.name,
-            "inputs": changed_part(self.inputs),
-            "target": changed_part(self.target),
-            "labels": changed_part(self.labels),
-            **{key: value for key, value in others.items() if value},
-        }
+    @property
+    def parts(self) -> Mapping[str, Inputs | Target]:
+        """Inputs and target."""
+        return {"inputs": self.inputs, "target": self.target}
 
     def facts(self, d: int) -> TaskFacts:
         """What a learner may know when it decides whether it applies."""
         spherical = isinstance(self.inputs, Sphere) and not self.labels.columns
-        return TaskFacts(
-            name=self.name,
+        return replace(
+            super().facts(d),
             inputs=self.inputs.kind,
             target=self.target.kind,
-            labels=self.labels.kind,
-            kind=self.kind,
-            d=d + self.labels.columns,
-            unlabeled=self.unlabeled,
             degrees=self.target.degrees if spherical else (),
             shares=self.target.shares if spherical else (),
             noise_variance=self.labels.noise_variance if self.kind == "real" else None,
-            classes=self.classes,
-            shape=self.shape(d),
             options=MappingProxyType(self.target.plain()),
             input_options=MappingProxyType(self.inputs.plain()),
         )
 
     def problem(self, seed: int, d: int, replicate: int, test_size: int) -> TeacherProblem:
-        """The problem of one replicate; nothing is drawn yet. Raises ``UsageError`` when ``check`` has a reason."""
-        if reason := self.check(d):
-            raise UsageError(f"task {self.name!r}: {reason}.")
+        """See ``Task.problem``."""
         return TeacherProblem(self, seed, d, replicate, test_size)
 
 
@@ -114,10 +91,6 @@ class TeacherProblem(DrawnProblem):
     """One teacher with its points."""
 
     task: TeacherTask
-
-    def __init__(self, task: TeacherTask, seed: int, d: int, replicate: int, test_size: int) -> None:
-        super().__init__(seed, d, replicate, test_size)
-        self.task = task
 
     @cached_property
     def law(self) -> InputLaw:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, get_args
 
@@ -13,7 +11,7 @@ from bfc_bench.executors.base import Place, Promise, Resources, UnitFailure
 from bfc_bench.executors.memory import READABLE, family
 from bfc_bench.testing.assertions import require_docstring, require_name
 from bfc_bench.testing.executor_units import PRELOAD, Unsendable
-from bfc_bench.testing.pool_trial import PoolTrial, interrupted_when
+from bfc_bench.testing.pool_trial import UNITS_SECONDS, PoolTrial, within
 from bfc_bench.testing.requirement import require, requirement, skip
 
 AFTER = ("give", b"after")
@@ -41,7 +39,6 @@ def results_come_back_once_each(trial: PoolTrial) -> None:
 @requirement(results_come_back_once_each)
 def says_how_many_units_run_at_once(trial: PoolTrial) -> None:
     """``slots`` gives a number; runs divide their work by it."""
-    trial.run(AFTER)
     slots = trial.pool.slots("cpu")
     require(type(slots) is int and slots >= 1, f"slots('cpu') must be a number of at least 1. Got {slots!r}")
 
@@ -74,21 +71,12 @@ def what_a_unit_raises_is_its_fault(trial: PoolTrial) -> None:
 
 
 @requirement(results_come_back_once_each)
-def a_payload_that_cannot_be_sent_is_its_units_fault(trial: PoolTrial) -> None:
-    """A payload that cannot be pickled; it may come back if the executor sends nothing."""
-    _unsendable(trial, ("give", Unsendable()))
-
-
-@requirement(results_come_back_once_each)
-def a_result_that_cannot_be_sent_is_its_units_fault(trial: PoolTrial) -> None:
-    """A result that is not bytes and cannot be pickled; it may come back if the executor sends nothing."""
-    _unsendable(trial, ("unsendable", None))
-
-
-def _unsendable(trial: PoolTrial, unit: tuple[str, Any]) -> None:
-    outcome = _between_others(trial, unit)
-    if trial.executor.place != "session" or not isinstance(outcome, Unsendable):
-        _as_failure(outcome, "a unit with an object that cannot be sent", "raised")
+def what_cannot_be_sent_is_its_units_fault(trial: PoolTrial) -> None:
+    """A payload or a result that cannot be pickled; it may come back if the executor sends nothing."""
+    for unit in (("give", Unsendable()), ("unsendable", None)):
+        outcome = _between_others(trial, unit)
+        if trial.executor.place != "session" or not isinstance(outcome, Unsendable):
+            _as_failure(outcome, "a unit with an object that cannot be sent", "raised")
 
 
 def _between_others(trial: PoolTrial, unit: tuple[str, Any]) -> Any:
@@ -129,15 +117,6 @@ def units_of_different_groups_share_no_process(trial: PoolTrial) -> None:
     require(not mixed, f"units of groups {sorted(set().union(*mixed))} have run in one process")
 
 
-@requirement(units_of_different_groups_share_no_process)
-def a_unit_that_dies_after_another_is_run_again(trial: PoolTrial) -> None:
-    """An earlier unit of its process may have left what ended it, so that it is run once more in a new process."""
-    trial.needs_promise("death")
-    units = [("mark", "left")] * (2 * trial.jobs), [("die_once_marked", None)] * (2 * trial.jobs)
-    ended = trial.run(*units[0], *units[1])[len(units[0]) :]
-    require(set(ended) == {b"lives"}, f"units that die after others gave {ended!r:.200}")
-
-
 @requirement(results_come_back_once_each)
 def a_unit_that_exceeds_its_time_is_stopped(trial: PoolTrial) -> None:
     """Kind ``timeout``; the next unit gives its result."""
@@ -155,32 +134,22 @@ def time_counts_from_when_the_unit_says_so(trial: PoolTrial) -> None:
 
 
 @requirement(results_come_back_once_each)
-def a_unit_that_leaves_fails_alone(trial: PoolTrial) -> None:
-    """Kind ``killed``, with the exit code, which may be 0."""
+def a_unit_that_ends_its_process_fails_alone(trial: PoolTrial) -> None:
+    """Kind ``killed``, with the exit code, which may be 0, or the signal; ``lost`` for SIGKILL, which may come from
+    outside, so that the unit is tried again.
+    """
     trial.needs_promise("death")
-    for code in (7, 0):
-        died = _as_failure(
-            _between_others(trial, ("leave", code)), f"a unit that leaves with exit code {code}", "killed"
-        )
-        require(f"exit code {code}" in died.reason, f"the reason must name exit code {code}. Got {died.reason!r:.200}")
+    for unit, kind, words in (
+        (("leave", 7), "killed", "exit code 7"),
+        (("leave", 0), "killed", "exit code 0"),
+        (("die", signal.SIGSEGV), "killed", "SIGSEGV"),
+        (("die", signal.SIGKILL), "lost", "SIGKILL"),
+    ):
+        died = _as_failure(_between_others(trial, unit), f"a unit that ends with {words}", kind)
+        require(words in died.reason, f"the reason must name {words}. Got {died.reason!r:.200}")
 
 
-@requirement(results_come_back_once_each)
-def a_unit_that_crashes_fails_alone(trial: PoolTrial) -> None:
-    """Kind ``killed``, with the name of the signal."""
-    trial.needs_promise("death")
-    died = _as_failure(_between_others(trial, ("die", signal.SIGSEGV)), "a unit that dies of SIGSEGV", "killed")
-    require("SIGSEGV" in died.reason, f"the reason must name SIGSEGV. Got {died.reason!r:.200}")
-
-
-@requirement(results_come_back_once_each)
-def a_worker_ended_from_outside_is_lost(trial: PoolTrial) -> None:
-    """Kind ``lost``: SIGKILL may not be the fault of the unit, which is tried again."""
-    trial.needs_promise("death")
-    _as_failure(_between_others(trial, ("die", signal.SIGKILL)), "a unit whose process is killed", "lost")
-
-
-@requirement(a_unit_that_leaves_fails_alone)
+@requirement(a_unit_that_ends_its_process_fails_alone)
 def what_a_unit_started_ends_with_its_worker(trial: PoolTrial) -> None:
     """A child process of a unit ends when its worker ends."""
     trial.needs_other_processes()
@@ -203,51 +172,35 @@ def a_unit_that_takes_too_much_memory_is_ended(trial: PoolTrial) -> None:
 
 @requirement(results_come_back_once_each)
 def closing_now_stops_what_runs(trial: PoolTrial) -> None:
-    """``close(now=True)`` ends units after ``outcomes`` was interrupted, as by Ctrl-C."""
+    """``close(now=True)`` ends units in the middle of ``outcomes``, as after Ctrl-C."""
     trial.needs_other_processes()
     trial.close()
     file = trial.folder / "lingers"
     pool = trial.open()
     pool.submit(0, ("linger", str(file)), Resources(600.0))
-    with interrupted_when(file.exists):
-        ended = list(pool.outcomes())
-        require(False, f"a unit of minutes has ended: {ended!r:.200}")
+    pool.submit(1, ("wait_for", str(file)), Resources(600.0))
+    with within(UNITS_SECONDS, "the first of two units"):
+        ended = next(pool.outcomes())
+    require(ended == (1, b"it is there"), f"a unit of minutes has ended: {ended!r:.200}")
     pool.close(now=True)
-    require(file.exists(), "the unit did not begin")
     trial.require_ended(lambda: {int(file.read_text().split()[1])}, "after close(now=True)")
 
 
 @requirement(results_come_back_once_each)
 def closing_leaves_nothing_behind(trial: PoolTrial) -> None:
-    """After ``close`` no process is left; environment, working directory and signal handlers are unchanged."""
-    with _nothing_left(trial, "after close()") as workers:
-        pool = trial.open()
-        answers = trial.run(*[("tell", None)] * (2 * trial.jobs), pool=pool)
-        pool.close()
-        if trial.executor.place != "machines":
-            workers.update({int(text.split()[1]) for text in answers} - {os.getpid()})
-
-
-@requirement(closing_leaves_nothing_behind)
-def a_pool_may_be_closed_unused_and_twice(trial: PoolTrial) -> None:
-    """A session may find nothing to run after it has opened a pool."""
-    with _nothing_left(trial, "after close(now=True) of a pool without units"):
-        unused = trial.open()
-        for _ in range(2):
-            unused.close(now=True)
-
-
-@contextmanager
-def _nothing_left(trial: PoolTrial, when: str) -> Iterator[set[int]]:
-    """Fail if the block leaves a process, or changes environment, working directory or signal handlers.
-
-    Yields a set for the ids of other processes that must have ended too.
-    """
+    """After ``close``, also of a pool without units and twice, no process is left and the session is unchanged."""
     trial.close()
     before, family_before = _settings(), set(family(os.getpid()))
     workers: set[int] = set()
-    yield workers
-    trial.require_ended(lambda: workers | set(family(os.getpid())) - family_before, when)
+    pool = trial.open()
+    answers = trial.run(*[("tell", None)] * (2 * trial.jobs), pool=pool)
+    pool.close()
+    if trial.executor.place != "machines":
+        workers.update({int(text.split()[1]) for text in answers} - {os.getpid()})
+    unused = trial.open()
+    for _ in range(2):
+        unused.close(now=True)
+    trial.require_ended(lambda: workers | set(family(os.getpid())) - family_before, "after close()")
     require(_settings() == before, "environment, working directory or signal handlers have changed")
 
 

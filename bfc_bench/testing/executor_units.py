@@ -55,13 +55,6 @@ def mark(by: str) -> bytes:
     return " ".join(Left.by).encode()
 
 
-def die_once_marked(_: object) -> bytes:
-    """End the process if another unit has left a mark in it."""
-    if Left.by:
-        os._exit(5)
-    return b"lives"
-
-
 def fail(text: str) -> NoReturn:
     """Raise an exception with a text."""
     raise ValueError(text)
@@ -99,6 +92,13 @@ def linger(file: str) -> bytes:
     return sleep((0, 300))
 
 
+def wait_for(file: str) -> bytes:
+    """Return when a file is there."""
+    while not Path(file).exists():
+        time.sleep(0.05)
+    return b"it is there"
+
+
 def orphan(file: str) -> NoReturn:
     """Start a child process, write its id to a file and end the process."""
     child = subprocess.Popen([sys.executable, "-c", GRANDCHILD])
@@ -133,7 +133,7 @@ class Unsendable:
 
 FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     function.__name__: function
-    for function in (give, tell, mark, die_once_marked, fail, unsendable, leave, die, sleep, linger, orphan, take)
+    for function in (give, tell, mark, fail, unsendable, leave, die, sleep, linger, wait_for, orphan, take)
 }
 PRELOAD = {"missing": import_what_is_missing, "thread": start_a_thread}
 """A ``preload`` that may not harm a pool."""

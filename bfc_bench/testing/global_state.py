@@ -1,26 +1,30 @@
-"""Global state of Python, NumPy, torch and JAX that a fit must leave unchanged: generators and settings."""
+"""Global state that a learner's author changes by accident: random generators, settings and what is printed."""
 
 from __future__ import annotations
 
+import io
 import os
 import random
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from bfc_bench.process_state import GlobalFunctions, GlobalSetting, GlobalSettings, ThreadsAndChildren
 from bfc_bench.toolkit.libraries import missing
 
-OWN_VARIABLES = {"XLA_PYTHON_CLIENT_PREALLOCATE"}
-"""Environment variables that ``bfc_bench.toolkit.precision`` sets before JAX first uses a GPU."""
+
+@dataclass(frozen=True)
+class GlobalSetting:
+    """A setting. ``write`` takes what ``read`` returns."""
+
+    read: Callable[[], Any]
+    write: Callable[[Any], object]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Generator(GlobalSetting):
     """A global random generator."""
 
@@ -29,22 +33,19 @@ class Generator(GlobalSetting):
 
 def generators() -> dict[str, Generator]:
     """Global random generators by name; that of torch only if it is installed."""
-    known = [
-        Generator("random", random.getstate, random.setstate, seed=random.seed),
-        Generator("numpy.random", _numpy_state, np.random.set_state, seed=np.random.seed),
-    ]
+    known = {
+        "random": Generator(random.getstate, random.setstate, random.seed),
+        "numpy.random": Generator(_numpy_state, np.random.set_state, np.random.seed),
+    }
     if not missing({"torch"}):
         import torch
 
-        known.append(
-            Generator(
-                "torch",
-                lambda: torch.get_rng_state().numpy().tobytes(),
-                lambda state: torch.set_rng_state(torch.frombuffer(bytearray(state), dtype=torch.uint8)),
-                seed=torch.manual_seed,
-            )
+        known["torch"] = Generator(
+            lambda: torch.get_rng_state().numpy().tobytes(),
+            lambda state: torch.set_rng_state(torch.frombuffer(bytearray(state), dtype=torch.uint8)),
+            torch.manual_seed,
         )
-    return {each.name: each for each in known}
+    return known
 
 
 def _numpy_state() -> tuple[object, ...]:
@@ -53,26 +54,28 @@ def _numpy_state() -> tuple[object, ...]:
 
 
 def settings() -> dict[str, GlobalSetting]:
-    """Global settings by name: those that runs compare, but with all warning filters and environment variables."""
-    for library in ("jax", "torch"):  # GlobalSettings reads the libraries that are loaded
-        if not missing({library}):
-            import_module(library)
-    complete = (
-        # The catch_warnings in preserved() restores the filters.
-        GlobalSetting("warnings.filters", lambda: list(warnings.filters), lambda filters: None),
-        GlobalSetting("os.environ", _environment, _write_environment),
-    )
-    return {setting.name: setting for setting in (*GlobalSettings().known, *complete)}
+    """Global settings by name, those of torch and JAX only if they are installed."""
+    known = {
+        "numpy.geterr()": GlobalSetting(np.geterr, lambda errors: np.seterr(**errors)),
+        "warnings.filters": GlobalSetting(lambda: list(warnings.filters), lambda filters: None),
+        "the working directory": GlobalSetting(os.getcwd, os.chdir),
+    }
+    if not missing({"torch"}):
+        import torch
+
+        known["torch.get_default_dtype()"] = GlobalSetting(torch.get_default_dtype, torch.set_default_dtype)
+        known["torch.get_default_device()"] = GlobalSetting(torch.get_default_device, torch.set_default_device)
+        known["torch.get_num_threads()"] = GlobalSetting(torch.get_num_threads, torch.set_num_threads)
+    if not missing({"jax"}):
+        import jax
+
+        for flag in ("jax_enable_x64", "jax_default_matmul_precision"):
+            known[f"jax.config.{flag}"] = _jax_flag(jax.config, flag)
+    return known
 
 
-def _environment() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if name not in OWN_VARIABLES}
-
-
-def _write_environment(values: Mapping[str, str]) -> None:
-    for name in _environment():
-        del os.environ[name]
-    os.environ.update(values)
+def _jax_flag(config: Any, flag: str) -> GlobalSetting:
+    return GlobalSetting(lambda: getattr(config, flag), lambda value: config.update(flag, value))
 
 
 def snapshot(parts: Mapping[str, GlobalSetting]) -> dict[str, Any]:
@@ -80,35 +83,30 @@ def snapshot(parts: Mapping[str, GlobalSetting]) -> dict[str, Any]:
     return {name: part.read() for name, part in parts.items()}
 
 
-def changes(parts: Mapping[str, GlobalSetting], before: Mapping[str, Any]) -> dict[str, str]:
-    """The parts whose values differ from before, each described with the entries that differ."""
-    now = snapshot(parts)
-    return {
-        name: name + _entries(before[name], now[name])
-        for name, part in parts.items()
-        if part.differs(before[name], now[name])
-    }
-
-
-def _entries(before: Any, now: Any) -> str:
-    if not isinstance(before, dict):
-        return ""
-    return f" ({', '.join(sorted(key for key in before | now if before.get(key) != now.get(key)))})"
+def changed(parts: Mapping[str, GlobalSetting], before: Mapping[str, Any]) -> list[str]:
+    """Names of the parts whose values differ from before."""
+    return [name for name, value in snapshot(parts).items() if value != before[name]]
 
 
 @contextmanager
 def preserved(seed: int = 0) -> Iterator[None]:
-    """Run a block with every global generator seeded, and restore all global state afterwards."""
+    """Run a block with every global generator seeded, and restore generators and settings afterwards."""
     parts: dict[str, GlobalSetting] = {**generators(), **settings()}
-    others = GlobalFunctions(), ThreadsAndChildren()
     before = snapshot(parts)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings():  # restores the filters
         try:
             for generator in generators().values():
                 generator.seed(seed)
             yield
         finally:
-            for name in changes(parts, before):
-                parts[name].restore(before[name])
-            for other in others:
-                other.restore()
+            for name in changed(parts, before):
+                parts[name].write(before[name])
+
+
+@contextmanager
+def printed() -> Iterator[io.StringIO]:
+    """Collect what the block writes to standard output and standard error, without warnings."""
+    text = io.StringIO()
+    with redirect_stdout(text), redirect_stderr(text), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield text

@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import takewhile
 from types import MappingProxyType
 from typing import Any
 
@@ -15,7 +14,6 @@ import numpy as np
 from bfc_bench.learner import Array, ArrayKind, Context, Data, DataSpec, Job, LabelKind, Learner, Predictor, TaskFacts
 from bfc_bench.seeds import stream
 from bfc_bench.testing.global_state import preserved
-from bfc_bench.testing.other_fits import other_fits
 from bfc_bench.testing.requirement import require, skip
 from bfc_bench.toolkit.arrays import convert, to_numpy
 from bfc_bench.toolkit.precision import resolve_device
@@ -43,10 +41,6 @@ class LearnerTrial:
     options: Mapping[str, Any]
     tolerance: float
     """Largest difference between two predictions that count as equal, relative to their root mean square."""
-
-    def __post_init__(self) -> None:
-        self.others_before = other_fits()
-        """What other learners' fits gave before the first fit of this one."""
 
     @cached_property
     def learner(self) -> Learner:
@@ -226,11 +220,6 @@ def data_spec(train: Data) -> DataSpec:
 def prediction_shape(kind: LabelKind, m: int) -> tuple[int, ...]:
     """The shape of predictions at m points."""
     return (m, CLASSES) if kind == "class" else (m,)
-
-
-def own_classes(cls: type[Learner]) -> list[type]:
-    """The classes between a learner and ``Learner`` in its method resolution order, itself included."""
-    return list(takewhile(lambda base: base is not Learner, cls.__mro__))
 
 
 def _teacher(x: np.ndarray, teacher: int) -> np.ndarray:

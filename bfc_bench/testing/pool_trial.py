@@ -142,34 +142,3 @@ def within(seconds: float, what: str) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-
-
-@contextmanager
-def interrupted_when(condition: Callable[[], bool]) -> Iterator[None]:
-    """Raise ``KeyboardInterrupt`` in the block once the condition holds, as Ctrl-C does, and catch it."""
-    if threading.current_thread() is not threading.main_thread():
-        skip("this is not the main thread, which alone can be interrupted")
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    def watch() -> None:
-        deadline = time.monotonic() + UNITS_SECONDS
-        while not ended.wait(0.05):
-            if condition() or time.monotonic() > deadline:
-                sent.set()
-                os.kill(os.getpid(), signal.SIGUSR1)
-                return
-
-    ended, sent, before = threading.Event(), threading.Event(), signal.signal(signal.SIGUSR1, interrupt)
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    try:
-        yield
-    except KeyboardInterrupt:
-        if not sent.is_set():  # Ctrl-C of the user
-            raise
-    finally:
-        ended.set()
-        watcher.join()
-        signal.signal(signal.SIGUSR1, before)

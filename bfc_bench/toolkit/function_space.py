@@ -47,14 +47,7 @@ class Space(ABC):
 
     @abstractmethod
     def solve(self, x: Tensor, y: Tensor, wanted: Wanted, center: bool) -> dict[tuple[float, int], Solution]:
-        """Minimisers of sum_i (y_i - offset - f(x_i))^2 + ridge |f|^2, by ridge and size; none where float64 fails.
-
-        Args:
-            x: Inputs, (N, d).
-            y: Labels, (N,) or (N, r) for r functions.
-            wanted: Sizes by ridge.
-            center: Whether the offset is the mean of the first n labels; else it is 0.
-        """
+        """Minimisers of sum_i (y_i - offset - f(x_i))^2 + ridge |f|^2, by ridge and size; none where float64 fails."""
 
     @abstractmethod
     def evaluate(self, x: Tensor, weights: Tensor) -> Tensor:
@@ -77,15 +70,7 @@ class KernelSpace(Space):
     def on(
         cls, x: Tensor, kernel: Kernel, transform: Transform | None = None, weigh: Weigh | None = None, **info: Any
     ) -> KernelSpace:
-        """The space over a sample.
-
-        Args:
-            x: The sample, (N, d).
-            kernel: The kernel.
-            transform: Applied to inputs first.
-            weigh: Weights of the squared errors.
-            **info: Plain facts, for the predictors' info.
-        """
+        """The space over a sample."""
         return cls(kernel, kernel.points(transform(x) if transform else x), transform, info, weigh)
 
     def solve(self, x: Tensor, y: Tensor, wanted: Wanted, center: bool) -> dict[tuple[float, int], Solution]:
@@ -93,16 +78,7 @@ class KernelSpace(Space):
         gram = self.kernel.gram(self.points, mirror=False)
         if self.weigh:
             return _solve_weighted(gram, y, wanted, center, self.weigh)
-        curve = RidgeCurve(gram)
-        solved = {}
-        for ridge, sizes in wanted.items():
-            coefficients = curve.solve(_columns(y), sizes, ridge, center)
-            for k, (n, jitter) in enumerate(zip(sizes, coefficients.jitters, strict=True)):
-                if jitter is not None:
-                    weights = coefficients.weights[:n, k].reshape(n, *y.shape[1:]).clone()
-                    offset = coefficients.offsets[k].reshape(y.shape[1:])
-                    solved[ridge, n] = Solution(weights, offset, {"jitter": jitter})
-        return solved
+        return _solve_prefixes(gram, y, wanted, center)
 
     def evaluate(self, x: Tensor, weights: Tensor) -> Tensor:
         """See ``Space.evaluate``."""
@@ -148,13 +124,6 @@ def _solve_weighted(
 
     With R = diag(sqrt w) the coefficients are R b for (R K R + ridge I) b = R (y - offset). Weights may depend on all n
     labels, so each size has its own matrix.
-
-    Args:
-        gram: Kernel matrix (N, N); only its lower triangle is read.
-        y: Labels, (N,).
-        wanted: Sizes by ridge.
-        center: Whether the offset is the weighted mean of the first n labels; else it is 0.
-        weigh: The weights.
     """
     solved: dict[tuple[float, int], Solution] = {}
     for n in sorted({n for sizes in wanted.values() for n in sizes}):
@@ -169,27 +138,33 @@ def _solve_weighted(
     return solved
 
 
-def solve_dual(phi: Tensor, y: Tensor, wanted: Wanted, center: bool) -> dict[tuple[float, int], Tensor]:
-    """Weights phi^T (phi phi^T + ridge I)^-1 (y - offset), (D,) or (D, r), by ridge and size; one factor per ridge.
+def _solve_prefixes(gram: Tensor, y: Tensor, wanted: Wanted, center: bool) -> dict[tuple[float, int], Solution]:
+    """Minimisers over sum_i weights_i k(., x_i), by ridge and size; one factorisation per ridge.
 
     Args:
-        phi: Features, (N, D).
+        gram: Kernel matrix (N, N); only its lower triangle is read.
         y: Labels, (N,) or (N, r) for r functions.
         wanted: Sizes by ridge.
         center: Whether the offset is the mean of the first n labels; else it is 0.
     """
+    curve, solved = RidgeCurve(gram), {}
+    for ridge, sizes in wanted.items():
+        coefficients = curve.solve(y.reshape(len(y), -1), sizes, ridge, center)
+        for k, (n, jitter) in enumerate(zip(sizes, coefficients.jitters, strict=True)):
+            if jitter is not None:
+                weights = coefficients.weights[:n, k].reshape(n, *y.shape[1:]).clone()
+                offset = coefficients.offsets[k].reshape(y.shape[1:])
+                solved[ridge, n] = Solution(weights, offset, {"jitter": jitter})
+    return solved
+
+
+def solve_dual(phi: Tensor, y: Tensor, wanted: Wanted, center: bool) -> dict[tuple[float, int], Tensor]:
+    """Weights phi^T (phi phi^T + ridge I)^-1 (y - offset), (D,) or (D, r), by ridge and size; one factor per ridge."""
     largest = max((sizes[-1] for sizes in wanted.values()), default=0)
     if not largest:
         return {}
-    phi, y = phi[:largest], y[:largest]
-    curve = RidgeCurve(phi @ phi.T)
-    solved = {}
-    for ridge, sizes in wanted.items():
-        coefficients = curve.solve(_columns(y), sizes, ridge, center)
-        for k, (n, jitter) in enumerate(zip(sizes, coefficients.jitters, strict=True)):
-            if jitter is not None:
-                solved[ridge, n] = phi[:n].T @ coefficients.weights[:n, k].reshape(n, *y.shape[1:])
-    return solved
+    solved = _solve_prefixes(phi[:largest] @ phi[:largest].T, y[:largest], wanted, center)
+    return {(ridge, n): phi[:n].T @ solution.weights for (ridge, n), solution in solved.items()}
 
 
 def solve_primal(phi: Tensor, y: Tensor, wanted: Wanted, center: bool) -> dict[tuple[float, int], Tensor]:
@@ -197,12 +172,6 @@ def solve_primal(phi: Tensor, y: Tensor, wanted: Wanted, center: bool) -> dict[t
 
     One eigendecomposition per size serves all ridges. Directions in which phi^T phi + ridge I is zero up to rounding
     are left out.
-
-    Args:
-        phi: Features, (N, D).
-        y: Labels, (N,) or (N, r) for r functions.
-        wanted: Sizes by ridge.
-        center: Whether the offset is the mean of the first n labels; else it is 0.
     """
     solved: dict[tuple[float, int], Tensor] = {}
     every_size = sorted({n for sizes in wanted.values() for n in sizes})
@@ -226,8 +195,3 @@ def solve_primal(phi: Tensor, y: Tensor, wanted: Wanted, center: bool) -> dict[t
 
 def _offset(y: Tensor, n: int, center: bool) -> Tensor:
     return y[:n].mean(0) if center else y.new_zeros(y.shape[1:])
-
-
-def _columns(y: Tensor) -> Tensor:
-    """Labels (N,) or (N, r) as (N, r)."""
-    return y.reshape(len(y), -1)

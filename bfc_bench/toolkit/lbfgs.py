@@ -25,13 +25,6 @@ def minimise(
     """A local minimiser of ``objective``, of the shape of ``start``, by a strong Wolfe line search.
 
     Stops at the iterations' end, when a round lowers the objective too little, or where the objective is not finite.
-
-    Args:
-        objective: Returns value and gradient at a point.
-        start: The first point.
-        iterations: Most iterations, in rounds of ten.
-        tolerance: Least relative decrease of the objective in a round.
-        unit: Divides the objective, since the optimiser has absolute tolerances for objectives of about size 1.
     """
     point = start.clone().requires_grad_()
     search = torch.optim.LBFGS(

@@ -1,8 +1,7 @@
 """Access to neural-tangents, whose last release (0.6.5) cannot be imported with current versions of JAX.
 
 Install it with ``pip install --no-deps neural-tangents==0.6.5 frozendict``; its declared dependencies are not needed.
-Names that JAX has removed are restored before the import. ``nt.stax`` kernels, ``nt.empirical_ntk_fn`` (without its
-structured derivatives) and ``nt.predict`` work.
+Names that JAX has removed are restored before the import. ``nt.stax`` kernels work.
 """
 
 from __future__ import annotations
@@ -23,9 +22,7 @@ def neural_tangents() -> Any:
     if reason := unavailable():
         raise UsageError(f"neural-tangents cannot be used: {reason}")
     _restore_names()
-    nt = importlib.import_module("neural_tangents")
-    _patch(nt)
-    return nt
+    return importlib.import_module("neural_tangents")
 
 
 def unavailable() -> str | None:
@@ -67,25 +64,3 @@ def _equal_lengths(columns: tuple[Any, ...]) -> list[list[Any]]:
     if len({len(column) for column in lists}) > 1:
         raise ValueError(f"lengths must be equal. Got {[len(column) for column in lists]}.")
     return lists
-
-
-def _patch(nt: Any) -> None:
-    """Replace calls whose signatures or results have changed."""
-    import jax
-    import jax.numpy as jnp
-
-    def flops(f: Any, optimize: bool, *args: Any, **options: Any) -> float:
-        lowered = jax.jit(f).lower(*args, **options)
-        analysis: Any = lowered.compile().cost_analysis() if optimize else lowered.cost_analysis()
-        return float((analysis[0] if isinstance(analysis, list) else analysis)["flops"])
-
-    def max_learning_rate(
-        ntk_train_train: Any, y_train_size: int | None = None, momentum: float = 0.0, eps: float = 1e-12
-    ) -> float:
-        """As ``neural_tangents.predict.max_learning_rate``; SciPy has dropped the argument that it used."""
-        kernel = nt._src.utils.utils.make_2d(ntk_train_train)
-        size = len(kernel) if y_train_size is None else y_train_size
-        return float(2 * (1 + momentum) * size / (jnp.linalg.eigvalsh(kernel)[-1] + eps))
-
-    nt._src.empirical._get_flops = flops
-    nt.predict.max_learning_rate = max_learning_rate

@@ -47,12 +47,6 @@ class RidgeCurve:
         """Solutions of (K_n + ridge I) weights = y_n - offset for every size n and each target.
 
         Sizes at which rounding leaves no factor are solved with the first of ``JITTERS`` that gives one.
-
-        Args:
-            y: Targets, (N, r).
-            sizes: The sizes n.
-            ridge: The ridge.
-            center: Whether offsets are the means of the first n targets; else they are 0.
         """
         weights = y.new_zeros(len(self.kernel), len(sizes), y.shape[1])
         offsets = torch.stack([y[:n].mean(0) if center else y.new_zeros(y.shape[1]) for n in sizes])

@@ -70,26 +70,13 @@ class RidgeLearner(BatchLearner):
         """Cost of a fit in n unknowns: all ridges on a sample share the matrix, all sizes share a factor.
 
         Predictions at n/4 points, which tuning asks for, take half a matrix for all ridges together.
-
-        Args:
-            n: Number of points.
-            matrix: Flops of the kernel matrix.
-            bytes: Peak memory.
-            products: Those of them that are products and sums; None: all.
         """
         shared = {"matrix": matrix, ("predictions", n): matrix / 2, ("factor", self.ridge): n**3 / 3}
         counted = (matrix if products is None else products) + n**3 / 3 + 4.0 * n**2
         return Cost(sum(shared.values()) + 4.0 * n**2, bytes, shared, "products", CALLS_SECONDS, counted, n)
 
     def primal_cost(self, n: int, features: int, products: float, bytes: float) -> Cost:
-        """Cost of a fit in features: all ridges and sizes share products, all ridges an eigendecomposition per size.
-
-        Args:
-            n: Number of points.
-            features: Number of features.
-            products: Flops of the products of features.
-            bytes: Peak memory.
-        """
+        """Cost of a fit in features: all ridges and sizes share products, all ridges an eigendecomposition per size."""
         eigenvectors = 9.0 * features**3
         shared = {"products": products, ("eigenvectors", n): eigenvectors}
         return Cost(

@@ -16,8 +16,6 @@ VARIABLE = "XLA_FLAGS"
 """Environment variable that XLA reads once, when JAX first looks for devices."""
 INSTRUCTIONS = "--xla_cpu_max_isa"
 """Flag for the largest instruction set that XLA may use."""
-BEST = "AMX_FP16"
-"""The largest set that the flag knows: XLA then uses everything that a CPU has."""
 
 
 def with_instructions(flags: str) -> str:
@@ -27,37 +25,24 @@ def with_instructions(flags: str) -> str:
     return f"{flags} {INSTRUCTIONS}=AVX2".strip()
 
 
-def flags_to_come() -> str:
-    """The flags with which this process compiles, or will once JAX is used."""
-    return initialise() if _started() else with_instructions(os.environ.get(VARIABLE, ""))
-
-
 @cache
-def initialise() -> str:
-    """Let JAX look for devices, so that XLA reads its flags with the chosen instruction set; returns the flags read.
+def initialise() -> None:
+    """Let JAX look for devices, so that XLA reads its flags with the chosen instruction set.
 
     The environment is restored afterwards. If JAX has looked for devices before, it is too late to choose. Raises
     ``RuntimeError`` if JAX finds no device.
     """
-    before = os.environ.get(VARIABLE)
-    if _started():
-        flags = before or ""
-        return flags if INSTRUCTIONS in flags else f"{flags} {INSTRUCTIONS}={BEST}".strip()
+    bridge = sys.modules.get("jax._src.xla_bridge")
+    if getattr(bridge, "backends_are_initialized", bool)():
+        return
     import jax
 
-    flags = with_instructions(before or "")
+    before = os.environ.get(VARIABLE)
     try:
-        os.environ[VARIABLE] = flags
+        os.environ[VARIABLE] = with_instructions(before or "")
         jax.devices()
     finally:
         if before is None:
             del os.environ[VARIABLE]
         else:
             os.environ[VARIABLE] = before
-    return flags
-
-
-def _started() -> bool:
-    """Whether JAX has looked for devices in this process."""
-    bridge = sys.modules.get("jax._src.xla_bridge")
-    return bool(getattr(bridge, "backends_are_initialized", bool)())

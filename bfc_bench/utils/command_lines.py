@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from pathlib import PurePosixPath
-
-_EARLIER_PROGRAM = re.compile(r"^__main__\.py")
-"""What earlier commits wrote for ``bfc-bench``."""
 
 
 def without_folders(command: str) -> str:
     """A command line in which each path has its last name only, and each address its scheme."""
-    command = _EARLIER_PROGRAM.sub("bfc-bench", command)
     try:
         parts = shlex.split(command)
     except ValueError:

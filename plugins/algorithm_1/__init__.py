@@ -2,6 +2,4 @@
 
 from bfc_plugins.algorithm_1.wkr_densenet import WkrDenseNet
 
-from bfc_bench.learner import Learner
-
-LEARNERS: tuple[type[Learner], ...] = (WkrDenseNet,)
+LEARNERS = (WkrDenseNet,)

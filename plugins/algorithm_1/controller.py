@@ -19,6 +19,8 @@ from bfc_plugins.quadratic.net import Params
 from bfc_bench.learner import Context, Data, Failure, Predictor
 from bfc_bench.seeds import stream
 
+FIRST_ERROR = 4.0
+"""First target error eps_0."""
 LATEST_CUT = 0.9
 """If the target error has not been reached after this fraction of the longest training, ranks are cut and stay so."""
 PATIENCE = 1.5
@@ -63,7 +65,7 @@ class FitController:
             clip=learner.clip,
             lambdas=np.zeros((learner.depth - 1, 4)),
         )
-        self.eps = learner.eps_start
+        self.eps = FIRST_ERROR
         self.step, self.ended = 0, False
         self.joined: dict[str, int] = {}
         self.ranks: dict[int, int] = {}
@@ -187,8 +189,8 @@ class FitController:
     def _weights(self) -> np.ndarray:
         """The weights (n,) of squared errors of F at the training points.
 
-        Without a known x_c nothing fixes the scale of the margins: they grow throughout training while the cross
-        entropy falls. There a squared error is weighted by what it adds to the cross entropy at the current margins.
+        Without a known x_c nothing fixes the scale of the margins, so a squared error is weighted by what it adds to
+        the cross entropy at the current ones.
         """
         if not self.free_scale:
             return self.labels.weights
@@ -198,10 +200,8 @@ class FitController:
     def _add_feature(self) -> bool:
         """Add a feature of W_l to K_l in the lowest layer that lacks one, without changing F; False if none does.
 
-        After the cut, the layer whose missing feature was worth most at the cut comes first.
-
-        R_l gains a column, zero in the rows it has, and rows for the products with the new feature, whose weights in
-        the layers above are zero. K_L has all its features before the cut and may have lost one in it.
+        After the cut, the layer whose missing feature was worth most at the cut comes first. R_l gains a column, zero
+        in the rows it has, and rows for the products with the new feature, whose weights in the layers above are zero.
         """
         feeds = self._feeds()
         for layer in sorted(self.ranks, key=self._left_out, reverse=True):

@@ -18,15 +18,8 @@ def random_expansion(
     """Draw R (rows, k) for features S = K feed such that E[(R S)^4] = ``moment``.
 
     R is a multiple of N C^{-1/2}, with N standard normal and C = E[S S^T], whose eigenvalues are raised to at least
-    ``floor`` times the largest. The inverse root keeps weak features visible beside strong ones.
-
-    Args:
-        rng: generator of N.
-        rows: number of rows of R.
-        kernel: K (k, q).
-        feed: inputs of the layer, (q, n).
-        floor: smallest eigenvalue of C over the largest; 1 makes C a multiple of the identity.
-        moment: E[(R S)^4]; "printed" draws entries of variance 1/k^2 instead (line 1).
+    ``floor`` times the largest, so that 1 makes C a multiple of the identity. The inverse root keeps weak features
+    visible beside strong ones.
     """
     expansion = rng.standard_normal((rows, len(kernel)))
     if moment == "printed":

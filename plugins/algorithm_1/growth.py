@@ -11,12 +11,6 @@ def missing_feature(w: np.ndarray, kernel: np.ndarray, last: np.ndarray, moment:
 
     The difference is W_◁^T W_{l-1} - K_◁^T K_{l-1}, or W^T W - K^T K for a layer that is fed by layer l-1 alone, in the
     norm of the inputs.
-
-    Args:
-        w: W (w, q).
-        kernel: K (k, q).
-        last: marks the inputs from layer l-1, booleans (q,).
-        moment: second moment of the inputs, (q, q).
     """
     root, inverse = roots(moment[np.ix_(last, last)])
     above, known = w[:, last] @ root, kernel[:, last] @ root
@@ -40,12 +34,6 @@ def leading_directions(kernel: np.ndarray, last: np.ndarray, moment: np.ndarray,
     Its columns span K_{l-1} M_{l-1}^{1/2} v_i for the ``rank`` leading right singular vectors v_i of the mixed matrix
     K_◁^T K_{l-1} in the norm of the inputs, so that the mixed matrices of Q^T K and of K agree on the v_i. For a layer
     that is fed by layer l-1 alone they are the leading principal directions of K feed.
-
-    Args:
-        kernel: K (k, q).
-        last: marks the inputs from layer l-1, booleans (q,).
-        moment: second moment M of the inputs, (q, q).
-        rank: number of columns of Q.
     """
     above = kernel[:, last] @ roots(moment[np.ix_(last, last)])[0]
     if last.all():

@@ -8,26 +8,13 @@ import numpy as np
 def initial_distill(
     w: np.ndarray, last: np.ndarray, moment: np.ndarray, threshold: float, max_rank: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The initial K_l of a layer, from W_l.
+    """The initial K_l (k, q) of a layer, from W_l, and all singular values.
 
     The rank k counts the singular values of W_◁^T W_{l-1} that are at least ``threshold`` times the largest, with ◁ for
     the inputs that do not come from layer l-1. K_◁^T K_{l-1} is the best approximation of that matrix at rank k. Both
     use the norm of the inputs, |M_◁^{1/2} . M_{l-1}^{1/2}|_F, so that weights on inputs that vanish do not count. This
-    fixes K up to an invertible k x k factor, which the paper uses to bound the other regularisers (B.2, stage
-    l-diamond). Here K_{l-1}^T K_{l-1} is W_{l-1}^T W_{l-1} on the k directions.
-
-    A layer that is fed by layer l-1 alone, such as layer 2 by the paper's index rule, has no ◁: there K^T K is the best
-    approximation of W^T W.
-
-    Args:
-        w: W (w, q).
-        last: marks the inputs from layer l-1, booleans (q,).
-        moment: second moment M of all inputs, E[feed feed^T], (q, q).
-        threshold: smallest singular value that counts, over the largest.
-        max_rank: largest rank; the smallest is 1.
-
-    Returns:
-        K (k, q), and all singular values.
+    fixes K up to an invertible k x k factor (B.2, stage l-diamond); K_{l-1}^T K_{l-1} is W_{l-1}^T W_{l-1} on the k
+    directions. In a layer that is fed by layer l-1 alone, K^T K is the best approximation of W^T W.
     """
     root, inverse = roots(moment[np.ix_(last, last)])
     above = w[:, last] @ root
@@ -48,13 +35,8 @@ def initial_distill(
 def printed_distill(w: np.ndarray, last: np.ndarray, threshold: float, max_rank: int) -> np.ndarray:
     """K (k, q) exactly as in lines 21-23: K_◁ = Sigma^{1/2} U^T, K_{l-1} = Sigma^{1/2} V^T.
 
-    A layer without ◁, which the paper does not cover, uses W^T W in the place of W_◁^T W_{l-1}.
-
-    Args:
-        w: W (w, q).
-        last: marks the inputs from layer l-1, booleans (q,).
-        threshold: smallest singular value that counts for the rank k, 1 / (10 kappa^2) in the paper.
-        max_rank: largest rank; the smallest is 1.
+    A layer without ◁, which the paper does not cover, uses W^T W in the place of W_◁^T W_{l-1}. The threshold of
+    the singular values is 1 / (10 kappa^2) in the paper.
     """
     u, s, vt = np.linalg.svd(w[:, last if last.all() else ~last].T @ w[:, last])
     k = min(max(int(np.sum(s >= threshold)), 1), max_rank)

@@ -48,11 +48,6 @@ def binary(y: np.ndarray, v: float, known: np.ndarray) -> TrainingLabels:
 
     The unit is v: for margins with an error e > 1/v, the cross entropy over v is of the order of e^2 (Lemma H.1), so
     the thresholds and regularisers of a squared error apply, Obj / v = CE / v + Reg (3.3).
-
-    Args:
-        y: labels in {-1, +1}, (n,).
-        v: factor of the margins.
-        known: the known part x_c of the margins, or 0, (n,).
     """
     from bfc_bench.toolkit.ensemble import cross_entropy_loss
 

@@ -12,7 +12,6 @@ from bfc_plugins.algorithm_1.schedule import (
     LayerSchedule,
     PrintedSchedule,
     StepSchedule,
-    Thresholds,
     ThresholdSchedule,
     joining_order,
 )
@@ -21,6 +20,7 @@ from pydantic import Field, model_validator
 
 from bfc_bench.errors import UsageError
 from bfc_bench.learner import BatchLearner, Context, Cost, DataSpec, LabelKind
+from bfc_bench.toolkit.networks import PROGRAM_BYTES
 
 Positive = Annotated[float, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0)]
@@ -28,8 +28,6 @@ Count = Annotated[int, Field(ge=1)]
 
 EXPECTED_STEPS = 4000
 """Steps until training reaches its target error: 2,400 to 4,300 in the suite bfc, where 40,000 are allowed."""
-PROGRAM_BYTES = 150e6
-"""Memory of JAX's compiler and runtime, in bytes; every fit takes at least this."""
 
 
 class Algorithm1Options(BatchLearner):
@@ -73,30 +71,18 @@ class Algorithm1Options(BatchLearner):
     schedule: Literal["threshold", "steps", "printed"] = "threshold"
     """When layers join: at thresholds of the objective, at ``join_steps``, or at the paper's own thresholds, which need
     ``alphas``."""
-    gap: Annotated[float, Field(gt=1)] = 3.0
-    """C in the thresholds of ``printed``."""
     join_steps: tuple[Annotated[int, Field(ge=0)], ...] | None = None
     """Steps at which K_2, W_3, K_3, ..., W_L, K_L join; None is 2000 steps after W_l for K_l, 200 more for W_{l+1}."""
     alphas: Literal["estimated", "oracle"] | Annotated[tuple[Positive, ...], Field(min_length=1)] = "estimated"
     """alpha_2..alpha_L, used only in the thresholds: the target's own (``oracle``), these numbers, or ``estimated``.
     The latter lets K_l join when the objective stops falling and takes alpha_{l+1}^2 to be twice the objective
     there."""
-    distill_threshold: Positive = 1.2
-    """c_1: K_l joins when Obj <= c_1 rho^{l-2} (alpha_{l+1} / alpha_2)^2, for l < L."""
-    distill_decay: Annotated[float, Field(gt=0, le=1)] = 0.5
-    """rho in the threshold of K_l."""
-    join_threshold: Positive = 1.0
-    """c_2: W_l joins when Obj <= c_2 (alpha_l / alpha_2)^2."""
-    last_threshold: Positive = 0.01
-    """K_L joins when Obj <= this times (alpha_L / alpha_2)^2."""
     distillation: tuple[NotNegative, NotNegative, NotNegative] = (1.0, 0.3, 0.1)
     """Strengths lambda_{3..5,l} / alpha_l^2 of the distilling regularisers."""
     decay: NotNegative = 1e-3
     """Weight decay lambda_6 / eps_0^2 when a layer joins; it is quartered whenever eps_0 is halved."""
-    eps_start: Positive = 4.0
-    """First target error eps_0, halved when Obj < eps_0^2 / 4."""
     eps: Positive = 0.00125
-    """Training ends when eps_0 falls below this."""
+    """Training ends when the target error eps_0, at first 4 and halved when Obj < eps_0^2 / 4, falls below this."""
     loss: Literal["weighted", "square"] = "weighted"
     """Loss of real labels: ``weighted`` = (F - y)^2 / (1 + t^2), t = (y - median) / (1.48 MAD), for clean labels;
     ``square`` = (F - y)^2, for noisy ones."""
@@ -156,13 +142,7 @@ class Algorithm1Options(BatchLearner):
         return self.max_steps or (40_000 if self.depth <= 3 else 120_000)
 
     def net(self, d: int, kind: LabelKind = "real", margin_column: int | None = None) -> DistilledNet:
-        """The network.
-
-        Args:
-            d: input dimension.
-            kind: kind of the labels; binary ones add a linear term.
-            margin_column: the column of x that no layer reads, or None.
-        """
+        """The network."""
         rows, linear = self.expansion * math.comb(self.max_rank + 1, 2), kind == "binary"
         shapes = (d, self.width, self.max_rank, rows, self.connections, self.truncate)
         return DistilledNet(*shapes, linear, margin_column)
@@ -175,7 +155,6 @@ class Algorithm1Options(BatchLearner):
         """A new schedule. Raises ``UsageError`` if the target does not provide the alphas."""
         if self.schedule == "steps":
             return StepSchedule(self.joining)
-        thresholds = Thresholds(self.distill_threshold, self.distill_decay, self.join_threshold, self.last_threshold)
         alphas = None if self.alphas == "estimated" else self.alphas
         if alphas == "oracle":
             alphas = tuple(ctx.oracle.get("alphas", ()))
@@ -185,8 +164,8 @@ class Algorithm1Options(BatchLearner):
                     f"{self.depth}. Got {len(alphas)}. Use the target's depth, or alphas = 'estimated'."
                 )
         if self.schedule == "printed" and alphas is not None:
-            return PrintedSchedule(self.depth, alphas, d, self.gap)
-        return ThresholdSchedule(self.depth, thresholds, alphas)
+            return PrintedSchedule(self.depth, alphas, d)
+        return ThresholdSchedule(self.depth, alphas)
 
     def assumes(self) -> dict[str, Any]:
         """L and J_2..J_L, see ``supposed_form``."""

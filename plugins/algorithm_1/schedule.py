@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 PLATEAU_CHECKS = 5
 PLATEAU_RATIO = 0.9
 """The objective has stopped falling if its minimum over the last checks exceeds this fraction of the minimum before."""
 PROGRESS_RATIO = 0.8
 """A layer has learned something once the objective is below this fraction of its first value."""
+
+GAP = 3.0
 
 STALL_CHECKS = 20
 STALL_RECENT = 10
@@ -37,13 +38,7 @@ class LayerSchedule(ABC):
 
     @abstractmethod
     def ready(self, part: str, step: int, objective: float) -> bool:
-        """Whether the next part joins.
-
-        Args:
-            part: the part, such as "K2".
-            step: number of steps so far.
-            objective: current value of the objective.
-        """
+        """Whether the next part joins after ``step`` steps; ``part`` is such as "K2"."""
 
 
 class StepSchedule(LayerSchedule):
@@ -59,33 +54,17 @@ class StepSchedule(LayerSchedule):
         return step >= self._steps[part]
 
 
-@dataclass(frozen=True)
-class Thresholds:
-    """Constants of the thresholds, for an objective in units of the variance of y and alphas relative to alpha_2."""
-
-    distill: float
-    """c_1: Thres_{l,nabla} = c_1 rho^{l-2} alpha_{l+1}^2, for l < L."""
-    distill_decay: float
-    """rho."""
-    join: float
-    """c_2: Thres_{l,Delta} = c_2 alpha_l^2."""
-    last: float
-    """Thres_{L,nabla} is this times alpha_L^2."""
-
-
 class ThresholdSchedule(LayerSchedule):
-    """W_l joins when Obj <= Thres_{l,Delta}, K_l when Obj <= Thres_{l,nabla}.
+    """W_l joins when Obj <= (alpha_l / alpha_2)^2, K_l when Obj <= 1.2 (alpha_{l+1} / alpha_2)^2 / 2^{l-2}.
 
-    ``alphas`` are alpha_2..alpha_L, or None to estimate them. Then K_l, l < L, joins when the objective stops falling,
-    and alpha_{l+1}^2 is estimated as twice the objective there: the remaining error is what the layers above l add to
-    the target, of the order of alpha_{l+1}^2 by the information gap, and a constant factor does not matter (BFC
-    footnote 15). The estimate ignores the regulariser that K_l then adds to the objective, so its threshold may be out
-    of reach if layer l + 1 adds little. Therefore W_l also joins when the objective stops falling above the threshold.
+    K_L joins when Obj <= .01 (alpha_L / alpha_2)^2. Obj is in units of the variance of y. ``alphas`` are
+    alpha_2..alpha_L, or None to estimate them. Then K_l, l < L, joins when the objective stops falling, and
+    alpha_{l+1}^2 is estimated as twice the objective there, which the layers above l add to the target (BFC footnote
+    15). The estimate ignores the regulariser that K_l then adds, so W_l also joins when the objective stops falling.
     """
 
-    def __init__(self, depth: int, thresholds: Thresholds, alphas: tuple[float, ...] | None) -> None:
+    def __init__(self, depth: int, alphas: tuple[float, ...] | None) -> None:
         super().__init__(depth)
-        self._thresholds = thresholds
         self._estimated = alphas is None
         self._history: list[float] = []
         self.alphas = {2: 1.0} if alphas is None else dict(enumerate([a / alphas[0] for a in alphas], start=2))
@@ -96,13 +75,13 @@ class ThresholdSchedule(LayerSchedule):
         layer = int(part[1:])
         self._history.append(objective)
         if part.startswith("W"):
-            joins = objective <= self._thresholds.join * self.alphas[layer] ** 2
+            joins = objective <= self.alphas[layer] ** 2
             if joins or (self._estimated and self._stopped()):
                 self._history = []
                 return True
             return False
         if layer == self.depth:
-            return objective <= self._thresholds.last * self.alphas[layer] ** 2
+            return objective <= 0.01 * self.alphas[layer] ** 2
         if self._estimated:
             started = min(self._history) < PROGRESS_RATIO * self._history[0]
             if not (started and self._stopped()):
@@ -110,8 +89,7 @@ class ThresholdSchedule(LayerSchedule):
             self.alphas[layer + 1] = (2.0 * min(self._history)) ** 0.5
             self._history = []
             return True
-        decay = self._thresholds.distill_decay ** (layer - 2)
-        return objective <= self._thresholds.distill * decay * self.alphas[layer + 1] ** 2
+        return objective <= 1.2 * 0.5 ** (layer - 2) * self.alphas[layer + 1] ** 2
 
     def _stopped(self) -> bool:
         before, recent = self._history[:-PLATEAU_CHECKS], self._history[-PLATEAU_CHECKS:]
@@ -119,7 +97,7 @@ class ThresholdSchedule(LayerSchedule):
 
 
 class PrintedSchedule(LayerSchedule):
-    """The thresholds of (4.1) as printed, for a gap constant C.
+    """The thresholds of (4.1) as printed, for the gap constant C = ``GAP``.
 
     W_l joins when Obj <= alpha_{l-1}^2 / d^{1 / (3 C^{l-1})}, K_l when Obj <= alpha_l^2 / d^{1 / (6 C^l)}.
 
@@ -127,14 +105,14 @@ class PrintedSchedule(LayerSchedule):
     above. The two agree for large d; for d of practical size K_2 joins before W_2 has learned anything.
     """
 
-    def __init__(self, depth: int, alphas: tuple[float, ...], d: int, gap: float) -> None:
+    def __init__(self, depth: int, alphas: tuple[float, ...], d: int) -> None:
         """``alphas`` are alpha_2..alpha_L."""
         super().__init__(depth)
         relative = [alpha / alphas[0] for alpha in alphas]
         self._levels: dict[str, float]
-        self._levels = {f"K{layer}": a**2 * d ** (-1 / (6 * gap**layer)) for layer, a in enumerate(relative, start=2)}
+        self._levels = {f"K{layer}": a**2 * d ** (-1 / (6 * GAP**layer)) for layer, a in enumerate(relative, start=2)}
         below = enumerate(relative[:-1], start=3)
-        self._levels |= {f"W{layer}": a**2 * d ** (-1 / (3 * gap ** (layer - 1))) for layer, a in below}
+        self._levels |= {f"W{layer}": a**2 * d ** (-1 / (3 * GAP ** (layer - 1))) for layer, a in below}
 
     def ready(self, part: str, step: int, objective: float) -> bool:
         """Whether the threshold is met."""

@@ -82,10 +82,7 @@ class Training:
 
 
 class Engine:
-    """SGD with momentum and clipping on given samples, on one device.
-
-    Copies of the last training fill the program up to ``lanes`` trainings.
-    """
+    """SGD with momentum and clipping; copies of the last training fill the program up to ``lanes`` trainings."""
 
     def __init__(self, program: Program, samples: Sequence[TrainingSample], device: str, lanes: int = 1) -> None:
         self._lanes, samples = lanes, _filled(samples, lanes)
@@ -105,12 +102,7 @@ class Engine:
     def advance(self, trainings: Sequence[Training], start: int, stop: int) -> None:
         """Run steps ``start`` to ``stop`` of every training and evaluate its objective, in float32.
 
-        The independent noise of these steps is added before the first one, as one normal number per entry.
-
-        Args:
-            trainings: trainings to advance in place, one per sample.
-            start: number of steps so far.
-            stop: number of steps afterwards.
+        Trainings advance in place. The noise of these steps is added before the first one, a normal number per entry.
         """
         flatten, given, trainings = self._layout.flatten, trainings, _filled(trainings, self._lanes)
         state = (

@@ -11,15 +11,8 @@ def worths(w: np.ndarray, last: np.ndarray, feed: np.ndarray, weights: np.ndarra
 
     With M the second moment of the inputs, z = M^{-1/2} feed and (s_i, u_i, v_i) the singular triples of
     M_◁^{1/2} W_◁^T W_{l-1} M_{l-1}^{1/2}, the mixed part of |W feed|^2 is sum_i 2 s_i (u_i . z_◁) (v_i . z_{l-1}), and
-    feature i is its term i. The rank of the mixed matrix identifies the layer's width. That of W^T W does not: a
-    polynomial may be a sum of squares in several ways (BFC Corollary F.4a). A layer that is fed by layer l-1 alone has
-    the terms s_i (v_i . z)^2 of W^T W.
-
-    Args:
-        w: W (w, q).
-        last: marks the inputs from layer l-1, booleans (q,).
-        feed: inputs of the layer at the training points, (q, n).
-        weights: weights of the points in the loss, (n,).
+    feature i is its term i. The rank of the mixed matrix identifies the layer's width, that of W^T W does not (BFC
+    Corollary F.4a). A layer that is fed by layer l-1 alone has the terms s_i (v_i . z)^2 of W^T W.
     """
     root, inverse = roots(_moment(feed[last]))
     above, z = w[:, last] @ root, inverse @ feed[last]

@@ -8,14 +8,4 @@ from bfc_plugins.convolutional.kernel import ConvKernel
 from bfc_plugins.convolutional.layerwise import ConvLayerwise
 from bfc_plugins.convolutional.tangent import ConvTangent
 
-from bfc_bench.learner import Learner
-
-LEARNERS: tuple[type[Learner], ...] = (
-    ConvCorrection,
-    ConvFixedHead,
-    ConvGrow,
-    ConvJoint,
-    ConvKernel,
-    ConvLayerwise,
-    ConvTangent,
-)
+LEARNERS = (ConvCorrection, ConvFixedHead, ConvGrow, ConvJoint, ConvKernel, ConvLayerwise, ConvTangent)

@@ -35,16 +35,7 @@ class Quadratic(nn.Module):
 def convolution(
     inputs: int, outputs: int, kernel: int, stride: int, generator: Generator, *, bias: bool = False
 ) -> nn.Conv2d:
-    """A convolution that preserves the size of an image up to the stride; weights ~ N(0, 2 / fan-in) (He et al. 2015).
-
-    Args:
-        inputs: number of input channels.
-        outputs: number of output channels.
-        kernel: side of the kernel, odd, in pixels.
-        stride: stride in pixels.
-        generator: CPU generator of the weights.
-        bias: whether there is a bias, initially 0.
-    """
+    """A convolution that preserves an image's size up to the stride; weights ~ N(0, 2 / fan-in) (He et al. 2015)."""
     made: nn.Conv2d = nn.utils.skip_init(
         nn.Conv2d, inputs, outputs, kernel, stride=stride, padding=(kernel - 1) // 2, bias=bias
     )
@@ -57,14 +48,7 @@ def convolution(
 
 
 def linear(inputs: int, outputs: int, generator: Generator, *, bias: bool = True) -> nn.Linear:
-    """A linear layer with weights ~ N(0, 1 / fan-in) and bias 0.
-
-    Args:
-        inputs: number of inputs.
-        outputs: number of outputs.
-        generator: CPU generator of the weights.
-        bias: whether there is a bias.
-    """
+    """A linear layer with weights ~ N(0, 1 / fan-in) and bias 0."""
     made: nn.Linear = nn.utils.skip_init(nn.Linear, inputs, outputs, bias=bias)
     with torch.no_grad():
         made.weight.copy_(torch.randn(made.weight.shape, generator=generator) / math.sqrt(inputs))
@@ -74,13 +58,7 @@ def linear(inputs: int, outputs: int, generator: Generator, *, bias: bool = True
 
 
 def activated(channels: int, activation: Activation, *, norm: bool = True) -> list[nn.Module]:
-    """BatchNorm and ReLU, or in quadratic networks the activation and then BatchNorm (BFC A.3).
-
-    Args:
-        channels: number of channels.
-        activation: "relu" or "quadratic".
-        norm: whether there is BatchNorm.
-    """
+    """BatchNorm and ReLU, or in quadratic networks the activation and then BatchNorm (BFC A.3)."""
     if activation == "quadratic":
         return [Quadratic(), *([nn.BatchNorm2d(channels)] if norm else [])]
     return [*([nn.BatchNorm2d(channels)] if norm else []), nn.ReLU()]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import torch
@@ -39,22 +39,10 @@ class Attack:
     high: float = math.inf
     """Largest pixel value; ``linf`` stays at or below it."""
 
-    def with_steps(self, steps: int) -> Attack:
-        """The attack with another number of steps."""
-        return replace(self, steps=steps)
-
     def examples(
         self, network: torch.nn.Module, images: Tensor, numbers: Tensor, loss: Loss, generator: Generator
     ) -> tuple[Tensor, Tensor]:
-        """Attacked images to train on, with their classes; ``l2-gauss`` returns two noisy copies of each, (2 m, ...).
-
-        Args:
-            network: the network.
-            images: images (m, c, h, w).
-            numbers: their class numbers (m,).
-            loss: the loss.
-            generator: CPU generator of starts and noise.
-        """
+        """Attacked images to train on, with their classes; ``l2-gauss`` has two noisy copies of each, (2 m, ...)."""
         training = network.training
         network.eval()
         noise = self.noise_of(images, generator)
@@ -68,16 +56,7 @@ class Attack:
     def shift(
         self, scores: Scores, images: Tensor, numbers: Tensor, loss: Loss, noise: Tensor, generator: Generator
     ) -> Tensor:
-        """Perturbation of each image, (m, c, h, w), within the ball.
-
-        Args:
-            scores: maps images to scores.
-            images: images (m, c, h, w).
-            numbers: their class numbers (m,).
-            loss: the loss.
-            noise: noise of each copy, (copies, m, c, h, w).
-            generator: CPU generator of the starts.
-        """
+        """Perturbation of each image, (m, c, h, w), within the ball, against ``noise`` (copies, m, c, h, w)."""
         shift = torch.zeros_like(images)
         if self.kind == "linf":
             start = torch.rand(images.shape, generator=generator).to(images) * 2 - 1

@@ -30,17 +30,9 @@ class ConvolutionalKernel:
     depth: int
     readout: str
     """``pool`` or ``flatten``."""
-    pooling: tuple[int, ...] = ()
-    """Convolutions, counted from 1, that are followed by average pooling of 2 x 2 pixels."""
 
     def matrix(self, x: Tensor, z: Tensor, *, lower: bool = False) -> Tensor:
-        """The kernel matrix (m, n), float64.
-
-        Args:
-            x: points (m, d).
-            z: points (n, d).
-            lower: whether to leave tiles above the diagonal 0.
-        """
+        """The kernel matrix (m, n), float64; ``lower`` leaves tiles above the diagonal 0."""
         import jax
 
         device = prepare_jax(x.device.type)
@@ -67,13 +59,9 @@ def _program(kernel: ConvolutionalKernel) -> Any:
     import jax
 
     stax = neural_tangents().stax
-    layers = []
-    for place in range(1, kernel.depth + 1):
-        layers += [stax.Conv(1, (3, 3), padding="SAME", W_std=2**0.5), stax.Relu()]
-        if place in kernel.pooling:
-            layers.append(stax.AvgPool((2, 2), strides=(2, 2)))
-    layers.append(stax.GlobalAvgPool() if kernel.readout == "pool" else stax.Flatten())
-    function = stax.serial(*layers, stax.Dense(1))[2]
+    layers = [stax.Conv(1, (3, 3), padding="SAME", W_std=2**0.5), stax.Relu()] * kernel.depth
+    read = stax.GlobalAvgPool() if kernel.readout == "pool" else stax.Flatten()
+    function = stax.serial(*layers, read, stax.Dense(1))[2]
     return jax.jit(lambda x, z: function(x, z, "nngp"))
 
 
@@ -103,16 +91,7 @@ class KernelPredictor(Predictor):
 def solve(
     kernel: ConvolutionalKernel, train: Data, wanted: Sequence[tuple[int, float]]
 ) -> list[KernelPredictor | None]:
-    """Ridge regressions on the first points of a training set, which share one kernel matrix.
-
-    Args:
-        kernel: the kernel.
-        train: training set.
-        wanted: n and ridge of each regression.
-
-    Returns:
-        A predictor for each of ``wanted``, or None if the system cannot be solved in float64.
-    """
+    """Regressions for each (n, ridge), which share one kernel matrix; None where float64 cannot solve the system."""
     x, y = train.x.to(torch.float64), _columns(train)
     gram = kernel.matrix(x, x, lower=True)
     results: list[KernelPredictor | None] = []

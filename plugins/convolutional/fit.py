@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -16,7 +16,15 @@ from bfc_plugins.convolutional.attacks import Attack
 from bfc_plugins.convolutional.images import Augmentation, Pixels
 from bfc_plugins.convolutional.layout import BlockLayout
 from bfc_plugins.convolutional.losses import Loss
-from bfc_plugins.convolutional.options import ATTACK_STEPS, NET_RATES, PREDICTED, RADII, ImageOptions, SgdOptions
+from bfc_plugins.convolutional.options import (
+    ATTACK_STEPS,
+    NET_RATES,
+    PREDICTED,
+    RADII,
+    TEST_STEPS,
+    ImageOptions,
+    SgdOptions,
+)
 from bfc_plugins.convolutional.pictures import Pictures
 from bfc_plugins.convolutional.predictor import AttackedPredictor, ImagePredictor
 from bfc_plugins.convolutional.training import Pull, Schedule, Sgd
@@ -44,16 +52,7 @@ class TrainingImages:
 
     @classmethod
     def of(cls, train: Data, device: str, *, normalize: bool) -> TrainingImages:
-        """Convert a training set of images.
-
-        Args:
-            train: training set.
-            device: "cpu" or "cuda".
-            normalize: whether channels are standardised.
-
-        Raises:
-            UsageError: if the inputs are not images.
-        """
+        """Convert a training set of images."""
         if len(train.shape) != 3:
             raise UsageError(f"rows of x must be images of shape (channels, height, width). Got shape {train.shape}.")
         where = torch_device(device)
@@ -79,14 +78,8 @@ class ImageFit:
 
     @classmethod
     def of(cls, learner: SgdOptions, train: Data, ctx: Context) -> ImageFit:
-        """Prepare a fit.
-
-        Args:
-            learner: the learner.
-            train: training set of images.
-            ctx: context of the fit.
-        """
-        points = TrainingImages.of(train, ctx.device, normalize=learner.normalize and learner.attack == "none")
+        """Prepare a fit."""
+        points = TrainingImages.of(train, ctx.device, normalize=learner.attack == "none")
         return cls(learner, points, learner.layout(train.shape[0]), _attack_of(learner, points.pixels), ctx.seed)
 
     def generator(self, *purpose: object) -> Generator:
@@ -109,23 +102,9 @@ class ImageFit:
         pull: Pull | None = None,
         steps: int | None = None,
     ) -> float:
-        """Train the unfrozen parameters of a network in place.
+        """Train the unfrozen parameters of a network in place, and return the loss of the last minibatch.
 
-        Args:
-            network: the network.
-            weight_decay: weight decay.
-            purpose: purpose of the random numbers.
-            images: outputs of the first ``start`` blocks for all points; None for the images themselves.
-            start: first block to evaluate.
-            rows: points to train on; None for all.
-            pull: a penalty that holds weights near others.
-            steps: number of steps; None for that of the options.
-
-        Returns:
-            The loss of the last minibatch.
-
-        Raises:
-            Diverged: if the loss or a weight is not finite.
+        ``images`` are outputs of the first ``start`` blocks for all points, or None for the images themselves.
         """
         learner = self.learner
         inputs, numbers = self.points.images if images is None else images, self.points.numbers
@@ -161,11 +140,7 @@ class ImageFit:
     ) -> Predictor:
         """The final predictor with its stages; after adversarial training also with each stage under attack.
 
-        Args:
-            final: the final predictor.
-            stages: its stages by name.
-            info: facts about the fit.
-            pictured: for each block, counted from 1, the predictors to picture by label, if pictures are asked for.
+        ``pictured`` are, for each block, counted from 1, the predictors to picture.
         """
         held: dict[str, Predictor] = {}
         for name, stage in stages.items():
@@ -191,18 +166,12 @@ class ImageFit:
 
     def _attacked(self, predictor: ImagePredictor) -> Predictor:
         assert self.attack is not None
-        attack = self.attack.with_steps(self.learner.test_steps)
+        attack = replace(self.attack, steps=TEST_STEPS)
         return AttackedPredictor(predictor, attack, seed_of(self.seed, "convolutional", "test attack"))
 
 
 def below(network: Network, images: Tensor, stop: int) -> Tensor:
-    """Outputs of the first ``stop`` blocks for images (n, c, h, w), in evaluation mode.
-
-    Args:
-        network: the network.
-        images: images (n, c, h, w).
-        stop: number of blocks.
-    """
+    """Outputs of the first ``stop`` blocks for images (n, c, h, w), in evaluation mode."""
     network.eval()
     with torch.no_grad():
         parts = [network.below(part, stop) for part in images.split(PREDICTED)]
@@ -221,8 +190,8 @@ def _attack_of(learner: SgdOptions, pixels: Pixels) -> Attack | None:
         return None
     return Attack(
         learner.attack,
-        learner.radius or RADII[learner.attack],
-        learner.attack_steps or ATTACK_STEPS[learner.attack],
+        RADII[learner.attack],
+        ATTACK_STEPS[learner.attack],
         learner.noise,
         pixels.low,
         pixels.high,

@@ -8,10 +8,7 @@ from bfc_plugins.convolutional.phases import PhasedLearner
 
 
 class ConvGrow(PhasedLearner):
-    """Layerwise training of a convolutional network without freezing: phase l trains all of its l layers (BFC A.4).
-
-    This is the paper's "training all layers together": the last phase trains the whole network.
-    """
+    """Phase l trains all of its l layers, none frozen: the paper's "training all layers together" (BFC A.4)."""
 
     name: ClassVar[str] = "conv-grow"
     frozen: ClassVar[bool] = False

@@ -16,8 +16,7 @@ from torch.nn.functional import pad
 
 @dataclass(frozen=True)
 class Pixels:
-    """Converts rows to images in float32, with channels last in memory, the fastest layout for convolutions on a
-    CPU."""
+    """Converts rows to images in float32, with channels last in memory, which is fastest on a CPU."""
 
     shape: Shape
     mean: Tensor
@@ -31,13 +30,7 @@ class Pixels:
 
     @classmethod
     def of(cls, x: Tensor, shape: Shape, *, normalize: bool) -> Self:
-        """The conversion for training points.
-
-        Args:
-            x: training points (n, d).
-            shape: shape of an image (c, h, w).
-            normalize: whether to standardise each channel.
-        """
+        """The conversion for training points."""
         images = x.reshape(-1, *shape).to(torch.float32)
         mean, deviation = torch.zeros(shape[0], 1, 1, device=x.device), torch.ones(shape[0], 1, 1, device=x.device)
         if normalize:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from bfc_plugins.convolutional.base import SgdLearner
 from bfc_plugins.convolutional.layout import BlockLayout, Shape
-from bfc_plugins.convolutional.options import depths_of
 from pydantic import Field
 
 if TYPE_CHECKING:
@@ -55,4 +54,4 @@ class ConvJoint(SgdLearner):
         return float(len(self._all(full)))
 
     def _all(self, full: BlockLayout) -> list[int]:
-        return depths_of([depth for depth in self.depths if depth <= full.depth], full.depth)
+        return sorted({*(depth for depth in self.depths if depth <= full.depth), full.depth})

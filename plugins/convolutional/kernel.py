@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from bfc_plugins.convolutional.options import likely_shape, no_image
 from bfc_plugins.convolutional.tiles import ARRAYS, covariances, tile_of
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from bfc_bench.errors import UsageError
 from bfc_bench.learner import BatchLearner, Capabilities, Cost, DataSpec, Failure, Job, Predictor, TaskFacts
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ConvKernel(BatchLearner):
-    """Ridge regression with a compositional kernel of convolutions and pooling from neural-tangents (BFC figure 12).
+    """Ridge regression with a compositional kernel of convolutions from neural-tangents (BFC figure 12).
 
     The kernel is the NNGP kernel of ``depth`` 3 x 3 convolutions with ReLU, divided by its mean diagonal on the
     training points. ``pool`` averages over the image at the end, which needs the covariances of all pixel pairs of two
@@ -40,20 +40,12 @@ class ConvKernel(BatchLearner):
     """Number of convolutions."""
     readout: Literal["pool", "flatten"] = "pool"
     """Read-out of the last layer: its average over the image's pixels, or all pixels."""
-    pooling: list[Annotated[int, Field(ge=1)]] = []
-    """Convolutions, counted from 1, that are followed by average pooling of 2 x 2 pixels."""
     ridge: Annotated[float, Field(ge=0)] = 1e-3
     """Ridge added to the diagonal of the kernel matrix; it is not scaled with n."""
 
-    @model_validator(mode="after")
-    def _within(self) -> ConvKernel:
-        if any(place > self.depth for place in self.pooling):
-            raise ValueError(f"pooling must name convolutions, 1 ... {self.depth}. Got {self.pooling}")
-        return self
-
     def batch_key(self, train: DataSpec) -> Hashable:
         """All sizes and ridges of one sample share the kernel matrix of the largest."""
-        return (train.sample, self.depth, self.readout, tuple(self.pooling))
+        return (train.sample, self.depth, self.readout)
 
     @classmethod
     def fit_batch(cls, jobs: Sequence[Job[Self]]) -> Sequence[Predictor | Failure]:
@@ -71,21 +63,14 @@ class ConvKernel(BatchLearner):
             raise UsageError(f"rows of x must be images of shape (channels, height, width). Got shape {shape}.")
         from bfc_plugins.convolutional.compositional import ConvolutionalKernel
 
-        return ConvolutionalKernel(tuple(shape), self.depth, self.readout, tuple(self.pooling))
+        return ConvolutionalKernel(tuple(shape), self.depth, self.readout)
 
     def skip(self, task: TaskFacts, n: int) -> str | None:
-        """Skip inputs that are not images, or too small for the pooling."""
-        if reason := no_image(self.name, task):
-            return reason
-        side = min(task.shape[1:])
-        if side >> len(self.pooling) < 1:
-            return f"{self.name} halves images {len(self.pooling)} times; theirs have {side} points on a side"
-        return None
+        """Skip inputs that are not images."""
+        return no_image(self.name, task)
 
     def cost(self, n: int, d: int) -> Cost:
-        """About 40 operations per layer and pixel pair of two images, shared by all jobs of a sample, and a Cholesky
-        factorisation.
-        """
+        """About 40 operations per layer and pixel pair of two images, shared by a sample, and a factorisation."""
         image = likely_shape(d)
         pairs = covariances(image, self.readout)
         tile = ARRAYS * tile_of(image, self.readout) ** 2 * pairs

@@ -28,8 +28,7 @@ PLAIN: dict[str, Channels] = {
 RESIDUAL = {"resnet-22": 22, "resnet-34": 34}
 """Pre-activation ResNets of 16, 32 and 64 channels by depth: 1 convolution and 9 or 15 basic blocks."""
 WIDE = re.compile(r"wrn-([1-9]\d*)-([1-9]\d*)")
-"""``wrn-<depth>-<k>``, Zagoruyko and Komodakis (2016): a ResNet with blocks k times as wide, but the same first
-convolution."""
+"""``wrn-<depth>-<k>``, Zagoruyko and Komodakis (2016): blocks are k times as wide, the first convolution is not."""
 KNOWN = (*PLAIN, *RESIDUAL, "wrn-<depth>-<k>", "alexnet")
 
 
@@ -106,8 +105,7 @@ class BlockLayout:
         )
 
     def units(self, image: Shape) -> float:
-        """Number of activations per image kept for the gradient: convolution, BatchNorm and activation of each
-        block."""
+        """Activations per image kept for the gradient: convolution, BatchNorm and activation of each block."""
         sizes = [math.prod(shape) for shape in self.shapes(image)]
         return sum((6 if block.residual else 3) * size for block, size in zip(self.blocks, sizes, strict=True))
 
@@ -127,20 +125,7 @@ def layout(
     activation: Activation = "relu",
     readout: Readout = "last",
 ) -> BlockLayout:
-    """The layout of a named network.
-
-    Args:
-        architecture: name, one of ``KNOWN``.
-        inputs: number of channels of the images.
-        channels: output channels that replace those of a VGG.
-        widen: factor of all channels.
-        depth: number of blocks to keep; None for all.
-        activation: activation of all layers.
-        readout: whether the head reads the last block or all blocks.
-
-    Raises:
-        ValueError: for an unknown name, invalid ``channels``, or a depth larger than the network's.
-    """
+    """The layout of a named network."""
     blocks = _blocks(architecture, inputs, channels, widen)
     if depth is not None and depth > len(blocks):
         raise ValueError(f"depth must be at most {len(blocks)}, the number of blocks of {architecture}. Got {depth}")

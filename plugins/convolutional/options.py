@@ -6,7 +6,7 @@ Shapes: n and m points, d = c h w inputs.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -30,6 +30,11 @@ LEAST_STEPS = 0.75
 NET_RATES: Mapping[Activation, float] = {"relu": 0.1, "quadratic": 0.02}
 """Default learning rates (BFC A.3)."""
 
+RADII = {"linf": 6 / 255, "l2-gauss": 0.5}
+ATTACK_STEPS = {"linf": 7, "l2-gauss": 4}
+TEST_STEPS = 20
+"""Attacks: radius of the ball, and number of steps in training and on test points (BFC A.1 and A.5)."""
+
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -47,8 +52,7 @@ class ImageOptions(Learner):
     architecture: str = "small-vgg"
     """``vgg-13``, ``vgg-19``, ``small-vgg``, ``resnet-22``, ``resnet-34``, ``wrn-<depth>-<k>`` or ``alexnet``."""
     channels: list[Annotated[int, Field(ge=1)] | Literal["M"]] | None = None
-    """Output channels of the convolutions of a VGG, with M for 2 x 2 max pooling; None for those of
-    ``architecture``."""
+    """Output channels of a VGG's convolutions, M for 2 x 2 max pooling; None for those of ``architecture``."""
     widen: Annotated[int, Field(ge=1)] = 1
     """Factor of all channels, including those of the first convolution."""
     depth: Annotated[int, Field(ge=1)] | None = None
@@ -63,8 +67,6 @@ class ImageOptions(Learner):
     """Number of steps at n = 2000, instead of ``epochs``; it is multiplied by sqrt(n / 2000), but at least by 3/4."""
     batch_size: Annotated[int, Field(ge=2)] = 125
     """Size of a minibatch."""
-    normalize: bool = True
-    """Whether each channel is standardised; never with an attack."""
     crop: Annotated[int, Field(ge=0)] = 0
     """Margin of random crops in pixels, 4 in the paper."""
     flip: bool = False
@@ -105,13 +107,7 @@ class ImageOptions(Learner):
         return no_image(self.name, task) or (f"{self.name} needs n >= 2" if n < 2 else None)
 
     def trained(self, n: int, full: BlockLayout, image: Shape) -> float:
-        """Floating-point operations of all training; a step costs three forward passes.
-
-        Args:
-            n: number of training points.
-            full: layout of the whole network.
-            image: shape of an image.
-        """
+        """Floating-point operations of all training; a step costs three forward passes."""
         return 3 * full.flops(image) * self.steps_at(n) * min(n, self.batch_size)
 
     def trainings(self, full: BlockLayout) -> float:
@@ -124,13 +120,7 @@ class ImageOptions(Learner):
         return 1.0
 
     def kept(self, n: int, full: BlockLayout, image: Shape) -> float:
-        """Number of float32 values in memory besides images and a step's activations.
-
-        Args:
-            n: number of training points.
-            full: layout of the whole network.
-            image: shape of an image.
-        """
+        """Number of float32 values in memory besides images and a step's activations."""
         return 0.0
 
     def cost(self, n: int, d: int) -> Cost:
@@ -176,13 +166,8 @@ class SgdOptions(ImageOptions):
     decay: Annotated[float, Field(gt=0, le=1)] = 0.1
     """Factor of each drop."""
     attack: Literal["none", "linf", "l2-gauss"] = "none"
-    """Attack of adversarial training; the stage ``attacked`` reports the error under attack."""
-    radius: Annotated[float, Field(gt=0)] | None = None
-    """Radius of the attack; None is 6/255 for ``linf`` and .5 for ``l2-gauss``."""
-    attack_steps: Annotated[int, Field(ge=1)] | None = None
-    """Number of steps of the attack in training; None is 7 for ``linf`` and 4 for ``l2-gauss``."""
-    test_steps: Annotated[int, Field(ge=1)] = 20
-    """Number of steps of the attack on test points."""
+    """Attack of adversarial training, in balls of radius 6/255 (``linf``) or .5; the stage ``attacked`` reports the
+    error under attack."""
     noise: Annotated[float, Field(ge=0)] = 0.12
     """Standard deviation of the noise of ``l2-gauss``, per coordinate."""
     pictures: Annotated[int, Field(ge=0, le=64)] = 0
@@ -208,15 +193,4 @@ class SgdOptions(ImageOptions):
         """Work of the attack's steps, with two copies of each image for ``l2-gauss``."""
         if self.attack == "none":
             return 1.0
-        steps = self.attack_steps or ATTACK_STEPS[self.attack]
-        return (1.0 if self.attack == "linf" else 2.0) * (1 + steps)
-
-
-ATTACK_STEPS = {"linf": 7, "l2-gauss": 4}
-RADII = {"linf": 6 / 255, "l2-gauss": 0.5}
-"""Defaults of the attacks (BFC A.1 and A.5)."""
-
-
-def depths_of(asked: Sequence[int] | None, full: int) -> list[int]:
-    """Depths to train at, ascending and including the full one."""
-    return sorted({*(asked or ()), full})
+        return (1.0 if self.attack == "linf" else 2.0) * (1 + ATTACK_STEPS[self.attack])

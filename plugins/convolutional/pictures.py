@@ -30,9 +30,8 @@ class Pictures:
     A picture maximises a neuron: the positive part of a channel, averaged over the image, which is what a head reads.
     The image is x = mean + deviation u, with mean and deviation by channel of the training images, and u starts from
     N(0, 1). A step is u <- (1 - a) u + a g/|g|, g the neuron's gradient and |g| its root mean square. So u stays
-    bounded and, apart from the kinks of ReLUs, converges to where it is parallel to the gradient: no small change of an
-    image with the training images' contrast increases the neuron there. A neuron that is 0 at the start stays 0, and
-    its picture is grey.
+    bounded and, apart from the kinks of ReLUs, converges to where it is parallel to the gradient. The picture of a
+    neuron that is 0 at the start is grey.
     """
 
     blocks: Mapping[int, Mapping[str, Network]]
@@ -63,12 +62,9 @@ class Pictures:
         return sheet(f"Features of block {place}, channels 1 to {shown} of {full}", rows)
 
     def ascent(self, network: Network, place: int, channels: int) -> Tensor:
-        """u (k, c, h, w) after all steps. The start depends only on seed and block, so that networks can be compared.
+        """u (k, c, h, w) after all steps, for the first k channels of block ``place``, counted from 1.
 
-        Args:
-            network: the network.
-            place: number of the block, counted from 1.
-            channels: number k of channels, the first ones of the block.
+        The start depends only on seed and block, so that networks can be compared.
         """
         generator = torch.Generator().manual_seed(seed_of(self.seed, "convolutional", "pictures", place))
         u = torch.randn((channels, *self.shape), generator=generator).to(self.mean)

@@ -60,9 +60,8 @@ class ImagePredictor(Predictor):
 class AttackedPredictor(Predictor):
     """A network's prediction if the attack does not change its class, and otherwise a wrong prediction.
 
-    The labels are not needed: if the prediction is right, the attack on the predicted class is one on the label; if it
-    is wrong, it is an error in any case. So a point whose class the attack changes must count as an error: its scores
-    are negated, which makes the least likely class the largest, and a margin is set to 0, which has no sign.
+    Labels are not needed: an attack on the predicted class is one on the label, or the prediction is an error in any
+    case. Where the attack changes the class, scores are negated, and a margin is set to 0, which has no sign.
     """
 
     clean: ImagePredictor

@@ -22,7 +22,6 @@ class ConvTangent(ImageOptions):
     """
 
     name: ClassVar[str] = "conv-tangent"
-    smoke: ClassVar[Mapping[str, Any]] = {"channels": [4, "M", 4], "epochs": 2, "batch_size": 16}
     search: ClassVar[Mapping[str, Sequence[Any]]] = {"lr": [3e-4, 1e-3, 3e-3]}
 
     lr: Annotated[float, Field(gt=0)] = 1e-3
@@ -41,7 +40,7 @@ class ConvTangent(ImageOptions):
         from bfc_plugins.convolutional.training import Schedule
 
         with deterministic_convolutions():
-            points = TrainingImages.of(train, ctx.device, normalize=self.normalize)
+            points = TrainingImages.of(train, ctx.device, normalize=True)
             schedule = Schedule("steps", tuple(self.decay_at), self.decay)
             adam = Adam(self.steps_at(train.n), self.batch_size, self.lr, schedule, augmentation_of(self))
             return adam.train(self.layout(train.shape[0]), points, ctx.seed)
@@ -53,6 +52,5 @@ class ConvTangent(ImageOptions):
         return 3 * full.flops(image) * gradients + 60.0 * full.weights * seen
 
     def kept(self, n: int, full: BlockLayout, image: Shape) -> float:
-        """Gradients of all points, or of a minibatch, and of a prediction; ten parameter vectors with Adam's
-        moments."""
+        """Gradients of all points or of a minibatch, and of a prediction; ten parameter vectors with moments."""
         return float(full.weights) * ((self.batch_size if self.augments else n) + GRADIENTS + 40)

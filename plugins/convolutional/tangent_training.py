@@ -98,16 +98,7 @@ class Adam:
     augmentation: Augmentation
 
     def train(self, layout: BlockLayout, points: TrainingImages, seed: int) -> TangentPredictor:
-        """Minimise the cross entropy of the tangent model of a new network.
-
-        Args:
-            layout: layout of the network.
-            points: training images.
-            seed: seed of the cell.
-
-        Raises:
-            Diverged: if the loss is not finite at the end.
-        """
+        """Minimise the cross entropy of the tangent model of a new network."""
         images, numbers, loss = points.images, points.numbers, points.loss
         network = Network(layout, 1, _generator(seed, "weights")).to(images.device)
         tangents, draws = Tangents.at(network, images), _generator(seed, "order")

@@ -87,22 +87,9 @@ class Sgd:
         start: int = 0,
         pull: Pull | None = None,
     ) -> float:
-        """Train the unfrozen parameters in place.
+        """Train the unfrozen parameters in place, and return the loss of the last minibatch.
 
-        Args:
-            network: the network.
-            images: images (n, c, h, w), or outputs of the first ``start`` blocks.
-            labels: class numbers (n,).
-            loss: the loss.
-            generator: CPU generator of minibatches, augmentation and attacks.
-            start: first block to evaluate.
-            pull: a penalty that holds weights near others.
-
-        Returns:
-            The loss of the last minibatch.
-
-        Raises:
-            Diverged: if that loss or a weight is not finite.
+        ``images`` are (n, c, h, w), or outputs of the first ``start`` blocks.
         """
         trained = [parameter for parameter in network.parameters() if parameter.requires_grad]
         optimizer = torch.optim.SGD(
@@ -139,14 +126,7 @@ class Sgd:
 
 
 def minibatches(n: int, size: int, steps: int, generator: Generator) -> Iterator[Tensor]:
-    """Yield the rows of each minibatch. An epoch shuffles all rows and drops those that do not fill a minibatch.
-
-    Args:
-        n: number of rows.
-        size: size of a minibatch, at most n.
-        steps: number of minibatches.
-        generator: CPU generator of the order.
-    """
+    """Yield the rows of each minibatch. An epoch shuffles all rows and drops those that do not fill a minibatch."""
     size = min(size, n)
     done = 0
     while done < steps:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from bfc_plugins.hierarchies.tree import TreeLearner
-from pydantic import Field
 
 from bfc_bench.learner import Capabilities, Context, Cost, Data, LabelKind, Predictor
-from bfc_bench.seeds import stream
+from bfc_bench.seeds import seed_of
+
+STARTS = 20
+"""Number of random starts of k-means, of which the best is kept."""
 
 
 class PatchClustering(TreeLearner):
@@ -25,16 +28,14 @@ class PatchClustering(TreeLearner):
     """
 
     name: ClassVar[str] = "patch-clustering"
+    version: ClassVar[int] = 2
+    """Version 2 clusters with scikit-learn."""
     capabilities: ClassVar[Capabilities] = Capabilities(labels=frozenset({"binary", "class"}))
     smoke: ClassVar[Mapping[str, Any]] = {"alphabet": 3}
-
-    starts: Annotated[int, Field(ge=1)] = 20
-    """Number of random starts of k-means, of which the best is kept."""
 
     def fit(self, train: Data, ctx: Context) -> Predictor:
         """Cluster the patches of each level and read the class off the top."""
         v, s, levels = self.alphabet, self.branching, self.levels(train.d)
-        rng = stream(ctx.seed, self.name)
         labels = train.y[:, None] if train.kind == "binary" else np.eye(train.classes)[train.y.astype(int)]
         centred = labels - labels.mean(axis=0)
         symbols = symbols_of(train.x, v)
@@ -47,7 +48,7 @@ class PatchClustering(TreeLearner):
             vectors = (means * weights[:, :, None]).reshape(len(means), -1)
             table = np.zeros(v**s, dtype=int)
             seen = total > 0
-            table[seen] = k_means(rng, vectors[seen], total[seen], v, self.starts)
+            table[seen] = clusters(vectors[seen], total[seen], v, seed_of(ctx.seed, self.name))
             tables.append(table)
             symbols = table[codes]
         means, _ = mean_labels(patch_codes(symbols, v, s), centred, v**s)
@@ -56,7 +57,7 @@ class PatchClustering(TreeLearner):
     def cost(self, n: int, d: int) -> Cost:
         """Sums over patches, and k-means on v^s vectors."""
         codes, positions = self.alphabet**self.branching, d / self.alphabet
-        k_means = 2.0 * self.starts * 20 * codes * self.alphabet * positions
+        k_means = 2.0 * STARTS * 20 * codes * self.alphabet * positions
         bytes = 40.0 * n * positions + 16.0 * codes * positions
         return Cost(20.0 * n * positions + self.levels(d) * k_means, bytes, work="steps", seconds=0.05)
 
@@ -94,25 +95,13 @@ def symbols_of(x: np.ndarray, alphabet: int) -> np.ndarray:
 
 
 def patch_codes(symbols: np.ndarray, alphabet: int, branching: int) -> np.ndarray:
-    """The number of each patch, (m, positions / s), below v^s.
-
-    Args:
-        symbols: Symbols of points, (m, positions).
-        alphabet: v, the number of symbols.
-        branching: s, the number of symbols in a patch.
-    """
+    """The number of each patch, (m, positions / s), below v^s, of points' symbols (m, positions)."""
     patches = symbols.reshape(len(symbols), -1, branching)
     return np.asarray(patches @ alphabet ** np.arange(branching - 1, -1, -1))
 
 
 def mean_labels(codes: np.ndarray, labels: np.ndarray, number: int) -> tuple[np.ndarray, np.ndarray]:
-    """The mean label of each code at each position, (number, positions, c), and the counts (number, positions).
-
-    Args:
-        codes: The codes of points, (m, positions).
-        labels: Labels of the points, (m, c).
-        number: Number of codes. One that a position does not have has mean 0 there.
-    """
+    """Mean label of each code at each position, (number, positions, c), 0 if absent, and counts (number, positions)."""
     positions = codes.shape[1]
     sums, counts = np.zeros((number, positions, labels.shape[1])), np.zeros((number, positions))
     for position in range(positions):
@@ -121,46 +110,12 @@ def mean_labels(codes: np.ndarray, labels: np.ndarray, number: int) -> tuple[np.
     return sums / np.maximum(counts, 1)[:, :, None], counts
 
 
-def k_means(
-    rng: np.random.Generator, vectors: np.ndarray, weights: np.ndarray, clusters: int, starts: int
-) -> np.ndarray:
-    """The cluster of each vector, (codes,), of the best of several runs of Lloyd's algorithm.
+def clusters(vectors: np.ndarray, weights: np.ndarray, count: int, seed: int) -> np.ndarray:
+    """The cluster of each weighted vector (codes, p), (codes,), of the best of several runs of k-means++."""
+    from sklearn.cluster import KMeans
+    from sklearn.exceptions import ConvergenceWarning
 
-    Args:
-        rng: The random stream of the starts, which are those of k-means++.
-        vectors: (codes, p).
-        weights: Weight of each vector, (codes,).
-        clusters: Number of clusters; each vector has its own if there are no more of them.
-        starts: Number of runs.
-    """
-    if len(vectors) <= clusters:
-        return np.arange(len(vectors))
-    runs = [_lloyd(vectors, weights, _spread(rng, vectors, weights, clusters)) for _ in range(starts)]
-    return min(runs, key=lambda run: run[1])[0]
-
-
-def _spread(rng: np.random.Generator, vectors: np.ndarray, weights: np.ndarray, clusters: int) -> np.ndarray:
-    """Centres (clusters, p): vectors drawn with probabilities in proportion to squared distances from those before."""
-    centres = [vectors[rng.choice(len(vectors), p=weights / weights.sum())]]
-    nearest = np.full(len(vectors), np.inf)
-    for _ in range(clusters - 1):
-        nearest = np.minimum(nearest, ((vectors - centres[-1]) ** 2).sum(axis=1))
-        odds = weights * nearest
-        p = odds / odds.sum() if odds.sum() > 0 else weights / weights.sum()
-        centres.append(vectors[rng.choice(len(vectors), p=p)])
-    return np.array(centres)
-
-
-def _lloyd(vectors: np.ndarray, weights: np.ndarray, centres: np.ndarray) -> tuple[np.ndarray, float]:
-    """Clusters (codes,) and the weighted sum of squared distances, when no vector changes its cluster."""
-    chosen = np.full(len(vectors), -1)
-    while True:
-        distances = ((vectors[:, None] - centres) ** 2).sum(axis=2)
-        nearest = distances.argmin(axis=1)
-        if np.array_equal(nearest, chosen):
-            return chosen, float(weights @ distances.min(axis=1))
-        chosen = nearest
-        member = np.eye(len(centres))[chosen] * weights[:, None]
-        total = member.sum(axis=0)
-        kept = total > 0  # an empty cluster keeps its centre
-        centres = np.where(kept[:, None], member.T @ vectors / np.maximum(total, 1e-300)[:, None], centres)
+    found = KMeans(min(count, len(vectors)), n_init=STARTS, tol=0.0, random_state=seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # equal vectors, which are fewer than clusters
+        return np.asarray(found.fit(vectors, sample_weight=weights).labels_)

@@ -12,11 +12,10 @@ from bfc_plugins.hierarchies.tree import TreeLearner
 from bfc_plugins.hierarchies.tree_net import TreeNet
 from pydantic import Field
 
-from bfc_bench.learner import BatchLearner, Capabilities, Cost, DataSpec, Failure, Job, LabelKind, Predictor
+from bfc_bench.learner import BatchLearner, Capabilities, Cost, DataSpec, Failure, Job, Predictor
 from bfc_bench.seeds import stream
+from bfc_bench.toolkit.networks import PROGRAM_BYTES, probabilities
 
-PROGRAM_BYTES = 150e6
-"""Memory of JAX's compiler and runtime, in bytes; every fit takes at least this."""
 STEP_SECONDS = 30e-6
 """Least time of a compiled step, in seconds."""
 CHUNK = 1024
@@ -47,8 +46,6 @@ class TreeCnn(TreeLearner, BatchLearner):
     """Whether all layers are trained together, or one after the other."""
     width: Annotated[int, Field(ge=1)] = 32
     """w, channels of each layer."""
-    shared: bool = True
-    """Whether all positions of a layer have the same filters."""
     steps: Annotated[int, Field(ge=1)] = 1000
     """Number of Adam steps of the joint network, and of each layer that is trained alone."""
     batch_size: Annotated[int, Field(ge=1)] = 64
@@ -61,9 +58,7 @@ class TreeCnn(TreeLearner, BatchLearner):
     def networks(self, d: int, classes: int = 0) -> list[TreeNet]:
         """The networks that are trained one after the other: one, or one per layer, each on the features below."""
         levels = self.levels(d) or 1  # other d are skipped; only their cost is asked
-        whole = TreeNet(
-            self.branching**levels, self.alphabet, self.branching, self.width, levels, classes or 1, shared=self.shared
-        )
+        whole = TreeNet(self.branching**levels, self.alphabet, self.branching, self.width, levels, classes or 1)
         if self.train == "joint":
             return [whole]
         return [
@@ -113,7 +108,7 @@ class TreeCnn(TreeLearner, BatchLearner):
         return [
             Failure("diverged", f"{cls.name}: a gradient or the loss was not finite in training. Use a smaller lr.")
             if i in failed
-            else TreePredictor(layers, sqrt(learner.alphabet), data.kind)
+            else TreePredictor(layers, sqrt(learner.alphabet))
             for i, layers in enumerate(trained)
         ]
 
@@ -150,14 +145,14 @@ class Layers:
 class TreePredictor(Predictor):
     """Trained networks, each on the features of the one below; the read-out of the last one predicts."""
 
-    def __init__(self, layers: Sequence[Layers], scale: float, kind: LabelKind) -> None:
-        self.layers, self.scale, self.kind = layers, scale, kind
+    def __init__(self, layers: Sequence[Layers], scale: float) -> None:
+        self.layers, self.scale = layers, scale
 
     @property
     def stages(self) -> Mapping[str, Predictor]:
         """Layer-wise training after each layer but the last."""
         ends = range(1, len(self.layers))
-        return {f"layer{end}": TreePredictor(self.layers[:end], self.scale, self.kind) for end in ends}
+        return {f"layer{end}": TreePredictor(self.layers[:end], self.scale) for end in ends}
 
     def predict(self, x: np.ndarray) -> np.ndarray:
         """Margins (m,) or scores (m, C) at x (m, d)."""
@@ -167,12 +162,7 @@ class TreePredictor(Predictor):
 
     def probabilities(self, x: np.ndarray) -> np.ndarray:
         """Logistic function of the margins, (m,), or softmax of the scores, (m, C)."""
-        scores = self.predict(x)
-        if self.kind == "binary":
-            scores = np.stack([np.zeros(len(scores)), scores], axis=1)
-        odds = np.exp(scores - scores.max(axis=1, keepdims=True))
-        values: np.ndarray = odds / odds.sum(axis=1, keepdims=True)
-        return values[:, 1] if self.kind == "binary" else values
+        return probabilities(self.predict(x))
 
     def hidden(self, x: np.ndarray) -> Mapping[str, np.ndarray]:
         """The features of layer l as "S<l + 1>", (m, positions w), up to the layer below the top."""

@@ -33,8 +33,6 @@ class TreeNet:
     """Number of layers."""
     outputs: int
     """C; 1 output for labels -1 and +1."""
-    shared: bool
-    """Whether all positions of a layer have the same filters."""
 
     @property
     def sizes(self) -> list[tuple[int, int]]:
@@ -47,10 +45,9 @@ class TreeNet:
     def init(self, rng: np.random.Generator) -> dict[str, Any]:
         """W_l ~ N(0, 2 / fan-in) and a small read-out; biases are 0."""
         params: dict[str, Any] = {}
-        for layer, (positions, fan_in) in enumerate(self.sizes, 1):
-            filters = () if self.shared else (positions,)
-            params[f"W{layer}"] = rng.standard_normal((*filters, fan_in, self.width)) * sqrt(2 / fan_in)
-            params[f"b{layer}"] = np.zeros((*filters, self.width))
+        for layer, (_, fan_in) in enumerate(self.sizes, 1):
+            params[f"W{layer}"] = rng.standard_normal((fan_in, self.width)) * sqrt(2 / fan_in)
+            params[f"b{layer}"] = np.zeros(self.width)
         fan_in = self.sizes[-1][0] * self.width
         params["R"] = rng.standard_normal((fan_in, self.outputs)) * sqrt(0.01 / fan_in)
         params["constant"] = np.zeros(self.outputs)
@@ -60,9 +57,7 @@ class TreeNet:
         """h_1, ..., h_depth, each (m, positions w), at z (m, positions q)."""
         found: list[NumpyOrJax] = []
         for layer, (positions, fan_in) in enumerate(self.sizes, 1):
-            patches, weights = z.reshape(-1, positions, fan_in), params[f"W{layer}"]
-            # Filters of their own need one product per position.
-            sums = patches @ weights if self.shared else (patches[:, :, None, :] @ weights)[:, :, 0]
+            sums = z.reshape(-1, positions, fan_in) @ params[f"W{layer}"]
             z = (sums + params[f"b{layer}"]).clip(0).reshape(-1, positions * self.width)
             found.append(z)
         return found
@@ -79,7 +74,7 @@ class TreeNet:
 
     def weights(self) -> int:
         """Number of trained parameters."""
-        filters = sum((fan_in + 1) * self.width * (1 if self.shared else positions) for positions, fan_in in self.sizes)
+        filters = sum((fan_in + 1) * self.width for _, fan_in in self.sizes)
         return filters + (self.sizes[-1][0] * self.width + 1) * self.outputs
 
     def units(self) -> int:

@@ -27,8 +27,7 @@ class NeuronGaussNewton(Learner):
     the smallest training error is taken. Every step uses all points again. Reuse of points lets gradient methods learn
     a polynomial of one direction, unless it is even, with n ~ d points up to logarithms, whatever its information
     exponent, because a second step on a point acts as a transformation of its label (Dandi et al. 2024, arXiv
-    2402.03220; Lee, Oko, Suzuki and Wu 2024, arXiv 2406.01581).
-    These theorems are about gradient steps, which need more points. The learner is told the degree K.
+    2402.03220; Lee, Oko, Suzuki and Wu 2024, arXiv 2406.01581). The learner is told the degree K.
     """
 
     name: ClassVar[str] = "neuron-gauss-newton"

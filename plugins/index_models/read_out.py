@@ -34,13 +34,6 @@ class DirectionPredictor(Predictor):
 
 
 def read_out(x: np.ndarray, y: np.ndarray, direction: np.ndarray, degree: int) -> DirectionPredictor:
-    """The least-squares fit on he_0, ..., he_K of the projection; with fewer points, that of smallest norm.
-
-    Args:
-        x: Training inputs, (n, d).
-        y: Labels, (n,).
-        direction: The direction w of norm 1, (d,).
-        degree: Degree K of the polynomial.
-    """
+    """The least-squares fit on he_0, ..., he_K of the projection; with fewer points, that of smallest norm."""
     coefficients, *_ = np.linalg.lstsq(hermite(x @ direction, degree).T, y, rcond=None)
     return DirectionPredictor(direction, coefficients, {"coefficients": coefficients.tolist()})

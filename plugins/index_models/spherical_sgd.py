@@ -13,6 +13,9 @@ from bfc_bench.learner import BatchLearner, Capabilities, Context, Cost, DataSpe
 from bfc_bench.seeds import stream
 from bfc_bench.utils.hermite import hermite
 
+AVERAGED = 0.25
+"""Share of the pass over whose end w is averaged."""
+
 
 class SphericalSgd(BatchLearner):
     """w <- v / |v|, v = w + delta / d y s'(w . x) (x - (w . x) w), once for each training point in order.
@@ -20,7 +23,7 @@ class SphericalSgd(BatchLearner):
     This is stochastic gradient descent on the sphere, on the correlation of the neuron s(w . x) with the label (Ben
     Arous, Gheissari and Jagannath 2021, arXiv 2003.10409, section 1). With delta ~ d^(-(k-2)/2) it finds a direction of
     information exponent k > 2 with n ~ d^(k-1) points, up to logarithms, and of k <= 2 with n ~ d. It starts at a
-    random direction. The direction is that of the mean of w over the last part of the pass, which a constant step
+    random direction. The direction is that of the mean of w over the last quarter of the pass, which a constant step
     needs.
 
     The prediction is a polynomial of w . x, of the activation's degree, fitted to the training points by least squares.
@@ -37,8 +40,6 @@ class SphericalSgd(BatchLearner):
     rate: Annotated[float, Field(gt=0)] = 0.1
     """delta in units of d^(-(k-2)/2) for k > 2, and of 1 for k <= 2, where s_k is the first of s_1, s_2, ... that is
     not 0."""
-    average: Annotated[float, Field(ge=0, le=1)] = 0.25
-    """Share of the pass over whose end w is averaged; 0: the last w."""
 
     @field_validator("link")
     @classmethod
@@ -59,7 +60,7 @@ class SphericalSgd(BatchLearner):
         rows = np.stack([_start(jobs[j].ctx, longest.d) for j in order])
         rates = np.array([jobs[j].learner.step(longest.d) for j in order])
         last = [jobs[j].train.n for j in order]
-        averaged = np.array([jobs[j].learner.averaged(jobs[j].train.n) for j in order])
+        averaged = np.array([n - max(1, round(AVERAGED * n)) for n in last])
         sums = np.zeros_like(rows)
         link, active = jobs[0].learner.link, len(jobs)
         slope = np.sqrt(np.arange(1, len(link))) * link[1:]  # he_k' = sqrt(k) he_{k-1}
@@ -80,10 +81,6 @@ class SphericalSgd(BatchLearner):
         """delta / d."""
         first = next(k for k, s in enumerate(self.link) if k and s)
         return float(self.rate * d ** -(1 + max(first - 2, 0) / 2))
-
-    def averaged(self, n: int) -> int:
-        """Number of the first point, from 0, after which w enters the mean."""
-        return n - max(1, round(self.average * n))
 
     def assumes(self) -> Mapping[str, Any]:
         """The link."""

@@ -47,8 +47,7 @@ class CorrectedPredictor(Predictor):
         The axes are the eigenvectors of the average outer product of gradients at the training points, largest first.
         A feature p_j is multiplied by sqrt(c_j), c_j = (E (df/dp_j)^2 / E p_j^2)^(1/2) / 2, for which c_j p_j^2 has
         gradients of that size: if the layer's term is a sum of squares, it is that of the returned columns. With
-        squares among the inputs p_1 is ``S2``, else ``S1``, which no target has. Features are 0 at z = 0, as
-        those of a target are: the means of products are added again.
+        squares among the inputs p_1 is ``S2``, else ``S1``. Features are 0 at z = 0, as those of a target are.
         """
         last, z = self.path[-1], self.correction.z
         centres, at_x = last.features.features(z), last.features.features(self.inputs(x))

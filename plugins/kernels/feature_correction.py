@@ -2,8 +2,7 @@
 
 1. Forward: a recursive feature machine on z gives the axes of layer 1, another one on the products of its features
    those of layer 2, and so on (``recursive_features.py``, ``feature_layers.py``).
-2. Backward: rounds of ridge regression turn the axes of all layers (``free_correction.py``,
-   ``tangent_correction.py``).
+2. Backward: rounds of ridge regression turn the axes of all layers (``tangent_correction.py``).
 3. Again: the layers above the first are found anew from the corrected first layer and corrected with it, twice.
 
 The leave-one-out error chooses ridges, shares and widths, and ends the rounds. It is too small once the axes have been
@@ -17,18 +16,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 from bfc_plugins.kernels.feature_layers import FeatureLayers
-from bfc_plugins.kernels.free_correction import correct_free
-from bfc_plugins.kernels.gradient_kernels import Poly
 from bfc_plugins.kernels.leave_one_out import ridge_fit
-from bfc_plugins.kernels.recursive_features import leading_axes, recursive_rounds
+from bfc_plugins.kernels.polynomial import Poly
+from bfc_plugins.kernels.recursive_features import leading_axes, outer_product
 from bfc_plugins.kernels.tangent_correction import correct_tangent
 from torch import Tensor
 
-FORWARD_ROUNDS = 9
-"""Rounds of each recursive feature machine."""
 EXACT = 1e-14
 """Leave-one-out error, over the variance of the labels, at which rounds end."""
 PATIENCE = 9
@@ -37,6 +32,8 @@ GAIN = 0.9
 """A round gains if its leave-one-out error is at most this times the least error of those before."""
 SWEEPS = 2
 """How often the layers above the first are found anew."""
+DEGREE = 4
+"""Degree of every kernel, a bound on the degree of a layer in the features below."""
 
 
 @dataclass(frozen=True)
@@ -59,22 +56,12 @@ class Correction:
     """(n, p)."""
     y: Tensor
     """Labels of mean 0 and variance 1, (n,)."""
-    free: bool
-    """Whether the axes are turned with free coefficients instead of the fit's own gradients."""
-    degree: int
-    """Degree of every kernel."""
     rounds: int
     """Largest number of rounds after one forward pass."""
-    shares: Sequence[float]
-    """Shares e of the part of the kernel that turns a layer."""
     ridges: Sequence[float]
 
     def path(self, choices: Sequence[Sequence[int]]) -> list[CorrectionRound]:
-        """The rounds up to the one of least error; empty if no regression could be solved.
-
-        Args:
-            choices: widths of each layer to choose from.
-        """
+        """The rounds up to the one of least error; empty if no regression could be solved."""
         best: list[CorrectionRound] = []
         for start in self._starts(FeatureLayers(), choices):
             best = min(best, self._corrected(start), key=_error)
@@ -90,7 +77,7 @@ class Correction:
 
     def kernel(self, features: FeatureLayers) -> Poly:
         """The kernel of the features of the top layer."""
-        return Poly(self.degree, 1.0, features.layers[-1].axes.shape[1])
+        return Poly(DEGREE, features.layers[-1].axes.shape[1])
 
     def _starts(self, features: FeatureLayers, choices: Sequence[Sequence[int]]) -> Iterator[FeatureLayers]:
         """``features`` and further layers found forward, for all combinations of their widths."""
@@ -98,32 +85,18 @@ class Correction:
             yield features
             return
         layer, phi = features.next_inputs(self.z)
-        outer = self._forward(phi)
+        outer = outer_product(phi, self.y, Poly(DEGREE), self.ridges)
         if outer is None:
             return
         for width in choices[0]:
             yield from self._starts(features.with_layer(layer, leading_axes(outer, width)), choices[1:])
 
-    def _forward(self, phi: Tensor) -> Tensor | None:
-        """Average outer product of gradients (q, q) after the rounds of a recursive feature machine on phi (n, q)."""
-        kernel = Poly(self.degree)
-
-        def fit(root: Tensor) -> Tensor | None:
-            u = phi @ root
-            found = ridge_fit(kernel.matrix(u, u), self.y, self.ridges)
-            return found.weights if math.isfinite(found.error) else None
-
-        square_norm = float((phi**2).sum(1).mean()) or 1.0
-        rounds = list(islice(recursive_rounds(phi, kernel, fit, square_norm), FORWARD_ROUNDS))
-        return rounds[-1].outer if rounds else None
-
     def _corrected(self, features: FeatureLayers) -> list[CorrectionRound]:
         """Rounds from ``features`` on, up to the one of least error."""
-        turn = correct_free if self.free else correct_tangent
         path = [self._measured(features)]
         best = 0
         while path[best].error > EXACT and len(path) <= self.rounds and len(path) - best <= PATIENCE:
-            features = turn(features, self.z, self.y, self.kernel(features), self.shares, self.ridges)
+            features = correct_tangent(features, self.z, self.y, self.kernel(features), self.ridges)
             path.append(self._measured(features))
             if path[-1].error <= GAIN * path[best].error:
                 best = len(path) - 1

@@ -45,12 +45,7 @@ class FeatureLayers:
         return [phi @ layer.axes for phi, layer in zip(self.inputs(z), self.layers, strict=True)]
 
     def slopes(self, features: Sequence[Tensor], slopes: Tensor) -> list[Tensor]:
-        """Gradients of a function with respect to p_1, ..., p_L, each (m, k_l), by the chain rule.
-
-        Args:
-            features: p_1, ..., p_L.
-            slopes: gradients with respect to p_L, (m, k_L).
-        """
+        """Gradients of a function with respect to p_1, ..., p_L, each (m, k_l), by the chain rule."""
         found = [slopes]
         for index in range(len(self.layers) - 1, 0, -1):
             layer, below = self.layers[index], features[index - 1]

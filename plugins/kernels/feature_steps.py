@@ -5,7 +5,7 @@ Shapes: m points, p inputs of the round, q added features.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -13,6 +13,9 @@ import torch
 from torch import Tensor
 
 from bfc_bench.learner import Predictor
+
+SCALE = 2.0
+"""Standard deviation of added features on the training points; that of inputs is about 1."""
 
 Feature: TypeAlias = Callable[[Tensor], Tensor]
 """Features (m, q) of inputs z (m, p)."""
@@ -47,30 +50,23 @@ class Predicted:
 class Step:
     """Maps the inputs of one round to those of the next, by adding standardised features."""
 
-    sources: tuple[Feature, ...]
-    """Functions of z (m, p) that return features (m, q_1), (m, q_2), ...; q in total."""
+    source: Feature
+    """Features (m, q) of z (m, p)."""
     mean: Tensor
     """Means of the features, (q,)."""
     factor: Tensor
     """Factors that give the features their standard deviation, (q,)."""
 
     @classmethod
-    def standardised(cls, sources: Sequence[Feature], features: Sequence[Tensor], scale: float) -> Step:
-        """The step whose features have mean 0 and standard deviation ``scale`` at some points; constant ones become 0.
-
-        Args:
-            sources: the functions that return the features.
-            features: their values at the n points, (n, q_1), (n, q_2), ...
-            scale: the standard deviation.
-        """
-        values = torch.cat([*features], dim=1)
-        spread = values.std(0, correction=0)
-        return cls(tuple(sources), values.mean(0), scale / torch.where(spread > 0, spread, 1.0))
+    def standardised(cls, source: Feature, features: Tensor) -> Step:
+        """The step whose features have mean 0 and standard deviation ``SCALE`` at the points; constants become 0."""
+        spread = features.std(0, correction=0)
+        return cls(source, features.mean(0), SCALE / torch.where(spread > 0, spread, 1.0))
 
     def __call__(self, z: Tensor) -> Tensor:
         """(m, p + q) at z (m, p)."""
-        return self.extend(z, [source(z) for source in self.sources])
+        return self.extend(z, self.source(z))
 
-    def extend(self, z: Tensor, features: Sequence[Tensor]) -> Tensor:
-        """The same for features whose values (m, q_1), (m, q_2), ... are known already."""
-        return torch.cat([z, (torch.cat([*features], dim=1) - self.mean) * self.factor], dim=1)
+    def extend(self, z: Tensor, features: Tensor) -> Tensor:
+        """The same for features whose values (m, q) are known already."""
+        return torch.cat([z, (features - self.mean) * self.factor], dim=1)

@@ -12,7 +12,7 @@ from torch import Tensor
 from bfc_bench.learner import Context, Data
 from bfc_bench.toolkit.arrays import AnyArray
 from bfc_bench.toolkit.precision import torch_device
-from bfc_bench.toolkit.square_features import nominal_square_norm, square_mean, with_squares
+from bfc_bench.toolkit.square_features import square_mean, with_squares
 
 
 @dataclass(frozen=True)
@@ -27,13 +27,7 @@ class FirstInputs:
 
     @classmethod
     def of(cls, train: Data, ctx: Context, squares: bool) -> Self:
-        """The inputs of a fit.
-
-        Args:
-            train: The training points.
-            ctx: The facts beside them.
-            squares: Whether z = (x, x^2) instead of x.
-        """
+        """The inputs of a fit."""
         return cls(squares, square_mean(train.x, ctx), torch_device(ctx.device))
 
     def __call__(self, x: AnyArray) -> Tensor:
@@ -44,8 +38,3 @@ class FirstInputs:
     def like(self, values: AnyArray) -> Tensor:
         """Values as float64 on the device."""
         return torch.as_tensor(values, dtype=torch.float64, device=self.device)
-
-    @property
-    def square_norm(self) -> float:
-        """E|z|^2 under the input law, where a square counts with variance (E x_i^2)^2."""
-        return nominal_square_norm(self.square_mean, self.squares) or 1.0

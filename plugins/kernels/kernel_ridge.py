@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 class KernelRidge(RidgeLearner):
     """Minimises ``sum_i (y_i - mean y - f(x_i))^2 + ridge |f|^2`` over the kernel's Hilbert space; float64.
 
-    With ``loss = "weighted"`` the squares are divided by 1 + (y_i / s)^2, the loss that the networks minimise by
-    default, with their scale s, and the mean is weighted alike.
+    With ``loss = "weighted"`` the squares are divided by 1 + (y_i / s)^2, as in networks; the mean is weighted alike.
 
     Kernels are scaled to 1 at a point of typical norm, so a ridge means the same for all of them. ``ntk`` and ``nngp``
     belong to a ReLU network with ``depth`` hidden layers. ``compositional`` composes the dual of any ``activation``

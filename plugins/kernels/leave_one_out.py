@@ -29,11 +29,6 @@ def ridge_fit(kernel: Tensor, y: Tensor, ridges: Sequence[float]) -> RidgeFit:
     """The fit whose ridge has the least leave-one-out error.
 
     Ridges for which rounding leaves no Cholesky factor are passed over; if none is left, the weights are 0.
-
-    Args:
-        kernel: kernel matrix, (n, n).
-        y: labels, (n,).
-        ridges: what is added to the diagonal, to choose from.
     """
     best = RidgeFit(torch.zeros_like(y), ridges[0], math.inf)
     for ridge in ridges:

@@ -22,14 +22,7 @@ def quadratic_forms(z: Tensor, values: Sequence[Tensor], square_norm: float) -> 
 
     The norm is that of the polynomial kernel ((1 + gamma <z, z'>) / 2)^2, gamma = 1 / ``square_norm``, for which a
     function with weights w_i at z_i has M = (gamma / 2)^2 sum_i w_i z_i z_i^T. All functions share one factorisation.
-
-    Args:
-        z: points (N, p).
-        values: of each function k, its values (n_k,) at the first n_k points.
-        square_norm: about E|z|^2.
-
-    Returns:
-        M (p, p) of each function.
+    ``values`` (n_k,) are those of function k at the first n_k points.
     """
     gamma = 1 / (square_norm or 1.0)
     kernel = make_kernel("poly", gamma, degree=2, coef0=1.0)

@@ -9,44 +9,31 @@ Shapes: n points z with p coordinates.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+import math
+from collections.abc import Sequence
 
 import torch
-from bfc_plugins.kernels.gradient_kernels import GradientKernel
+from bfc_plugins.kernels.leave_one_out import ridge_fit
+from bfc_plugins.kernels.polynomial import Poly
 from torch import Tensor
 
-
-@dataclass(frozen=True)
-class RecursiveRound:
-    """One round: the metric of its kernel and the fit."""
-
-    root: Tensor
-    """M^(1/2) of the round, (p, p), such that the mean of |M^(1/2) z|^2 over the fitted points is 1."""
-    weights: Tensor
-    """(n,)."""
-    outer: Tensor
-    """(1/n) sum_i grad f(z_i) grad f(z_i)^T, (p, p), which is proportional to M of the next round."""
+ROUNDS = 9
 
 
-def recursive_rounds(
-    z: Tensor, kernel: GradientKernel, fit: Callable[[Tensor], Tensor | None], square_norm: float
-) -> Iterator[RecursiveRound]:
-    """Rounds without end; they stop where ``fit`` returns None.
-
-    Args:
-        z: fitted points, (n, p).
-        kernel: the kernel of points with norm about 1.
-        fit: weights (n,) of the fit to the labels with a kernel on ``z @ root``, given ``root``, or None.
-        square_norm: about E|z|^2, for the first round, where M is a multiple of the identity.
-    """
+def outer_product(z: Tensor, y: Tensor, kernel: Poly, ridges: Sequence[float]) -> Tensor | None:
+    """M (p, p) of the last round of a fit to labels y (n,); None if not even round 1 could be solved."""
+    outer = None
+    square_norm = float((z**2).sum(1).mean()) or 1.0
     root = torch.eye(z.shape[1], dtype=z.dtype, device=z.device) / square_norm**0.5
-    while (weights := fit(root)) is not None:
+    for _ in range(ROUNDS):
         u = z @ root
-        slopes = kernel.gradients(u, u, weights) @ root.T
+        fit = ridge_fit(kernel.matrix(u, u), y, ridges)
+        if not math.isfinite(fit.error):
+            break
+        slopes = kernel.gradients(u, u, fit.weights) @ root.T
         outer = slopes.T @ slopes / len(z)
-        yield RecursiveRound(root, weights, outer)
         root = scaled_root(outer, z)
+    return outer
 
 
 def scaled_root(outer: Tensor, z: Tensor) -> Tensor:

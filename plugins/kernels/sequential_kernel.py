@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 from bfc_plugins.kernels.kernel_ridge import KernelRidge
-from bfc_plugins.kernels.recursive_feature_machine import Ridges, unsolvable
 from pydantic import Field, model_validator
 
 from bfc_bench.learner import Capabilities, Context, Cost, DataSpec, Failure, Job, Predictor, TaskFacts, Theory
@@ -17,19 +16,22 @@ from bfc_bench.toolkit.ridge_learner import RidgePredictor, fit_ridges, group
 
 if TYPE_CHECKING:
     from bfc_plugins.kernels.feature_steps import Feature, Spectral, Step
+    from bfc_plugins.kernels.first_inputs import FirstInputs
     from torch import Tensor
 
     from bfc_bench.toolkit.function_space import KernelSpace
 
 Widths = Annotated[tuple[Annotated[int, Field(ge=1, le=64)], ...], Field(min_length=1)]
-Positives = Annotated[tuple[Annotated[float, Field(gt=0)], ...], Field(min_length=1)]
+
+FOLDS = 5
+"""Number of folds of out-of-fold predictions. Point i is in fold i mod 5, so folds of nested samples are nested."""
 
 FORWARD = (
     *("kernel", "depth", "activation", "bias_variance", "coef0", "gamma"),
-    *("rounds", "features", "directions", "scale", "folds", "loss"),
+    *("rounds", "features", "directions", "loss"),
 )
 """Options of forward rounds, without the two that ``search`` tunes."""
-CORRECTED = ("layers", "widths", "correction_degree", "corrections", "shares", "ridges")
+CORRECTED = ("layers", "widths", "corrections", "ridges")
 """Options of corrected features."""
 
 
@@ -37,7 +39,7 @@ class SequentialKernel(KernelRidge):
     """Rounds of kernel ridge regression with the same options, each on the inputs of the last round and new features.
 
     The learner of "Comparing to sequential kernel methods" (BFC section 3). The first inputs z are (x, x^2 - E x^2). A
-    round f adds one or both of these to them:
+    round f adds one of these to them:
 
     - ``predictions``: f(z). Training points get out-of-fold predictions, because a round that nearly interpolates
       would return their labels.
@@ -45,30 +47,22 @@ class SequentialKernel(KernelRidge):
       that fits f(z) best (least squares of least norm on the training points). A few directions, unlike predictions,
       reveal no single label, so no folds are needed.
 
-    Stages are ``round1``, ``round2``, ...; a single round is ``kernel-ridge``. No round changes features of an earlier
-    one.
+    Stages are ``round1``, ``round2``, ...; a single round is ``kernel-ridge``.
 
-    With ``correct``, the features are corrected too, as the third point of that section of the paper considers
-    (``feature_correction.py``): z P_1 for the leading axes P_1 of a recursive feature machine, with ``layers`` = 2 also
-    linear combinations of z and of products of these features, and so on. Rounds of kernel regression on the top layer
-    turn the axes:
+    With ``correct = "tangent"``, the features are corrected too, as the third point of that section of the paper
+    considers (``feature_correction.py``): z P_1 for the leading axes P_1 of a recursive feature machine, with
+    ``layers`` = 2 also linear combinations of z and of products of these features, and so on. Rounds of kernel
+    regression on the top layer turn the axes: Gauss-Newton on kernel weights and axes of all layers together.
 
-    - ``free`` gives every outside direction of z a coefficient that is a free function of the features. The gradients
-      of the fit give the new axes. For one layer.
-    - ``tangent`` takes the fit's own gradient in the place of free coefficients: Gauss-Newton on kernel weights and
-      axes of all layers together, one kernel regression a round.
-
-    Widths, ridges and shares of the kernel are chosen by leave-one-out errors. Stages are ``forward`` and ``round1``,
-    ``round2``, ... of correction, each with its hidden features, up to the round of least error. The learner is told
-    E x^2 of the input law, the first layer of the target (``with_squares``), products as activation, bounds on the
-    number of layers and on their degree, and lists of widths. It is not told skips, widths, scales and the target's
-    number of layers.
-    Options of forward rounds keep their defaults; ``ridge`` and ``degree`` have no effect, so suites set ``tune = {}``.
+    Leave-one-out errors choose widths, ridges and shares of the kernel. Stages are ``forward`` and ``round1``,
+    ``round2``, ... of correction, up to the round of least error. The learner is told E x^2 of the input law, the first
+    layer of the target (``with_squares``), and bounds on number, degree and widths of layers. Options of forward rounds
+    keep their defaults; ``ridge`` and ``degree`` have no effect, so suites set ``tune = {}``.
     """
 
     name: ClassVar[str] = "sequential-kernel"
     capabilities: ClassVar[Capabilities] = replace(KernelRidge.capabilities, labels=frozenset({"real", "binary"}))
-    smoke: ClassVar[Mapping[str, Any]] = {"ridge": 1e-3, "degree": 2, "directions": 2, "features": "both"}
+    smoke: ClassVar[Mapping[str, Any]] = {"ridge": 1e-3, "degree": 2, "directions": 2}
     search: ClassVar[Mapping[str, Sequence[Any]]] = {"ridge": KernelRidge.search["ridge"], "degree": [2, 3]}
 
     kernel: Literal["rbf", "poly", "ntk", "nngp", "compositional"] = "poly"
@@ -78,30 +72,21 @@ class SequentialKernel(KernelRidge):
     contains (u.z)^2 (u.z)(du.z)."""
     rounds: Annotated[int, Field(ge=1)] = 2
     """Number of rounds."""
-    features: Literal["predictions", "spectral", "both"] = "spectral"
+    features: Literal["predictions", "spectral"] = "spectral"
     """Features that a round adds to the inputs of the next."""
     directions: Annotated[int, Field(ge=1)] = 4
     """Number of spectral directions per round, at most the number of inputs."""
-    scale: Annotated[float, Field(gt=0)] = 2.0
-    """Standard deviation of added features on the training points; that of inputs is about 1."""
-    folds: Annotated[int, Field(ge=2)] = 5
-    """Number of folds of out-of-fold predictions. Point i is in fold i mod ``folds``, so folds of nested samples are
-    nested."""
-    correct: Literal["none", "free", "tangent"] = "none"
+    correct: Literal["none", "tangent"] = "none"
     """How features are corrected; ``none`` is forward rounds only."""
     layers: Annotated[int, Field(ge=1)] = 1
-    """Number of layers of features that are corrected; ``free`` has one."""
+    """Number of layers of features that are corrected."""
     widths: tuple[Widths, ...] | None = None
     """Widths of each corrected layer to choose from; None is 4 to 8 for one layer, else 4 and 6 for the first and 4 to
     6 for the others. All combinations are tried until one has an error of 1e-14."""
-    correction_degree: Annotated[int, Field(ge=2)] = 4
-    """Degree of the polynomial kernels of ``correct``, a bound on the degree of a layer in the features below."""
     corrections: Annotated[int, Field(ge=0)] = 40
     """Largest number of rounds of correction after one forward pass; they end at an error of 1e-14 or after 9 rounds
     without a gain of a tenth."""
-    shares: Positives = (0.1, 1e-3, 1e-5)
-    """Shares of the part of the kernel that turns a layer, from which every round chooses one for each layer."""
-    ridges: Ridges = (1e-6, 1e-9, 1e-12)
+    ridges: Annotated[tuple[Annotated[float, Field(ge=0)], ...], Field(min_length=1)] = (1e-6, 1e-9, 1e-12)
     """Ridges of ``correct``, from which every regression chooses; those of noisy labels are larger."""
 
     @model_validator(mode="after")
@@ -111,8 +96,6 @@ class SequentialKernel(KernelRidge):
             value, default = getattr(self, key), type(self).model_fields[key].default
             if value != default:
                 raise ValueError(f"{key} must be {default!r} for correct = {self.correct!r}. Got {value!r}.")
-        if self.correct == "free" and self.layers > 1:
-            raise ValueError(f"layers must be 1 for correct = 'free'; 'tangent' takes more. Got {self.layers}.")
         if self.widths is not None and len(self.widths) != self.layers:
             raise ValueError(f"widths must have a list for each of {self.layers} layers. Got {self.widths}.")
         return self
@@ -133,10 +116,7 @@ class SequentialKernel(KernelRidge):
 
     @classmethod
     def fit_batch(cls, jobs: Sequence[Job[Self]]) -> Sequence[Predictor | Failure]:
-        """Fit jobs that are prefixes of one sample, round by round; results equal those of ``fit`` up to rounding.
-
-        Jobs share kernel matrices and factorisations in round 1, where their inputs are prefixes of each other too.
-        """
+        """Fit jobs that are prefixes of one sample, round by round; results equal those of ``fit`` up to rounding."""
         if jobs[0].learner.correct != "none":
             return [_fit_corrected(job) for job in jobs]
         states = [_State(job) for job in jobs]
@@ -157,8 +137,8 @@ class SequentialKernel(KernelRidge):
         """Skip sizes that leave a fold of out-of-fold predictions empty, or have no leave-one-out error."""
         if self.correct != "none" and n < 2:
             return f"leave-one-out errors need n >= 2; n is {n}"
-        if self.rounds > 1 and self.features != "spectral" and n < self.folds:
-            return f"out-of-fold predictions need n >= folds = {self.folds}; n is {n}"
+        if self.rounds > 1 and self.features == "predictions" and n < FOLDS:
+            return f"out-of-fold predictions need n >= {FOLDS} folds; n is {n}"
         return super().skip(task, n)
 
     def theory(self, task: TaskFacts) -> Theory | None:
@@ -174,13 +154,11 @@ class SequentialKernel(KernelRidge):
         if self.correct != "none":
             starts = prod(len(widths) for widths in self.width_choices()) + 2 * (self.layers > 1)
             turns = starts * self.corrections / 2
-            regressions = 9 * self.layers * len(self.ridges) + turns * (
-                3 * len(self.ridges) + self.layers * (len(self.shares) - 1)
-            )
+            regressions = 9 * self.layers * len(self.ridges) + turns * (3 * len(self.ridges) + self.layers * 2)
             flops = regressions * (2 / 3 * n**3 + 20.0 * n**2)
             return Cost(flops, 8.0 * n**2 * (5 + self.layers) + 2.0**24, work="products", seconds=1e-4 * regressions)
         one = super().cost(n, d)
-        between = (self.features != "predictions") + (self.features != "spectral") * self.folds
+        between = 1 if self.features == "spectral" else FOLDS
         fits = self.rounds + (self.rounds - 1) * between
         return replace(one, flops=one.flops * fits, counted=one.fit_flops * fits, parameters=n * self.rounds)
 
@@ -189,15 +167,14 @@ class SequentialKernel(KernelRidge):
 class SequentialPredictor(Predictor):
     """The regressions of all rounds and the feature steps between them."""
 
-    square_mean: np.ndarray
-    squares: bool
+    inputs: FirstInputs
     rounds: tuple[RidgePredictor, ...]
     steps: tuple[Step, ...]
     info: Mapping[str, Any] = field(default_factory=dict)
 
     def predict(self, x: Tensor) -> Tensor:
         """The last round's predictions, (m,), at x (m, d)."""
-        z = _first_inputs(x, self.square_mean, self.squares, self.rounds[0].weights)
+        z = self.inputs(x)
         for step in self.steps:
             z = step(z)
         return self.rounds[-1].predict(z)
@@ -216,22 +193,17 @@ class _State:
 
     def __init__(self, job: Job[SequentialKernel]) -> None:
         """Before round 1."""
-        import torch
-
-        from bfc_bench.toolkit.precision import torch_device
-        from bfc_bench.toolkit.square_features import square_mean
+        from bfc_plugins.kernels.first_inputs import FirstInputs
 
         self.options = job.learner
-        self.square_mean = square_mean(job.train.x, job.ctx)
+        self.inputs = FirstInputs.of(job.train, job.ctx, job.learner.with_squares)
         self.rounds: list[RidgePredictor] = []
         self.steps: list[Step] = []
         self.failure: Failure | None = None
 
-        like = torch.empty((), dtype=torch.float64, device=torch_device(job.ctx.device))
-        z = _first_inputs(job.train.x, self.square_mean, self.options.with_squares, like)
-        y = torch.as_tensor(job.train.y, dtype=like.dtype, device=like.device)
-        powers = [self.square_mean, self.square_mean**2] if self.options.with_squares else [self.square_mean]
-        self.law = np.concatenate(powers)
+        z, y = self.inputs(job.train.x), self.inputs.like(job.train.y)
+        mean = self.inputs.square_mean
+        self.law = np.concatenate([mean, mean**2] if self.options.with_squares else [mean])
         """E[z_i^2] of the round's inputs z, (p,)."""
         common = self.options.model_dump(include=set(KernelRidge.model_fields)) | {"with_squares": False}
         self.regression = Job(
@@ -248,16 +220,16 @@ class _State:
         else:
             self.rounds.append(outcome)
 
-    def begin_round(self, sources: Sequence[Feature], features: Sequence[Tensor]) -> None:
-        """Add ``sources``, whose values at the training points are ``features``, to the inputs."""
-        from bfc_plugins.kernels.feature_steps import Step
+    def begin_round(self, source: Feature, features: Tensor) -> None:
+        """Add ``source``, whose values at the training points are ``features`` (n, q), to the inputs."""
+        from bfc_plugins.kernels.feature_steps import SCALE, Step
 
-        options, train = self.options, self.regression.train
-        step = Step.standardised(sources, features, options.scale)
+        train = self.regression.train
+        step = Step.standardised(source, features)
         z = step.extend(train.x, features)
         # Inputs now depend on n and on the ridge, so this sample is not a prefix of another one.
-        sample = f"{train.sample}/n={train.n},ridge={options.ridge}"
-        self.law = np.concatenate([self.law, np.full(z.shape[1] - train.d, options.scale**2)])
+        sample = f"{train.sample}/n={train.n},ridge={self.options.ridge}"
+        self.law = np.concatenate([self.law, np.full(z.shape[1] - train.d, SCALE**2)])
         self.steps.append(step)
         self.regression = replace(
             self.regression,
@@ -270,7 +242,7 @@ class _State:
         rounds = tuple(self.rounds)
         spaces = [cast("KernelSpace", fitted.space) for fitted in rounds]  # KernelRidge.space returns no other type
         info = {**rounds[0].info, "inputs": [space.points.features.shape[1] for space in spaces]}
-        return SequentialPredictor(self.square_mean, self.options.with_squares, rounds, tuple(self.steps), info)
+        return SequentialPredictor(self.inputs, rounds, tuple(self.steps), info)
 
 
 def _fit_corrected(job: Job[SequentialKernel]) -> Predictor | Failure:
@@ -286,18 +258,15 @@ def _fit_corrected(job: Job[SequentialKernel]) -> Predictor | Failure:
     mean = y.mean() if options.center else y.new_zeros(())
     spread = (y - mean).square().mean().sqrt()
     spread = torch.where(spread > 0, spread, 1.0)
-    correction = Correction(
-        inputs(job.train.x),
-        (y - mean) / spread,
-        free=options.correct == "free",
-        degree=options.correction_degree,
-        rounds=options.corrections,
-        shares=options.shares,
-        ridges=options.ridges,
-    )
+    correction = Correction(inputs(job.train.x), (y - mean) / spread, options.corrections, options.ridges)
     path = correction.path(options.width_choices())
     if not path:
-        return Failure("failed", unsolvable(options.name, options.ridges, job.train.n))
+        return Failure(
+            "failed",
+            f"{options.name}: the kernel matrix plus one of the ridges {list(options.ridges)} must be positive "
+            f"definite; at n = {job.train.n} none is in float64. Use a larger ridge, or look for inputs that are not "
+            "finite.",
+        )
     info = {
         "widths": [layer.axes.shape[1] for layer in path[-1].features.layers],
         "rounds": len(path) - 1,
@@ -311,19 +280,15 @@ def _add_features(states: Sequence[_State]) -> None:
     """Give every state the inputs of its next round."""
     from bfc_plugins.kernels.feature_steps import Predicted
 
-    kinds = states[0].options.features if states else ""
-    spectral = _spectral(states) if kinds in ("spectral", "both") else [None] * len(states)
-    predicted = _out_of_fold(states) if kinds in ("predictions", "both") else [None] * len(states)
-    for state, directions, values in zip(states, spectral, predicted, strict=True):
+    if states and states[0].options.features == "spectral":
+        for state, directions in zip(states, _spectral(states), strict=True):
+            state.begin_round(directions, directions(state.regression.train.x))
+        return
+    for state, values in zip(states, _out_of_fold(states), strict=True):
         if isinstance(values, Failure):
             state.failure = values
-            continue
-        sources: list[tuple[Feature, Tensor]] = []
-        if directions is not None:
-            sources.append((directions, directions(state.regression.train.x)))
-        if values is not None:
-            sources.append((Predicted(state.rounds[-1]), values.unsqueeze(1)))
-        state.begin_round(*zip(*sources, strict=True))
+        else:
+            state.begin_round(Predicted(state.rounds[-1]), values.unsqueeze(1))
 
 
 def _spectral(states: Sequence[_State]) -> list[Spectral]:
@@ -351,11 +316,11 @@ def _out_of_fold(states: Sequence[_State]) -> list[Tensor | Failure]:
     folds = []
     for i, state in enumerate(states):
         job = state.regression
-        for fold in range(state.options.folds):
-            out = torch.arange(job.train.n, device=job.train.x.device) % state.options.folds == fold
+        for fold in range(FOLDS):
+            out = torch.arange(job.train.n, device=job.train.x.device) % FOLDS == fold
             if out.all():  # a single point: nothing is left to fit, and its prediction stays 0
                 continue
-            sample = f"{job.train.sample}/without fold {fold} of {state.options.folds}"
+            sample = f"{job.train.sample}/without fold {fold} of {FOLDS}"
             part = replace(job.train, sample=sample, n=int((~out).sum()), x=job.train.x[~out], y=job.train.y[~out])
             folds.append((i, out, replace(job, train=part)))
     for (i, out, _), outcome in zip(folds, _fit([job for _, _, job in folds]), strict=True):
@@ -377,13 +342,3 @@ def _fit(jobs: Sequence[Job[KernelRidge]]) -> list[RidgePredictor | Failure]:
 
 def _not_failed(states: Sequence[_State]) -> list[_State]:
     return [state for state in states if state.failure is None]
-
-
-def _first_inputs(x: Tensor, square_mean: np.ndarray, squares: bool, like: Tensor) -> Tensor:
-    """Inputs of round 1, (m, p), at x (m, d)."""
-    import torch
-
-    from bfc_bench.toolkit.square_features import with_squares
-
-    x = torch.as_tensor(x, dtype=like.dtype, device=like.device)
-    return with_squares(x, square_mean) if squares else x

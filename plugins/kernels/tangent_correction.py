@@ -13,25 +13,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bfc_plugins.kernels.feature_layers import FeatureLayers, outside
-from bfc_plugins.kernels.gradient_kernels import Poly
 from bfc_plugins.kernels.leave_one_out import RidgeFit, ridge_fit
+from bfc_plugins.kernels.polynomial import Poly
 from torch import Tensor
+
+SHARES = (0.1, 1e-3, 1e-5)
+"""Values of each e_l to choose from, where the layer's part of the kernel is 1 on average on the diagonal."""
 
 
 def correct_tangent(
-    features: FeatureLayers, z: Tensor, y: Tensor, kernel: Poly, shares: Sequence[float], ridges: Sequence[float]
+    features: FeatureLayers, z: Tensor, y: Tensor, kernel: Poly, ridges: Sequence[float]
 ) -> FeatureLayers:
-    """All layers of ``features``, turned.
+    """All layers of ``features``, turned with the ridge and the shares e_l of least leave-one-out error.
 
-    Args:
-        features: the layers.
-        z: points, (n, p).
-        y: labels, (n,).
-        kernel: the kernel of the top layer's features.
-        shares: values of each e_l to choose from by the leave-one-out error, where the layer's part of the kernel is 1
-            on average on the diagonal. The middle one comes first; then one layer after the other is changed, from the
-            top down.
-        ridges: values of the ridge, chosen with the first shares.
+    The middle share comes first, with all ridges; then one layer after the other is changed, from the top down.
     """
     ps = features.features(z)
     gram = kernel.matrix(ps[-1], ps[-1])
@@ -46,10 +41,10 @@ def correct_tangent(
             matrix.add_(turn, alpha=share * unit)
         return ridge_fit(matrix, y, among)
 
-    chosen = [shares[len(shares) // 2]] * len(turns)
+    chosen = [SHARES[len(SHARES) // 2]] * len(turns)
     best = fit(chosen, ridges)
     for layer in reversed(range(len(turns))):
-        for share in shares:
+        for share in SHARES:
             trial = [*chosen[:layer], share, *chosen[layer + 1 :]]
             if trial != chosen and (found := fit(trial, [best.ridge])).error < best.error:
                 best, chosen = found, trial

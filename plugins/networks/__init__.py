@@ -3,9 +3,4 @@
 from bfc_plugins.networks.poly_net import PolyNet
 from bfc_plugins.networks.relu_mlp import ReluMlp
 
-from bfc_bench.learner import Learner
-
-LEARNERS: tuple[type[Learner], ...] = (
-    PolyNet,
-    ReluMlp,
-)
+LEARNERS = (PolyNet, ReluMlp)

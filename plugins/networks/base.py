@@ -17,6 +17,7 @@ from pydantic import Field
 from bfc_bench.learner import BatchLearner, Capabilities, Cost, DataSpec, Failure, Job, LabelKind, Predictor
 from bfc_bench.seeds import stream
 from bfc_bench.toolkit.arrays import NumpyOrJax
+from bfc_bench.toolkit.networks import PROGRAM_BYTES, STEP_SECONDS, label_scale, probabilities
 from bfc_bench.toolkit.square_features import square_mean, with_squares
 
 if TYPE_CHECKING:
@@ -24,10 +25,6 @@ if TYPE_CHECKING:
 
 Params: TypeAlias = dict[str, Any]
 
-PROGRAM_BYTES = 150e6
-"""Memory of JAX's compiler and runtime, in bytes; every fit takes at least this."""
-STEP_SECONDS = 15e-6
-"""Least time of a compiled step, in seconds."""
 CHUNK = 1024
 """Number of points predicted at once, so that the layers stay in cache."""
 
@@ -82,8 +79,6 @@ class NetworkLearner(BatchLearner):
     """Decoupled weight decay: a step at learning rate r shrinks every parameter by the fraction r ``weight_decay``."""
     clip: Annotated[float, Field(gt=0)] = 1.0
     """Bound on the norm of the gradient."""
-    warmup: Annotated[float, Field(ge=0, lt=1)] = 0.05
-    """Fraction of the steps during which the learning rate rises."""
     loss: Literal["weighted", "square"] = "weighted"
     """Loss of scaled real labels: ``weighted`` = (F - y)^2 / (1 + y^2), for clean labels; ``square`` = (F - y)^2, for
     noisy ones."""
@@ -95,7 +90,7 @@ class NetworkLearner(BatchLearner):
     def batch_key(self, train: DataSpec) -> Hashable:
         """What a compiled program depends on; seed, sample, n, learning rate, weight decay and clip may differ."""
         network = self.network(self._inputs(train.d), train.classes)
-        return (self.name, network, self.with_squares, self.steps, self.batch_size, self.warmup, self.loss, train.kind)
+        return (self.name, network, self.with_squares, self.steps, self.batch_size, self.loss, train.kind)
 
     @classmethod
     def fit_batch(cls, jobs: Sequence[Job[Self]]) -> Sequence[Predictor | Failure]:
@@ -159,14 +154,7 @@ class NetworkPredictor(Predictor):
 
     def probabilities(self, x: np.ndarray) -> np.ndarray | None:
         """Logistic function of F, (m,), or softmax of the scores, (m, C); None for real labels."""
-        if self.kind == "real":
-            return None
-        scores = self.predict(x)
-        if self.kind == "binary":
-            scores = np.stack([np.zeros(len(scores)), scores], axis=1)
-        odds = np.exp(scores - scores.max(axis=1, keepdims=True))
-        values: np.ndarray = odds / odds.sum(axis=1, keepdims=True)
-        return values[:, 1] if self.kind == "binary" else values
+        return None if self.kind == "real" else probabilities(self.predict(x))
 
 
 @dataclass(frozen=True)
@@ -185,7 +173,7 @@ class _Setup:
     def of(cls, job: Job[NetworkLearner]) -> _Setup:
         learner, train = job.learner, job.train
         x, y = np.asarray(train.x, np.float64), np.asarray(train.y, np.float64)
-        spread = float(np.quantile(np.abs(y - np.median(y)), 0.9)) or 1.0 if train.kind == "real" else 1.0
+        spread = label_scale(y) if train.kind == "real" else 1.0
         scales = Scales(square_mean(x, job.ctx), learner.with_squares, spread)
         z = scales.inputs(x)
         return cls(learner, learner.network(z.shape[1], train.classes), scales, z, y / spread, job.ctx.seed, train.kind)
@@ -196,8 +184,7 @@ class _Setup:
 
         real = {"weighted": ensemble.weighted_square_loss, "square": ensemble.square_loss}[self.learner.loss]
         loss = {"real": real, "binary": ensemble.cross_entropy_loss, "class": ensemble.softmax_loss}[train.kind]
-        schedule = ensemble.WarmupCosine(self.learner.warmup)
-        return ensemble.Recipe(self.network, self.learner.batch_size, loss, schedule=schedule)
+        return ensemble.Recipe(self.network, self.learner.batch_size, loss)
 
     def member(self) -> Member:
         """The model to train, with its initial parameters."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from bfc_plugins.networks.base import NetworkLearner, NetworkShape, Params
@@ -15,7 +15,7 @@ from bfc_bench.toolkit.arrays import NumpyOrJax
 
 
 class PolyNet(NetworkLearner):
-    """``h(x) = constant + sum_r a_r s_r(w_r.z + b_r)`` with z = (x, x^2 - E x^2) or x and s_r of degree q.
+    """``h(x) = constant + sum_r s_r(w_r.z + b_r)`` with z = (x, x^2 - E x^2) or x and polynomials s_r of degree q.
 
     BFC Theorem I.6 is about q = 2^(L-1) with squares, Theorem I.7 about q = 2^L without. In both cases h has the degree
     2^L of the target, and still needs more than poly(d) units.
@@ -29,26 +29,26 @@ class PolyNet(NetworkLearner):
     """Number of units, r in the paper."""
     degree: Annotated[int, Field(ge=1, le=32)] = 4
     """Degree q of the activation."""
-    activation: Literal["power", "polynomial"] = "polynomial"
-    """``power`` = t^q; ``polynomial`` = one polynomial of degree q per unit, with trained coefficients."""
 
     def network(self, p: int, classes: int = 0) -> NetworkShape:
         """The network on p inputs; it has a single output, so ``classes`` is ignored."""
-        return (PowerNet if self.activation == "power" else PolynomialNet)(p, self.width, self.degree)
+        return PolynomialNet(p, self.width, self.degree)
 
 
 @dataclass(frozen=True)
-class TwoLayerNet(NetworkShape):
-    """The first layer w_r.z + b_r of a network with r units."""
+class PolynomialNet(NetworkShape):
+    """constant + sum_{r,k} c_{rk} He_k(w_r.z + b_r) / sqrt(k!): Hermite polynomials, orthonormal for normal units."""
 
     p: int
     width: int
     degree: int
 
-    def first(self, rng: np.random.Generator) -> Params:
-        """W (r, p) with entries N(0, 1/p), so that units have about unit variance; b (r,) and the constant are 0."""
+    def init(self, rng: np.random.Generator) -> Params:
+        """W (r, p) ~ N(0, 1/p), so that units have about unit variance, and c (q, r) ~ N(0, 0.1/(q r)); others 0."""
         weights = rng.standard_normal((self.width, self.p)) / math.sqrt(self.p)
-        return {"W": weights, "b": np.zeros(self.width), "constant": np.zeros(())}
+        scale = math.sqrt(0.1 / (self.degree * self.width))
+        c = rng.standard_normal((self.degree, self.width)) * scale
+        return {"W": weights, "b": np.zeros(self.width), "constant": np.zeros(()), "c": c}
 
     def flops(self) -> float:
         """Those of the first layer, and about four per unit and degree."""
@@ -57,34 +57,6 @@ class TwoLayerNet(NetworkShape):
     def units(self) -> int:
         """All powers of all units."""
         return self.width * (self.degree + 1)
-
-
-class PowerNet(TwoLayerNet):
-    """sum_r a_r (w_r.z + b_r)^q / sqrt((2q-1)!!); the divisor is the root mean square of a standard normal's power."""
-
-    def init(self, rng: np.random.Generator) -> Params:
-        """The first layer of ``TwoLayerNet.first``, and a (r,) ~ N(0, 0.1/r)."""
-        return {**self.first(rng), "a": rng.standard_normal(self.width) * math.sqrt(0.1 / self.width)}
-
-    def weights(self) -> int:
-        """Those of the first layer, one per unit, and the constant."""
-        return self.width * (self.p + 2) + 1
-
-    def __call__(self, params: Params, z: NumpyOrJax) -> NumpyOrJax:
-        """h(z), (m,), at z (m, p)."""
-        size = math.sqrt(math.prod(range(1, 2 * self.degree, 2)))
-        unit = z @ params["W"].T + params["b"]
-        values: NumpyOrJax = params["constant"] + unit**self.degree @ params["a"] / size
-        return values
-
-
-class PolynomialNet(TwoLayerNet):
-    """sum_{r,k} c_{rk} He_k(w_r.z + b_r) / sqrt(k!); Hermite polynomials are orthonormal for standard normal units."""
-
-    def init(self, rng: np.random.Generator) -> Params:
-        """The first layer of ``TwoLayerNet.first``, and c (q, r) ~ N(0, 0.1/(q r))."""
-        scale = math.sqrt(0.1 / (self.degree * self.width))
-        return {**self.first(rng), "c": rng.standard_normal((self.degree, self.width)) * scale}
 
     def weights(self) -> int:
         """Those of the first layer, one per unit and degree, and the constant."""

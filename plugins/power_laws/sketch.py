@@ -50,13 +50,7 @@ class LinearPredictor(Predictor):
 
 
 def draw_sketch(rng: np.random.Generator, features: int, d: int) -> np.ndarray:
-    """S (M, d). Equal streams give sketches whose first rows are equal up to their scale 1 / sqrt(M).
-
-    Args:
-        rng: The random stream of the sketch.
-        features: M.
-        d: Number of inputs.
-    """
+    """S (M, d). Equal streams give sketches whose first rows are equal up to their scale 1 / sqrt(M)."""
     return np.asarray(rng.standard_normal((features, d)) / np.sqrt(features))
 
 

@@ -68,12 +68,8 @@ class SketchedRidge(SketchedLearner):
 def chosen_ridge(z: np.ndarray, y: np.ndarray, ridges: Sequence[float]) -> tuple[np.ndarray, float, float]:
     """The weights v (M,) with the least leave-one-out error, their ridge, and this mean squared error.
 
-    The residual at a point that is left out is that of the fit to all points, over 1 - h with the point's leverage h.
-
-    Args:
-        z: Features, (n, M).
-        y: Labels, (n,).
-        ridges: The ridges, in units of the sum of squares of z.
+    Ridges are in units of the sum of squares of the features z (n, M). The residual at a point that is left out is that
+    of the fit to all points, over 1 - h with the point's leverage h.
     """
     left, s, right = np.linalg.svd(z, full_matrices=False)
     total = float(s @ s) or 1.0

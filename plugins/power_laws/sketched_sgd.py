@@ -24,8 +24,7 @@ class SketchedSgd(SketchedLearner):
     is of the order M^-(a-1) + (n / log n)^-((a-1)/a). With ``schedule = "constant"``, gamma_t = gamma_0
     (Paquette et al. 2024, arXiv 2405.15074).
 
-    Rows count 4 n M operations, those of the steps, as these papers do: the sketch stands for the part of a network
-    that is not trained.
+    Rows count 4 n M operations, those of the steps, as these papers do.
     """
 
     name: ClassVar[str] = "sketched-sgd"
@@ -86,13 +85,7 @@ class SketchedSgd(SketchedLearner):
 
 
 def one_pass(z: np.ndarray, y: np.ndarray, steps: Sequence[np.ndarray]) -> np.ndarray:
-    """The weights (J, M) after J passes that differ in their step sizes.
-
-    Args:
-        z: Features, (N, M).
-        y: Labels, (N,).
-        steps: Step sizes (n,) of each pass over the first n points, the longest first.
-    """
+    """Weights (J, M) after J passes over features z (N, M), each with ``steps`` (n,) of its own, the longest first."""
     weights = np.zeros((len(steps), z.shape[1]))
     gammas = np.zeros((len(z), len(steps)))
     for j, of_pass in enumerate(steps):

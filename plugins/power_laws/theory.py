@@ -37,12 +37,7 @@ class SketchedProblem:
 
     @classmethod
     def of(cls, task: TaskFacts, features: int) -> SketchedProblem | None:
-        """The problem of a task, or None unless inputs are ``gaussian-power-law`` and the target ``linear`` with signs.
-
-        Args:
-            task: The task, whose labels have independent noise or none.
-            features: M.
-        """
+        """The problem of a task; None unless inputs are ``gaussian-power-law`` and the target ``linear`` with signs."""
         if (task.inputs, task.target) != ("gaussian-power-law", "linear") or task.noise_variance is None:
             return None
         if task.options["prior"] != "signs" or task.input_options["a"] <= 0:
@@ -59,11 +54,7 @@ class SketchedProblem:
 
         With c_k = E (u_k . (v - v*))^2, E z_k^2 z_l^2 = g_k g_l (1 + 2 [k = l]) gives the exact recursion
         c_k <- c_k (1 - 2 gamma g_k + 2 gamma^2 g_k^2) + gamma^2 g_k (sum_l g_l c_l + outside). In a stage it is a power
-        of one symmetric matrix, so that the time does not grow with the number of points.
-
-        Args:
-            rate: gamma tr G in stage 0; it is halved from stage to stage.
-            lengths: Number of points of each stage.
+        of one symmetric matrix. ``rate`` is gamma tr G in stage 0, halved from stage to stage.
         """
         c = self.signal[..., None]
         with np.errstate(over="ignore", invalid="ignore"):
@@ -79,11 +70,8 @@ class SketchedProblem:
 
         kappa solves kappa = r + kappa / n sum_k g_k / (g_k + kappa) for the ridge n r. With D = sum_k g_k^2 / (g_k +
         kappa)^2, the excess risk is (sum_k kappa^2 g_k c_k / (g_k + kappa)^2 + outside D / n) / (1 - D / n), for
-        c_k = E (u_k . v*)^2 (Hastie et al. 2022, arXiv 1903.08560; Cui et al. 2021, arXiv 2105.15004).
-
-        Args:
-            n: Number of points.
-            ridges: Ridges, in units of n tr G.
+        c_k = E (u_k . v*)^2 (Hastie et al. 2022, arXiv 1903.08560; Cui et al. 2021, arXiv 2105.15004). Ridges are in
+        units of n tr G.
         """
         g, signal = self.g[:, None, :], self.signal[:, None, :]
         r = np.array(ridges) * self.g.sum(axis=1, keepdims=True)  # (K, ridges)

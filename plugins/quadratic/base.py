@@ -45,16 +45,12 @@ from bfc_bench.learner import (
     TaskFacts,
 )
 from bfc_bench.seeds import stream
+from bfc_bench.toolkit.networks import PROGRAM_BYTES, STEP_SECONDS, label_scale
 
 if TYPE_CHECKING:
     from bfc_bench.toolkit.ensemble import Member, Recipe, Trained
 
 Positive = Annotated[float, Field(gt=0)]
-
-PROGRAM_BYTES = 150e6
-"""Memory of JAX's compiler and runtime, in bytes; every fit takes at least this."""
-STEP_SECONDS = 15e-6
-"""Least time of a compiled step, in seconds."""
 
 
 class QuadraticLearner(BatchLearner):
@@ -94,35 +90,29 @@ class QuadraticLearner(BatchLearner):
     allow a grid search for them); or these numbers."""
     steps: Annotated[int, Field(ge=1)] | None = None
     """Number of steps. Here and below, None is the default recipe's value for d and L (``recipe.py``)."""
-    batch_size: Annotated[int, Field(ge=1)] | Literal["full"] | None = None
-    """Size of a minibatch; ``full`` uses all points in every step."""
+    batch_size: Annotated[int, Field(ge=1)] | None = None
+    """Size of a minibatch."""
     optimizer: Optimizer = "adam"
     """Adam with beta = (momentum, .99), or SGD with momentum."""
     lr: Positive | None = None
-    """Peak learning rate."""
+    """Peak learning rate, after a linear warm-up over a twentieth of the steps and before a cosine to 0."""
     lr_layers: tuple[Annotated[float, Field(ge=0)], ...] | None = None
     """Factors of ``lr`` for W_2..W_L."""
     momentum: Annotated[float, Field(ge=0, lt=1)] = 0.9
     """Momentum of SGD, or beta_1 of Adam."""
     clip: Positive | None = None
     """Bound on the global gradient norm."""
-    warmup: Annotated[float, Field(ge=0, lt=1)] = 0.05
-    """Fraction of the steps during which the learning rate rises linearly, before a cosine to 0."""
     loss: Literal["weighted", "square"] = "weighted"
     """Loss of scaled real labels: ``weighted`` = (F - y)^2 / (1 + y^2), for clean labels; ``square`` = (F - y)^2, for
-    noisy ones, where E[y|x] does not minimise the weighted loss. With noise of .3 standard deviations, d = 20,
-    n = 8000, the clean NMSE is .0059 with ``square`` and .010 with ``weighted``."""
+    noisy ones, where E[y|x] does not minimise the weighted loss."""
     v: Positive = 100.0
     """Factor v in the loss of binary labels, CE(y, v z) = log(1 + exp(-y v z)) with margin z; about 1 / (the error you
     aim at)."""
     init_scale: Positive | tuple[Positive, ...] | None = None
     """Initial entries of W_{l,j} are N(0, 1) init_scale_l / sqrt(m_l dim(G_j)); one number, or one per layer."""
-    input_scale: Positive | None = None
-    """Factor of the inputs; None is 1 / sqrt(mean_i E[x_i^2]), which is 1 for inputs of unit variance."""
     ranks: Literal["given", "selected"] = "given"
     """``given`` lets every W_l have full rank. ``selected``, for noisy labels, chooses ranks by the error on a held-out
-    quarter of the points (``ranks.py``); the network of full rank competes, trained with ``loss``, whose default suits
-    labels that turn out to be clean."""
+    quarter of the points (``ranks.py``); the network of full rank competes, trained with ``loss``."""
     truncate: Positive | None = None
     """B' of the truncated quadratic activation in training, or None; the learned network is truly quadratic."""
 
@@ -157,10 +147,8 @@ class QuadraticLearner(BatchLearner):
         """The network at input dimension d."""
         return QuadraticNet(d, self.widths, self.connections, self.truncate, self.share_skips, self.backward)
 
-    def minibatch(self, d: int) -> int | None:
-        """``batch_size`` with its default filled in; None for all points."""
-        if self.batch_size == "full":
-            return None
+    def minibatch(self, d: int) -> int:
+        """``batch_size`` with its default filled in."""
         return self.batch_size or default.minibatch(d, self.depth, self.optimizer)
 
     def rate(self, d: int) -> float:
@@ -181,7 +169,6 @@ class QuadraticLearner(BatchLearner):
         """The part of training that is compiled, for a network ``apply`` and one of the setups."""
         from bfc_bench.toolkit.ensemble import (
             Recipe,
-            WarmupCosine,
             cross_entropy_loss,
             square_loss,
             weighted_square_loss,
@@ -194,20 +181,11 @@ class QuadraticLearner(BatchLearner):
             self.minibatch(setup.net.d),
             loss,
             self.optimizer,
-            WarmupCosine(self.warmup),
-            less_constant if setup.penalty else None,
+            penalty=less_constant if setup.penalty else None,
         )
 
     def member(self, setup: Setup, params: Params, multipliers: Params, inputs: Any, stream: int = 0) -> Member:
-        """One model to train.
-
-        Args:
-            setup: the fit's data and settings.
-            params: initial parameters.
-            multipliers: factors of the learning rate, in the structure of ``params``.
-            inputs: inputs of the n points, as the compiled model reads them.
-            stream: number of the random stream of minibatches.
-        """
+        """One model to train; ``multipliers`` are factors of the learning rate, ``stream`` is that of minibatches."""
         from bfc_bench.toolkit.ensemble import Member
 
         if setup.low_rank:
@@ -232,7 +210,7 @@ class QuadraticLearner(BatchLearner):
             "oracle": sorted(self.oracle()),
             "steps": self.length(d, setup.kind),
             "lr": self.rate(d),
-            "batch_size": self.minibatch(d) or "full",
+            "batch_size": self.minibatch(d),
         }
 
     @classmethod
@@ -264,13 +242,7 @@ class QuadraticLearner(BatchLearner):
     def train(
         cls, learners: Sequence[Self], setups: Sequence[Setup], device: str
     ) -> list[QuadraticPredictor | Failure]:
-        """Train all setups as one ensemble; each result is the same as if it were trained alone.
-
-        Args:
-            learners: learner of each setup; their options share a batch key.
-            setups: data and initial parameters of each fit.
-            device: "cpu" or "cuda".
-        """
+        """Train all setups as one ensemble; each result is the same as if it were trained alone."""
 
     def setup(self, train: Data, ctx: Context) -> Setup:
         """Scaled data and initial parameters.
@@ -280,8 +252,8 @@ class QuadraticLearner(BatchLearner):
         x, y = np.asarray(train.x, np.float64), np.asarray(train.y, np.float64)
         square_mean = np.mean(x**2, axis=0) if ctx.square_mean is None else ctx.square_mean
         read = square_mean if ctx.margin_column is None else np.delete(square_mean, ctx.margin_column)
-        input_scale = self.input_scale or 1.0 / math.sqrt(float(np.mean(read)) or 1.0)
-        y_scale = float(np.quantile(np.abs(y - np.median(y)), 0.9)) or 1.0
+        input_scale = 1.0 / math.sqrt(float(np.mean(read)) or 1.0)
+        y_scale = label_scale(y)
         net = self.net(train.d)
         if reason := self._refusal(train.kind, train.n, train.d):
             raise UsageError(f"{self.name}: {reason}")
@@ -333,13 +305,12 @@ class QuadraticLearner(BatchLearner):
 
     def batch_key(self, train: DataSpec) -> Hashable:
         """Everything that a compiled program depends on; seed, rates, scales, n and teacher may differ."""
-        batch = self.minibatch(train.d)
-        shapes = (self.net(train.d), self.length(train.d, train.kind), ("full", train.n) if batch is None else batch)
-        return (self.name, *shapes, self.optimizer, self.loss, self.warmup, train.kind, self.ranks)
+        shapes = (self.net(train.d), self.length(train.d, train.kind), self.minibatch(train.d))
+        return (self.name, *shapes, self.optimizer, self.loss, train.kind, self.ranks)
 
     def cost(self, n: int, d: int) -> Cost:
         """A step costs about three forward passes; memory holds samples, activations and the runtime."""
-        net, batch = self.net(d), self.minibatch(d) or n
+        net, batch = self.net(d), self.minibatch(d)
         units = sum(self.widths) + sum(sum(net.fan_ins(layer)) for layer in net.layers())
         padded = max(1024, 2 * n)
         count, together = self.trainings()
@@ -355,15 +326,7 @@ class QuadraticLearner(BatchLearner):
 def train_members(
     recipe: Recipe, members: Sequence[Member], steps: int, device: str, checkpoints: Sequence[int] = ()
 ) -> list[Trained]:
-    """Train members and multiply factored matrices, so that every W_l is one matrix again.
-
-    Args:
-        recipe: the part of training that is compiled.
-        members: models to train.
-        steps: number of steps.
-        device: "cpu" or "cuda".
-        checkpoints: numbers of steps after which the parameters are kept.
-    """
+    """Train members and multiply factored matrices, so that every W_l is one matrix again."""
     from bfc_bench.toolkit.ensemble import train
 
     results = train(recipe, members, steps, device=device, checkpoints=checkpoints)
@@ -371,13 +334,7 @@ def train_members(
 
 
 def diverged(learner: QuadraticLearner, d: int, loss: float) -> Failure:
-    """The failure of a fit whose loss or gradient was not finite.
-
-    Args:
-        learner: the learner.
-        d: input dimension.
-        loss: final loss.
-    """
+    """The failure of a fit whose loss or gradient was not finite."""
     return Failure(
         "diverged",
         f"{learner.name}: a gradient or the loss was not finite in training (final loss {loss:.3g}, "

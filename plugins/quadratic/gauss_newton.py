@@ -1,8 +1,5 @@
 """Finishes the training of a quadratic DenseNet with damped Gauss-Newton steps in float64, from its own weights.
 
-Training by minibatches ends where its schedule does, at an NMSE of about 1e-7 for clean labels of three layers. From
-there, least squares takes the training error to the rounding errors of float64.
-
 1. Every W_l is cut to its strongest directions and written as a product A_l B_l. At a zero, F is of second order in the
    units that the target does not need, so that with all of them no method of first-order derivatives is fast. A
    direction is kept if it is worth more than ``WORTH`` times the remaining error: if that is the ratio of the standard
@@ -10,9 +7,8 @@ there, least squares takes the training error to the rounding errors of float64.
 2. With r the residuals of the points and J their derivatives in the P entries of the constant, A_l and B_l, a step
    solves (J^T J + damping s I) step = -J^T r, s the mean of the diagonal of J^T J (Levenberg 1944).
 3. Steps 1 and 2 are done without every fourth point, for the ranks of each entry of ``WORTH``, until the loss is
-   rounding. The ranks with the least error on these points are fitted to all points. If no ranks have a lower error
-   there than the trained network, which has seen these points, it stays as it is. So noise that it has learned is no
-   reason to change it.
+   rounding. The ranks with the least error on these points are fitted to all points, or the trained network, which
+   has seen these points, stays as it is.
 
 Letters in shapes: n points, m_l width of layer l, q_l inputs, k_l its rank.
 """
@@ -54,13 +50,7 @@ Weights: TypeAlias = Callable[[np.ndarray], np.ndarray]
 
 
 def finished(setup: Setup, trained: QuadraticPredictor, weights: Weights) -> QuadraticPredictor:
-    """The network after these steps, with the stage ``trained`` before them; or the trained one if they are no gain.
-
-    Args:
-        setup: the fit.
-        trained: its trained network.
-        weights: weights of the points in the loss.
-    """
+    """The network after these steps, with the stage ``trained`` before them; or the trained one if they are no gain."""
     everything, held_out = LeastSquares.of(setup, trained, weights), LeastSquares.of(split(setup)[1], trained, weights)
     least, found = held_out.mean(trained.params), None
     for attempt in attempts(setup, trained, weights):
@@ -88,13 +78,7 @@ class Attempt:
 
 
 def attempts(setup: Setup, trained: QuadraticPredictor, weights: Weights) -> Iterator[Attempt]:
-    """Steps 1 and 2 for the ranks of each of ``WORTH``, few first, until the loss is rounding.
-
-    Args:
-        setup: the fit.
-        trained: its trained network.
-        weights: weights of the points in the loss.
-    """
+    """Steps 1 and 2 for the ranks of each of ``WORTH``, few first, until the loss is rounding."""
     most, rest = (LeastSquares.of(part, trained, weights) for part in split(setup))
     for ranks in candidates(setup, trained):
         if parameters(setup.net, ranks) > min(len(most.y), LARGEST):
@@ -120,13 +104,7 @@ def candidates(setup: Setup, trained: QuadraticPredictor) -> Iterator[Ranks]:
 
 
 def factors(params: Params, ranks: Ranks, net: QuadraticNet) -> Factors:
-    """The constant, and W_l of rank k_l as U S^1/2 (m_l, k_l) and S^1/2 V^T (k_l, q_l).
-
-    Args:
-        params: parameters of the network.
-        ranks: k_2..k_L.
-        net: the network.
-    """
+    """The constant, and each W_l at its rank k_l as U S^1/2 (m_l, k_l) and S^1/2 V^T (k_l, q_l)."""
     parts = [np.asarray(params["constant"])]
     for layer, rank in zip(net.layers(), ranks, strict=True):
         u, s, v = np.linalg.svd(params[f"W{layer}"], full_matrices=False)
@@ -169,13 +147,7 @@ class LeastSquares:
 
     @classmethod
     def of(cls, setup: Setup, trained: QuadraticPredictor, weights: Weights) -> LeastSquares:
-        """The loss of a fit, of the network without truncation.
-
-        Args:
-            setup: The fit.
-            trained: The network before the steps.
-            weights: Weight of each squared error by label.
-        """
+        """The loss of a fit, of the network without truncation."""
         net = replace(setup.net, truncate=None)
         return cls(net, trained.params, setup.x, setup.y, np.sqrt(weights(setup.y)))
 
@@ -220,13 +192,7 @@ class LeastSquares:
         return normal, gradient
 
     def derivatives(self, parts: Factors, params: Params, x: np.ndarray) -> np.ndarray:
-        """Derivatives (n, P) of F in the factors, by backpropagation from the top layer.
-
-        Args:
-            parts: The factors.
-            params: The parameters that they give.
-            x: Points (n, d).
-        """
+        """Derivatives (n, P) of F at x (n, d) in the factors, by backpropagation from the top layer."""
         alpha = np.exp(params["log_alpha"])
         pre, outputs = self.net.forward(params, x.T)
         by_output = {layer: np.full_like(s, alpha[self.net.index(layer)]) for layer, s in pre.items()}

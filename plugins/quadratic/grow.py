@@ -22,9 +22,8 @@ if TYPE_CHECKING:
 class Grow(StagewiseLearner):
     """Train layer 2, then layers 2 and 3 from there, and so on to all of them.
 
-    This makes the order of forward feature learning in BFC Figure 5 explicit and keeps backward feature correction:
-    when a layer joins, the layers below are still trained, so their features improve. Only this correction
-    distinguishes it from layer-wise training.
+    The order of forward feature learning (BFC Figure 5) with backward feature correction: when a layer joins, the
+    layers below are still trained. Only this distinguishes it from layer-wise training.
     """
 
     name: ClassVar[str] = "grow"

@@ -23,9 +23,8 @@ if TYPE_CHECKING:
 class Layerwise(StagewiseLearner):
     """Train layer 2 with the others at zero, freeze it, train layer 3, and so on (BFC footnote 6, lines 140-160).
 
-    Every stage has ``steps`` steps with its own warm-up and cosine, as many as the joint learner has for all layers. So
-    a worse result is not due to less training, but to the missing correction of frozen features. The stages are
-    ``layer2``, ``layer3``, ...; a frozen layer's ``hidden`` features keep the scale they were trained with.
+    Every stage has as many steps as the joint learner has for all layers, so a worse result is due to the missing
+    correction of frozen features. Stages are ``layer2``, ``layer3``, ...
     """
 
     name: ClassVar[str] = "layerwise"
@@ -38,8 +37,7 @@ class Layerwise(StagewiseLearner):
     def rate(self, d: int) -> float:
         """``lr``, by default a fifth of the joint learner's rate.
 
-        The joint learner's rate doubles the NMSE here (d = 10, 20, n = 400 to 4000): large rates remove the spare
-        directions of a layer, which the next layer could have used.
+        The joint learner's rate doubles the NMSE here: it removes spare directions, which the next layer could use.
         """
         return super().rate(d) * (0.2 if self.lr is None and self.optimizer == "adam" else 1.0)
 

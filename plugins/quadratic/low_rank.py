@@ -35,8 +35,7 @@ class Factored:
 def factored(params: Params, rates: Params) -> tuple[Params, Params]:
     """Parameters and factors of their learning rates with each W (m, q) as U S^1/2 (m, r) times S^1/2 V^T (r, q).
 
-    Only the k directions of W = U S V^T that are not zero are trained. The others stay zero, so that networks of all
-    ranks have equal shapes.
+    Only the k directions of W = U S V^T that are not zero are trained; networks of all ranks have equal shapes.
     """
     params, rates = dict(params), dict(rates)
     for key in [key for key in params if key.startswith("W")]:

@@ -16,13 +16,6 @@ def with_linear_term(
 
     With a column c the margin is x_c + F(the other columns): the linear term stays x_c, and weights that read x_c stay
     zero. Without it, F reads all columns, and the linear term is trained from zero.
-
-    Args:
-        net: the network.
-        params: its parameters.
-        rates: factors of their learning rates.
-        column: c, or None.
-        input_scale: factor of the inputs, which the linear term reads.
     """
     if column is None:
         return {**params, "linear": np.zeros(net.d)}, {**rates, "linear": 1.0}

@@ -6,7 +6,7 @@ M_{l,j} called W_{l,j} here, of degree 2^L. Where J_2 = {0} and no layer reads G
 G_2 = (W_{2,0} x)^2 of Li's talk on the paper, and the degree is 2^(L-1).
 
 Letters in shapes: m points, d input dimension, m_l width of layer l, q_l = sum_{j in J_l} dim(G_j).
-Inside the network points are columns, because the products, which are small, are then about a third faster on a CPU.
+Inside the network points are columns, which makes the small products a third faster on a CPU.
 """
 
 from __future__ import annotations
@@ -43,11 +43,6 @@ def supposed_form(skips: Sequence[Sequence[int]], depth: int, squares: bool = Tr
     """What J_2..J_L assume about the target: L unless it is the default, and J unless it has every allowed link.
 
     The index rule of BFC line 170 says which links are allowed; without ``squares`` every layer below is.
-
-    Args:
-        skips: J_2..J_L.
-        depth: the learner's default L.
-        squares: whether the first squares are given.
     """
     layers = range(2, len(skips) + 2)
     widest = [[*range(layer - 2), layer - 1] if squares else [0, *range(2, layer)] for layer in layers]
@@ -57,16 +52,7 @@ def supposed_form(skips: Sequence[Sequence[int]], depth: int, squares: bool = Tr
 
 
 def check_skips(skips: Sequence[Sequence[int]], widths: Sequence[int], squares: bool = True) -> None:
-    """Check that each J_l holds distinct layers below l, including the one directly below.
-
-    Args:
-        skips: J_2..J_L.
-        widths: m_2..m_L.
-        squares: whether layer 1, the squares of x, exists.
-
-    Raises:
-        ValueError: if they do not.
-    """
+    """Check that each J_l holds distinct layers below l, including the one directly below."""
     if len(skips) != len(widths):
         raise ValueError(
             f"skips must have one set J_l per layer, {len(widths)} for widths {tuple(widths)}. Got {len(skips)}."
@@ -91,16 +77,7 @@ def outside_theory(skips: Sequence[Sequence[int]]) -> list[str]:
 
 
 def check_shared_skips(skips: Sequence[Sequence[int]], widths: Sequence[int], d: int | None = None) -> None:
-    """Check that W_{l,l-1} and W_{l,l-3} can be one matrix for l = 3..L: J_l has both, and their widths agree.
-
-    Args:
-        skips: J_2..J_L.
-        widths: m_2..m_L.
-        d: input dimension, or None to skip comparisons with the widths of x and x^2 - E[x^2].
-
-    Raises:
-        ValueError: if they cannot be one matrix.
-    """
+    """Check that W_{l,l-1} and W_{l,l-3} can be one matrix for l = 3..L: J_l has both, and their widths agree."""
     given = [("the input dimension", d)] * 2
     sizes = [*given, *((f"widths[{i}]", width) for i, width in enumerate(widths))]
     for layer, sources in enumerate(skips, start=2):
@@ -190,13 +167,7 @@ class QuadraticNet:
         return np.concatenate([(np.arange(dim) == coordinate) & (min(block) < 2) for block, dim in blocks])
 
     def init(self, rng: np.random.Generator, scales: Sequence[float], square_mean: np.ndarray) -> Params:
-        """Random parameters: W_{l,j} ~ N(0, 1) * scale_l / sqrt(m_l dim(G_j)), all alpha_l = 1, constant 0.
-
-        Args:
-            rng: generator of the weights.
-            scales: scale_2..scale_L.
-            square_mean: E[x^2], (d,).
-        """
+        """Random parameters: W_{l,j} ~ N(0, 1) * scale_l / sqrt(m_l dim(G_j)), all alpha_l = 1, constant 0."""
         params: Params = {"log_alpha": np.zeros(len(self.widths)), "constant": np.zeros(()), "square_mean": square_mean}
         for layer, width, scale in zip(self.layers(), self.widths, scales, strict=True):
             blocks = [rng.standard_normal((width, dim)) / math.sqrt(dim) for dim in self.fan_ins(layer)]
@@ -217,15 +188,9 @@ class QuadraticNet:
     def forward(
         self, params: Params, columns: NumpyOrJax, upwards: Callable[[Any], Any] | None = None
     ) -> tuple[dict[int, NumpyOrJax], dict[int, NumpyOrJax]]:
-        """Compute all layers; arrays are all NumPy or all JAX.
+        """S_l for l = 2..L and G_j for j = 0..L, each (width, m), at points x^T (d, m).
 
-        Args:
-            params: parameters of the network.
-            columns: points x^T (d, m).
-            upwards: function applied to the outputs of a layer before other layers read them, if any.
-
-        Returns:
-            S_l for l = 2..L and G_j for j = 0..L, each (width, m).
+        ``upwards`` is applied to the outputs of a layer before other layers read them.
         """
         pre: dict[int, NumpyOrJax] = {}
         outputs = {0: columns, 1: columns * columns - params["square_mean"][:, None]}

@@ -21,13 +21,7 @@ MANY = 2
 
 
 def is_noisy(setup: Setup, trained: QuadraticPredictor, weights: Weights) -> bool:
-    """Whether the labels of a fit are noisy.
-
-    Args:
-        setup: the fit.
-        trained: its trained network, of full rank.
-        weights: weights of the points in the loss.
-    """
+    """Whether the labels of a fit are noisy."""
     n, bound, least = len(setup.y), NOISE * float(np.var(setup.y)), typical_parameters(setup.net)
     if n < least:
         return False

@@ -19,10 +19,8 @@ CHUNK = 4096
 class QuadraticPredictor(Predictor):
     """F(x) = constant + sum_l alpha_l Sum(S_l(x)^2), or with one weight per unit instead of alpha_l.
 
-    For binary labels the prediction is a margin, F(x) plus a linear term.
-
-    The truncated activation is for training only: the learned network is truly quadratic (BFC Remark 2.1).
-    Letters: m points, m_l width of layer l.
+    For binary labels the prediction is a margin, F(x) plus a linear term. The truncated activation is for training
+    only (BFC Remark 2.1). Letters: m points, m_l width of layer l.
     """
 
     def __init__(
@@ -37,17 +35,10 @@ class QuadraticPredictor(Predictor):
         info: Mapping[str, Any] | None = None,
         stages: Mapping[str, QuadraticPredictor] | None = None,
     ) -> None:
-        """Wrap trained parameters.
+        """Wrap ``params``, trained on ``input_scale * x``, x (n, d), and on labels divided by ``y_scale``.
 
-        Args:
-            net: the network.
-            params: its parameters, trained on ``input_scale * x`` and labels divided by ``y_scale``.
-            x: training inputs (n, d), for the principal directions.
-            y_scale: divisor of the labels.
-            input_scale: factor of the inputs.
-            readouts: signed weights {l: (m_l,)} that replace alpha_l in the prediction (not in ``hidden``).
-            info: facts about the fit.
-            stages: earlier states of the network, in the order of training.
+        ``readouts`` {l: (m_l,)} replace alpha_l in the prediction, not in ``hidden``; ``stages`` are in the order of
+        training.
         """
         self._net = replace(net, truncate=None)
         self.params = {key: np.asarray(value, np.float64) for key, value in params.items()}
@@ -121,8 +112,7 @@ def weight_correlation(before: np.ndarray, after: np.ndarray) -> float:
 def weight_alignment(before: np.ndarray, after: np.ndarray) -> float:
     """max_U <U W, W'> / (|W| |W'|) over orthogonal U, of W and W' (m_l, q_l); 0 if one of them is zero.
 
-    Rotating W_l does not change Sum(S_l^2), and large learning rates rotate it. This measure ignores such rotations,
-    unlike ``weight_correlation``.
+    Unlike ``weight_correlation`` it ignores rotations of W_l, which do not change Sum(S_l^2).
     """
     size = np.linalg.norm(before) * np.linalg.norm(after)
     return float(np.linalg.norm(after @ before.T, "nuc") / size) if size > 0 else 0.0
@@ -131,8 +121,7 @@ def weight_alignment(before: np.ndarray, after: np.ndarray) -> float:
 def principal_directions(s: np.ndarray) -> np.ndarray:
     """Orthogonal U (m_l, m_l): principal directions of pre-activations S (m_l, n), largest first.
 
-    With S = W G these are the left singular vectors of W M^{1/2}, M the second moment of the layer's inputs G. A
-    squared singular value is the average contribution of its direction to the layer's term, so weights on inputs that
-    vanish (an over-parameterised lower layer has some) do not count.
+    With S = W G these are the left singular vectors of W M^{1/2}, M the second moment of the layer's inputs G, so
+    weights on inputs that vanish do not count.
     """
     return np.asarray(np.linalg.eigh(s @ s.T)[1][:, ::-1])

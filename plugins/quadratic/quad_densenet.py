@@ -13,7 +13,6 @@ from bfc_plugins.quadratic.noise import is_noisy
 from bfc_plugins.quadratic.predictor import QuadraticPredictor
 from bfc_plugins.quadratic.ranks import HELD_OUT, trainings
 from bfc_plugins.quadratic.setup import Setup
-from bfc_plugins.quadratic.statistics import QuadraticStatistics
 from pydantic import Field, model_validator
 
 from bfc_bench.learner import Cost, DataSpec, Failure, Job, LabelKind, Predictor
@@ -27,9 +26,6 @@ class QuadDenseNet(QuadraticLearner):
 
     This is the paper's Algorithm 1 without distillation: the over-parameterised weights W alone, on the objective
     E (F(x) - y)^2. Lower layers are corrected while higher ones learn, which is backward feature correction.
-
-    With one trained layer and ``batch_size = "full"``, the cost of a step does not depend on the number of samples
-    (``plugins/quadratic/statistics.py``).
     """
 
     name: ClassVar[str] = "quad-densenet"
@@ -89,24 +85,13 @@ class QuadDenseNet(QuadraticLearner):
         """Those of every quadratic learner; with ``auto`` one, as on clean labels, and the memory for noisy ones."""
         return (1.0, trainings(self.widths)[1]) if self.ranks == "auto" else super().trainings()
 
-    def statistics(self, train: DataSpec) -> QuadraticStatistics | None:
-        """The compression of the points, if one layer is trained on all points in every step and it saves time."""
-        if self.minibatch(train.d) is not None or len(self.widths) > 1 or train.kind == "binary":
-            return None
-        if self.ranks == "selected":  # trains on subsets of the points, with more than one loss
-            return None
-        statistics = QuadraticStatistics(self.net(train.d))
-        return statistics if statistics.pays(train.n) else None
-
     def weights(self, y: np.ndarray) -> np.ndarray:
         """Weights (n,) of the points in the loss, for scaled labels y (n,)."""
         return 1.0 / (1.0 + y * y) if self.loss == "weighted" else np.ones_like(y)
 
     def cost(self, n: int, d: int) -> Cost:
-        """That of every quadratic learner, or less if the points are compressed, and the finish."""
-        cost, statistics = super().cost(n, d), self.statistics(DataSpec("", n, d))
-        if statistics is not None:
-            cost = replace(cost, flops=statistics.flops(n, self.length(d)))
+        """That of every quadratic learner, and the finish."""
+        cost = super().cost(n, d)
         if self.finish == "none":
             return cost
         flops, size = gauss_newton.cost(self.net(d), n)
@@ -121,21 +106,13 @@ class QuadDenseNet(QuadraticLearner):
         cls, learners: Sequence[Self], setups: Sequence[Setup], device: str
     ) -> list[QuadraticPredictor | Failure]:
         """Train all setups as one ensemble."""
-        from bfc_bench.toolkit.ensemble import square_loss
-
-        first, net, kind = learners[0], setups[0].net, setups[0].kind
-        recipe, steps = first.recipe(net, setups[0]), first.length(net.d, kind)
-        samples = [(setup.x, setup.y) for setup in setups]
-        if statistics := first.statistics(DataSpec("", len(setups[0].y), net.d, kind)):
-            recipe = replace(recipe, apply=statistics, loss=square_loss)
-            samples = [
-                statistics.rows(s.params, s.x, s.y, a.weights(s.y)) for a, s in zip(learners, setups, strict=True)
-            ]
+        first, net = learners[0], setups[0].net
         members = [
-            learner.member(replace(setup, y=y), setup.params, setup.rates, inputs)
-            for learner, setup, (inputs, y) in zip(learners, setups, samples, strict=True)
+            learner.member(setup, setup.params, setup.rates, setup.x)
+            for learner, setup in zip(learners, setups, strict=True)
         ]
-        results = train_members(recipe, members, steps, device, first.checkpoints)
+        steps = first.length(net.d, setups[0].kind)
+        results = train_members(first.recipe(net, setups[0]), members, steps, device, first.checkpoints)
         return [
             learner._predictor(setup, result) if result.finite else diverged(learner, net.d, result.loss)
             for learner, setup, result in zip(learners, setups, results, strict=True)

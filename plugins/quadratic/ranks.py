@@ -1,7 +1,6 @@
 """Selects ranks of a quadratic DenseNet by the error on held-out points, for noisy labels.
 
-An over-parameterised network can fit the noise of its labels. Here each W_l gets a rank k_l <= m_l. The caller passes
-the functions that train a network: jointly, grown or layer by layer.
+Each W_l gets a rank k_l <= m_l. The caller passes the functions that train: jointly, grown or layer by layer.
 
 1. Every fourth point is held out. On the others the network is trained with a square loss plus ``PENALTY`` times the
    mean of F - constant, the nuclear norm of alpha_l W_l^T W_l in the norm of the data, which concentrates a layer in
@@ -46,18 +45,13 @@ NARROW = 4
 NEIGHBOURS = (-2, -1, 1, 2)
 """Changes of a rank that are tried in a layer's second turn."""
 ROBUST = 4.0
-"""Bound on an error at a held-out point, in root mean squares of the best network's errors. Without it a few points of
-a heavy tail would decide."""
+"""Bound on an error at a held-out point, in root mean squares of the best network's; heavy tails would decide."""
 
 
 def with_selected_ranks(setup: Setup, *, given: Train, penalised: Train, low_rank: Train) -> Outcome:
     """The network with the least error on held-out points, trained on all points.
 
-    Args:
-        setup: the fit.
-        given: trains the network of full rank as usual.
-        penalised: trains as in step 1.
-        low_rank: trains as in step 2.
+    ``given`` trains it at full rank, ``penalised`` and ``low_rank`` as in steps 1 and 2.
     """
     held_out = np.arange(len(setup.y)) % HELD_OUT == HELD_OUT - 1
     most, rest = setup.part(~held_out), setup.part(held_out)
@@ -112,14 +106,7 @@ def turns(layers: int) -> list[tuple[int, bool]]:
 
 
 def in_turn(ranks: Ranks, index: int, width: int, again: bool) -> list[Ranks]:
-    """The ranks to try in a layer's turn.
-
-    Args:
-        ranks: current ranks of all layers.
-        index: index of the layer, counted from 0.
-        width: its width.
-        again: whether it is its second turn.
-    """
+    """The ranks to try in the turn of layer ``index``, counted from 0; ``again`` if it is its second."""
     if again:
         values = [rank for step in NEIGHBOURS if 0 <= (rank := ranks[index] + step) <= width]
     else:

@@ -2,8 +2,7 @@
 
 Adam's rates above 0.8 / d leave noise in the small eigenvalues of W^T W, so the learning rate falls as 1 / d from
 d = 80 on. The minibatch grows in proportion to d to limit the noise of the gradient, and the number of steps as sqrt(d)
-from d = 20 on. No rule depends on the number of samples n. Below a learner's threshold the training error vanishes and
-only more samples help; above it the same recipe works (``docs/recipes.md``).
+from d = 20 on. No rule depends on the number of samples n (``docs/recipes.md``).
 """
 
 from __future__ import annotations
@@ -28,13 +27,7 @@ def learning_rate(d: int, optimizer: Optimizer) -> float:
 
 
 def minibatch(d: int, depth: int, optimizer: Optimizer) -> int:
-    """Minibatch size: the power of two nearest 2.5 d, from 128 (256 for L >= 5) to 1024; half of it for SGD.
-
-    Args:
-        d: input dimension.
-        depth: L.
-        optimizer: "adam" or "sgd".
-    """
+    """Minibatch size: the power of two nearest 2.5 d, from 128 (256 for L >= 5) to 1024; half of it for SGD."""
     size = int(min(max(2.0 ** round(math.log2(2.5 * d)), 256 if depth >= 5 else 128), 1024))
     return size // 2 if optimizer == "sgd" else size
 
@@ -42,14 +35,7 @@ def minibatch(d: int, depth: int, optimizer: Optimizer) -> int:
 def training_steps(d: int, depth: int, optimizer: Optimizer, kind: LabelKind = "real") -> int:
     """3000 steps, or 8000 for SGD; twice as many for each layer above three, and growing as sqrt(d) from d = 20 on.
 
-    Binary labels need three times as many: once a point is on the correct side, its cross entropy has almost no
-    gradient, so few points of a minibatch still move the network.
-
-    Args:
-        d: input dimension.
-        depth: L.
-        optimizer: "adam" or "sgd".
-        kind: kind of the labels.
+    Binary labels need three times as many: points on the correct side have almost no gradient.
     """
     base = (8000 if optimizer == "sgd" else 3000) * (3 if kind == "binary" else 1)
     return round(base * 2.0 ** max(0, depth - 3) * math.sqrt(max(1.0, d / CONSTANT_STEPS_D)))

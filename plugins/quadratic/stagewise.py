@@ -22,10 +22,7 @@ if TYPE_CHECKING:
 
 
 class StagewiseLearner(QuadraticLearner):
-    """Layers join one after the other, in stages ``layer2``, ``layer3``, ... of ``steps`` steps each.
-
-    Every stage has its own warm-up and cosine.
-    """
+    """Layers join one after the other, in stages ``layer2``, ... of ``steps`` steps with own warm-up and cosine."""
 
     @abstractmethod
     def begin(self, setup: Setup) -> Growth:
@@ -88,13 +85,7 @@ class Growth(ABC):
         return {}
 
     def finish(self, layer: int, trained: Params, loss: float) -> None:
-        """End a stage and keep its predictor.
-
-        Args:
-            layer: the layer that joined.
-            trained: trained parameters.
-            loss: final loss.
-        """
+        """End a stage and keep its predictor."""
         self.take(layer, trained)
         self.losses.append(loss)
         self.stages[f"layer{layer}"] = self._predictor(layer)

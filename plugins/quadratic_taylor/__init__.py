@@ -3,9 +3,4 @@
 from bfc_plugins.quadratic_taylor.quad_neural import QuadNeural
 from bfc_plugins.quadratic_taylor.quad_raw import QuadRaw
 
-from bfc_bench.learner import Learner
-
-LEARNERS: tuple[type[Learner], ...] = (
-    QuadNeural,
-    QuadRaw,
-)
+LEARNERS = (QuadNeural, QuadRaw)

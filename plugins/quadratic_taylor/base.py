@@ -1,7 +1,4 @@
-"""Base class of the quadratic Taylor models, which differ only in the representation h.
-
-"Benefits of Neural Representations" (NR), model Quad-h.
-"""
+"""Base class of the models Quad-h of "Benefits of Neural Representations" (NR), which differ in h alone."""
 
 from __future__ import annotations
 
@@ -22,10 +19,7 @@ class QuadraticTaylorLearner(QuadraticTaylorOptions):
 
     @classmethod
     def fit_batch(cls, jobs: Sequence[Job[Self]]) -> Sequence[Predictor | Failure]:
-        """Fit jobs that may differ in lambda, seed and sample; each result equals that of ``fit``.
-
-        A job fails if its loss does not fit the labels or its representation cannot be computed.
-        """
+        """Fit jobs that may differ in lambda, seed and sample; each result equals that of ``fit``."""
         from bfc_plugins.quadratic_taylor.fit import fit_jobs
 
         return fit_jobs(jobs)

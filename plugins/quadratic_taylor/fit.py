@@ -160,8 +160,7 @@ def _points(job: TaylorJob, values: Tensor) -> Tensor:
 def by_lbfgs(setups: Sequence[PreparedFit], learners: Sequence[QuadraticTaylorOptions]) -> list[Tensor]:
     """Weights (m, D) after the learner's schedule of lambdas, each warm-started from the minimiser of the last.
 
-    From a random start at a small lambda, L-BFGS would interpolate long before the norm matters. Schedules of one setup
-    share the minimisers of their common beginning.
+    From a random start at a small lambda, L-BFGS would interpolate. Schedules share their common beginning.
     """
     reached: dict[tuple[int, tuple[float, ...]], Tensor] = {}
     results = []

@@ -73,15 +73,7 @@ class QuadraticTaylor:
 
     @classmethod
     def draw(cls, width: int, features: int, gate: Gate, seed: int, like: Tensor) -> QuadraticTaylor:
-        """Draw a model.
-
-        Args:
-            width: number of units m.
-            features: dimension D of the representation.
-            gate: sigma''.
-            seed: seed of the cell.
-            like: tensor with the dtype and device of the weights.
-        """
+        """Draw a model."""
         initial = stream(seed, "quadratic-taylor", "initial").standard_normal((width, features)) / math.sqrt(features)
         return cls(torch.as_tensor(initial).to(like), gate)
 

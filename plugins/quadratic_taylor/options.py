@@ -1,7 +1,5 @@
 """Options of all quadratic Taylor models, with costs and checks that need no training.
 
-"Benefits of Neural Representations" (NR), model Quad-h.
-
 Shapes: n points, d input dimension, D features, m units.
 """
 
@@ -29,6 +27,8 @@ if TYPE_CHECKING:
 
 RUNTIME_BYTES = 2**28
 """Memory of the libraries and their compilers, in bytes; every fit takes at least this."""
+PATH = (1e-2, 1e-3, 1e-4)
+"""Values of lambda that L-BFGS minimises at first, as warm starts for smaller ones."""
 LBFGS_FLOPS = 1e7
 """Overhead of an L-BFGS iteration, about half a millisecond of calls, expressed in floating-point operations."""
 
@@ -52,9 +52,6 @@ class QuadraticTaylorOptions(BatchLearner):
     """Loss; None is square for real labels and logistic for binary ones; the last two need binary labels."""
     regularization: Annotated[float, Field(ge=0)] = 1e-5
     """Strength lambda of the regulariser."""
-    regularization_path: tuple[Annotated[float, Field(gt=0)], ...] = (1e-2, 1e-3, 1e-4)
-    """Larger values of lambda that L-BFGS minimises at first, as warm starts; values below ``regularization`` are
-    ignored."""
     optimizer: Literal["lbfgs", "adam", "noisy-sgd"] = "lbfgs"
     """L-BFGS on all points in float64, or Adam or noisy SGD on minibatches in float32; all predict in float64."""
     iterations: Annotated[int, Field(ge=1)] = 60
@@ -78,16 +75,7 @@ class QuadraticTaylorOptions(BatchLearner):
 
     @abstractmethod
     def represent(self, x: Tensor, scale: float, ctx: Context) -> Representation:
-        """Compute the representation h.
-
-        Args:
-            x: training inputs (n, d).
-            scale: factor that gives inputs a typical norm of 1.
-            ctx: context of the fit, with its seed and unlabeled inputs.
-
-        Raises:
-            BenchError: if h cannot be computed.
-        """
+        """Compute the representation h."""
 
     def batch_key(self, train: DataSpec) -> Hashable:
         """L-BFGS batches all lambdas and sizes of one sample; an ensemble may mix samples."""
@@ -103,10 +91,7 @@ class QuadraticTaylorOptions(BatchLearner):
         return self.mismatch(task.kind)
 
     def cost(self, n: int, d: int) -> Cost:
-        """Two products with the features per evaluation, and whitening on about 10 D points; memory holds features,
-        coefficients and search directions. Jobs of one sample share the representation and, with L-BFGS, the common
-        beginning of their schedules.
-        """
+        """Two products with the features per evaluation, and whitening on about 10 D points."""
         size = self.dimension(d)
         shared: dict[Hashable, float] = {"representation": 20.0 * size**3}
         flops = point = self.width * (4.0 * size + 20)
@@ -122,8 +107,7 @@ class QuadraticTaylorOptions(BatchLearner):
 
     def schedule(self) -> tuple[float, ...]:
         """The lambdas that L-BFGS minimises at, ending with ``regularization``."""
-        before = sorted({value for value in self.regularization_path if value > self.regularization}, reverse=True)
-        return *before, self.regularization
+        return *(value for value in PATH if value > self.regularization), self.regularization
 
     def loss_for(self, kind: LabelKind) -> LossName:
         """The loss for labels of this kind."""

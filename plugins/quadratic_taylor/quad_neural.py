@@ -37,13 +37,9 @@ class QuadNeural(QuadraticTaylorLearner):
     suffices for targets of degree 3 and 4."""
     inner: Literal["indicator", "relu", "relu2"] = "relu2"
     """Activation phi: ``indicator`` is the paper's 1{t >= 0}; ``relu2`` is relu(t)^2/2."""
-    bias: bool = True
-    """Whether b is standard normal instead of 0."""
     whitening: Literal["exact", "ridge", "none", "regularizer"] = "ridge"
-    """h is Sigma^(-1/2) g (exact), (Sigma + ``whitening_ridge`` tr(Sigma)/D I)^(-1/2) g (ridge), a multiple of g
-    (none), or a multiple of g with the regulariser sum_r |Sigma^(1/2) w_r|^4 (regularizer, NR section 4.2)."""
-    whitening_ridge: Annotated[float, Field(gt=0)] = 0.3
-    """Ridge added to Sigma by ``ridge`` whitening, in units of Sigma's mean eigenvalue."""
+    """h is Sigma^(-1/2) g (exact), (Sigma + .3 tr(Sigma)/D I)^(-1/2) g (ridge), a multiple of g (none), or a multiple
+    of g with the regulariser sum_r |Sigma^(1/2) w_r|^4 (regularizer, NR section 4.2)."""
 
     def dimension(self, d: int) -> int:
         """D at input dimension d."""
@@ -58,33 +54,14 @@ class QuadNeural(QuadraticTaylorLearner):
         points = x if ctx.unlabeled is None else torch.as_tensor(ctx.unlabeled, dtype=x.dtype, device=x.device)
         if reason := self._too_few(len(points), d):
             raise BenchError(f"{self.name}: {reason}.")
-        layer = RandomLayer.draw(self.dimension(d), d, self.inner, self.bias, ctx.seed, x)
-        made = represent(layer, scale, points, self.whitening, self.whitening_ridge)
+        layer = RandomLayer.draw(self.dimension(d), d, self.inner, ctx.seed, x)
+        made = represent(layer, scale, points, self.whitening)
         whitened_on = "training inputs" if ctx.unlabeled is None else "unlabeled inputs"
         return replace(made, info={"n_0": len(points), "whitened_on": whitened_on})
 
     def skip(self, task: TaskFacts, n: int) -> str | None:
         """Skip exact whitening with fewer points than features, where Sigma is singular."""
         return super().skip(task, n) or self._too_few(task.unlabeled or n, task.d)
-
-    def caution(self, task: TaskFacts, n: int) -> str | None:
-        """Name degrees p of the target for which the features lack degree p/2, from which Theorem 2 builds p."""
-        lacking = [p for p in task.degrees if not self.has_degree(-(-p // 2))]
-        if not lacking:
-            return None
-        p = lacking[-1]
-        return (
-            f"quad-neural with {self.inner} features and no bias: the features have no part of degree {-(-p // 2)}, "
-            f"from which Theorem 2 builds the degree {p} of the target {task.target}, so its sample size is not to be "
-            "expected; take bias = true."
-        )
-
-    def has_degree(self, degree: int) -> bool:
-        """Whether the features g have a part of this degree on the sphere."""
-        if self.bias or degree == 0:
-            return True
-        alone = {"indicator": (), "relu": (1,), "relu2": (2,)}[self.inner]
-        return degree in alone or degree % 2 == (0 if self.inner == "relu" else 1)
 
     def _too_few(self, points: int, d: int) -> str | None:
         size = self.dimension(d)

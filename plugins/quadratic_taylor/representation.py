@@ -19,6 +19,8 @@ from bfc_bench.seeds import stream
 
 Inner: TypeAlias = Literal["indicator", "relu", "relu2"]
 Whitening: TypeAlias = Literal["exact", "ridge", "none", "regularizer"]
+RIDGE = 0.3
+"""Ridge of whitening, in units of Sigma's mean eigenvalue."""
 CHUNK = 2048
 """Number of points whose features are computed at once."""
 
@@ -30,23 +32,14 @@ class RandomLayer:
     weights: Tensor
     """V, (D, d), standard normal."""
     biases: Tensor
-    """b, (D,), standard normal or zero."""
+    """b, (D,), standard normal."""
     inner: Inner
 
     @classmethod
-    def draw(cls, features: int, d: int, inner: Inner, bias: bool, seed: int, like: Tensor) -> RandomLayer:
-        """Draw D = ``features`` units; with fewer features they are the first of those with more.
-
-        Args:
-            features: number of features D.
-            d: input dimension.
-            inner: activation phi.
-            bias: whether b is standard normal instead of 0.
-            seed: seed of the cell.
-            like: tensor with the dtype and device of the weights.
-        """
+    def draw(cls, features: int, d: int, inner: Inner, seed: int, like: Tensor) -> RandomLayer:
+        """Draw D = ``features`` units; with fewer features they are the first of those with more."""
         weights = stream(seed, "neural-representation", "V").standard_normal((features, d))
-        biases = stream(seed, "neural-representation", "b").standard_normal(features) * bias
+        biases = stream(seed, "neural-representation", "b").standard_normal(features)
         return cls(torch.as_tensor(weights).to(like), torch.as_tensor(biases).to(like), inner)
 
     def __call__(self, x: Tensor) -> Tensor:
@@ -70,8 +63,7 @@ def second_moment(layer: RandomLayer, x: Tensor) -> Tensor:
 def inverse_root(sigma: Tensor, ridge: float = 0.0) -> Tensor:
     """(Sigma + ridge tr(Sigma)/D I)^(-1/2), symmetric, (D, D).
 
-    Directions without variance, up to rounding, are mapped to zero: some indicators agree, or are constant, on all
-    points.
+    Directions without variance, up to rounding, are mapped to zero: some indicators are constant on all points.
     """
     eigenvalues, vectors = torch.linalg.eigh(sigma)
     eigenvalues = eigenvalues + ridge * sigma.trace() / len(sigma)
@@ -95,23 +87,16 @@ class NeuralRepresentation:
         return self.layer(self.scale * x) @ self.transform
 
 
-def represent(layer: RandomLayer, scale: float, points: Tensor, whitening: Whitening, ridge: float) -> Representation:
-    """The representation h(x) = T g(``scale`` x).
+def represent(layer: RandomLayer, scale: float, points: Tensor, whitening: Whitening) -> Representation:
+    """The representation h(x) = T g(``scale`` x), with Sigma estimated on ``points`` (n_0, d).
 
-    T is Sigma^(-1/2) (``exact``), (Sigma + ``ridge`` tr(Sigma)/D I)^(-1/2) (``ridge``), or the multiple of the identity
+    T is Sigma^(-1/2) (``exact``), (Sigma + ``RIDGE`` tr(Sigma)/D I)^(-1/2) (``ridge``), or the multiple of the identity
     that gives h a mean square norm of D (``none`` and ``regularizer``; the latter whitens the regulariser instead, NR
     section 4.2).
-
-    Args:
-        layer: the random layer g.
-        scale: factor that gives inputs a typical norm of 1.
-        points: points (n_0, d) on which Sigma is estimated.
-        whitening: how T is computed, see above.
-        ridge: ridge of ``ridge`` whitening, in units of Sigma's mean eigenvalue.
     """
     sigma = second_moment(layer, scale * points)
     if whitening in ("exact", "ridge"):
-        transform = inverse_root(sigma, ridge if whitening == "ridge" else 0.0)
+        transform = inverse_root(sigma, RIDGE if whitening == "ridge" else 0.0)
         return Representation(NeuralRepresentation(layer, transform, scale))
     factor = math.sqrt(len(sigma) / (float(sigma.trace()) or 1.0))
     features = NeuralRepresentation(layer, factor * torch.eye(len(sigma)).to(sigma), scale)

@@ -32,13 +32,7 @@ def soft_hinge_loss(prediction: Array, y: Array) -> Array:
 
 
 def recipe(loss: LossName, batch_size: int, *, noisy: bool) -> Recipe:
-    """The training recipe.
-
-    Args:
-        loss: the loss.
-        batch_size: size of a minibatch.
-        noisy: whether to use noisy SGD, whose noise escapes saddles (NR after Theorem 1), instead of Adam.
-    """
+    """The training recipe: Adam, or if ``noisy`` SGD, whose noise escapes saddles (NR after Theorem 1)."""
     losses = {"square": square_loss, "logistic": cross_entropy_loss, "soft-hinge": soft_hinge_loss}
     optimizer: Literal["adam", "sgd"] = "sgd" if noisy else "adam"
     return Recipe(quadratic_taylor, batch_size, losses[loss], optimizer, penalty=quartic_norm, noisy=noisy)

@@ -3,9 +3,4 @@
 from bfc_plugins.tangents.ntk_neural import NtkNeural
 from bfc_plugins.tangents.ntk_raw import NtkRaw
 
-from bfc_bench.learner import Learner
-
-LEARNERS: tuple[type[Learner], ...] = (
-    NtkNeural,
-    NtkRaw,
-)
+LEARNERS = (NtkNeural, NtkRaw)

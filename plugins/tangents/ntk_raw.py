@@ -11,8 +11,7 @@ from bfc_bench.learner import TaskFacts
 from bfc_bench.toolkit.parity import parity_caution
 
 if TYPE_CHECKING:
-    from bfc_plugins.tangents.sphere_tangents import RandomTangents, SphereTangent
-    from torch import Tensor
+    from bfc_plugins.tangents.sphere_tangents import SphereTangent
 
 
 class NtkRaw(TangentLearner):
@@ -29,30 +28,17 @@ class NtkRaw(TangentLearner):
         """c k_(q-1)(c) for an activation of order q."""
         from bfc_plugins.tangents.sphere_tangents import SphereTangent
 
-        return SphereTangent(self.name, self.activation, self.bias, None, self.depth)
-
-    def tangents(self, seed: int, like: Tensor) -> RandomTangents:
-        """s'(w_r . z) z."""
-        from bfc_plugins.tangents.sphere_tangents import RandomTangents
-
-        return RandomTangents.draw(
-            self.name, seed, like, activation=self.activation, bias=self.bias, width=self.width or 0
-        )
-
-    def representation_size(self, d: int) -> int:
-        """d, or d + 1 with a bias."""
-        return d + self.bias
+        return SphereTangent(self.name, self.activation, self.bias)
 
     def caution(self, task: TaskFacts, n: int) -> str | None:
         """Without bias, an activation of order q lacks degrees k > q of the parity of q.
 
-        relu(t)^q = (t^q + sign(t) t^q) / 2: the first half gives the kernel a polynomial of degree q, the second half
-        terms of the other parity. Deeper networks mix the two.
+        relu(t)^q = (t^q + sign(t) t^q) / 2: a polynomial of degree q, and terms of the other parity.
         """
         order = ORDER[self.activation]
         return parity_caution(
             f"{self.name} with activation = {self.activation!r} and no bias",
-            lambda degree: self.bias or self.depth > 1 or degree <= order or (degree - order) % 2 == 1,
+            lambda degree: self.bias or degree <= order or (degree - order) % 2 == 1,
             task,
             "set bias = true or take another activation",
         )

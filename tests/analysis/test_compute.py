@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bfc_bench.analysis.compute import COSTS, cost_curves, frontier, frontier_slopes, frontiers, least_costs, shown_cost
+from bfc_bench.analysis.compute import COSTS, cost_curves, frontier, frontiers, least_costs, shown_cost
 from bfc_bench.analysis.curves import curves
 from bfc_bench.analysis.intervals import geometric_mean
 from bfc_bench.analysis.thresholds import threshold
@@ -144,30 +144,3 @@ def test_operations_are_shown_if_two_learners_declare_them():
     assert shown_cost([*cheap(), *good(), *undeclared]) == "fit_flops"
     assert shown_cost([*cheap(), *undeclared]) == "fit_cpu_seconds"
     assert set(COSTS) >= {"fit_flops", "fit_cpu_seconds"}
-
-
-def models(exponent, sizes=(8, 16, 32, 64, 128), counts=(2, 4, 8, 16, 32, 64, 128, 256, 512)):
-    """Rows of models whose least error at the cost M n is (M n)^-exponent, where n / M is 1/2, 1 or 2."""
-    return [
-        Row(
-            cell=f"{m}-{n}-{r}", suite="s", suite_version=1, task="t", learner="l", label=f"m{m}", options={}, d=3, n=n,
-            replicate=r, status="ok", fit_flops=float(m * n),
-            nmse=(m * n) ** -exponent * max(1, abs(math.log2(m / n))),
-        )
-        for m in sizes
-        for n in counts
-        for r in range(4)
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize("exponent", [0.3, 0.8])
-def test_the_slope_of_the_frontier_is_that_of_its_interior(exponent):
-    slopes, costs = frontier_slopes(against(models(exponent)))
-    assert costs == [2.0**k for k in range(7, 13)]  # M = 16 to 64; at 2^13, a tie, M = 64 comes after M = 128
-    np.testing.assert_allclose(slopes, -exponent, atol=1e-9)
-
-
-def test_a_frontier_that_ends_with_the_tested_sizes_has_no_slope():
-    assert len(frontier_slopes(against(models(0.5, sizes=(8, 16))))[0]) == 0
-    assert len(frontier_slopes(against(models(0.5, counts=(2, 4, 8))))[0]) == 0
-    assert len(frontier_slopes([])[0]) == 0

@@ -6,10 +6,8 @@ import pytest
 from scipy import stats
 
 from bfc_bench.analysis import exponents
-from bfc_bench.analysis.curves import Curve
-from bfc_bench.analysis.exponents import compare_exponents, decay, decays, fit_exponent, fit_exponent_relative_to
+from bfc_bench.analysis.exponents import compare_exponents, fit_exponent, fit_exponent_relative_to
 from bfc_bench.analysis.thresholds import Crossing
-from bfc_bench.errors import UsageError
 from bfc_bench.seeds import stream
 
 DIMS = (8, 12, 16, 24)
@@ -301,26 +299,6 @@ def test_a_ratio_is_censored_as_its_pair_is():
     assert fit("left", None).value == pytest.approx(raised.value)  # N_A smaller than its bound: the ratio is larger
 
 
-def curve(values, n):
-    return Curve("t", 10, "a", "a", "nmse", np.array(n), tuple(range(len(values))), np.array(values))
-
-
-def test_decay_of_power_laws_is_their_exponent_with_the_interval_over_replicates():
-    n = np.array([100, 200, 400, 800])
-    interval = decay(curve([n**-1.0, 5.0 * n**-1.2, 0.1 * n**-1.4], n))
-    half = stats.t.ppf(0.975, 2) * 0.2 / math.sqrt(3)
-    assert (interval.mean, interval.lo, interval.hi) == pytest.approx((1.2, 1.2 - half, 1.2 + half))
-
-
-def test_decay_in_a_window_sees_only_it_and_skips_what_has_no_slope():
-    n = np.array([100, 200, 400, 800, 1600])
-    plateau = np.maximum(n / 100.0, 4.0) ** -1.0
-    nan = math.nan
-    interval = decay(curve([(n / 400) ** -2.0 * plateau, [nan, nan, nan, 0.1, nan]], n), window=(400, 1600))
-    assert interval.mean == pytest.approx(3)
-    assert interval.count == 1
-
-
 def test_a_regression_that_finds_no_maximum_gives_no_exponent_and_says_why(monkeypatch):
     def tobit(*_):
         raise np.linalg.LinAlgError("no maximum in 200 steps")
@@ -330,22 +308,6 @@ def test_a_regression_that_finds_no_maximum_gives_no_exponent_and_says_why(monke
     assert found.refused == "no maximum in 200 steps"
     assert math.isnan(found.value)
     assert found.dims == DIMS
-
-
-def test_decays_are_flat_records_of_the_curves_that_have_one():
-    n = np.array([100, 200, 400])
-    (found,) = decays([curve([n**-1.0, 2.0 * n**-1.5], n), curve([[0.1, math.nan, math.nan]], n)])
-    expected = decay(curve([n**-1.0, 2.0 * n**-1.5], n))
-    record = found.as_dict()
-    assert (record["n_first"], record["n_last"], record["replicates"]) == (100, 400, 2)
-    assert (record["decay"], record["lo"], record["hi"]) == (expected.mean, expected.lo, expected.hi)
-
-
-def test_errors_that_may_be_negative_follow_no_power_of_n():
-    part = Curve("t", 10, "a", "a", "part_errors.degree2", np.array([100, 200]), (0,), np.array([[0.1, -0.01]]))
-    assert decays([part]) == []
-    with pytest.raises(UsageError, match="no logarithm"):
-        decay(part)
 
 
 def test_ranges_leave_every_line_through_them_possible():

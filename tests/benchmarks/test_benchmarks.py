@@ -1,12 +1,10 @@
 """The measuring command: that it measures, prints and writes what it says. Nothing depends on how fast anything is."""
 
 import json
-import math
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -128,56 +126,3 @@ def test_calls_are_interleaved_and_the_ratio_is_that_of_pairs() -> None:
 @pytest.mark.parametrize(("goal", "met"), [(None, None), (2.0, True), (0.5, False)])
 def test_without_an_opponent_the_goal_is_an_upper_bound(goal: float | None, met: bool | None) -> None:
     assert Measurement("x", "s", Spread(1.0, 1.0, 1.0), 1, goal=goal).met is met
-
-
-@pytest.mark.parametrize(("size", "steps"), [("TINY", 300), ("MEDIUM", 60)])
-def test_the_opponents_train_as_well_as_the_engine(size: str, steps: int) -> None:
-    pytest.importorskip("torch")
-    from benchmarks import networks, stacked
-
-    network: Any = getattr(networks, size)
-    members = network.members(3)
-    start = networks.geometric_mean(network.eager(members, 1))
-    losses = [
-        networks.geometric_mean(found)
-        for found in (
-            network.compiled(members, steps),
-            network.eager(members, steps),
-            stacked.train(network.net, members, steps, network.batch_size),
-        )
-    ]
-    assert max(losses) < 0.5 * start
-    assert math.log(max(losses) / min(losses)) < 0.7
-
-
-def test_estimates_are_those_of_the_plan_and_measured_times_those_of_rows(tmp_path: Path) -> None:
-    """Of the cells that are ok, as if there were no rows."""
-    from dataclasses import replace
-
-    from benchmarks.estimates import compared
-    from bfc_bench.plugins import load_plugins
-    from bfc_bench.run.grid import resolve
-    from bfc_bench.run.session import plan_for
-    from bfc_bench.store.row import Row
-    from bfc_bench.store.store import Store
-    from bfc_bench.suite.find import suite_path
-    from bfc_bench.suite.model import read_suite
-
-    plugins = load_plugins()
-    path = suite_path("smoke", plugins.suites)
-    grid = resolve(read_suite(path, ()), plugins, str(path), ["quad-densenet"], ["teacher-L3"])
-    first, second, third, *_ = grid.cells()
-    with Store(tmp_path, write=True) as store:
-        store.sessions.begin("s", "smoke", 1, grid.suite.definition(), {})
-        store.sessions.define("smoke", 1, grid.task_digests, grid.learner_digests)
-        for cell, status in ((first, "ok"), (second, "ok"), (third, "failed")):
-            row = Row(
-                cell.id, "smoke", 1, cell.task, "quad-densenet", cell.label, {}, cell.d, cell.n, cell.replicate, status
-            )
-            row = replace(row, device="cpu", fit_cpu_seconds=3.0)
-            store.put([(row, grid.task_digests[cell.task], grid.learner_digests[cell.label], "")])
-        store.sessions.end("s")
-    (found,) = compared(tmp_path, plugins)
-    assert (found.suite, found.cells, dict(found.measured)) == ("smoke", 2, {"quad-densenet": 6.0})
-    planned = plan_for(replace(grid, only=(first, second)), None, "cpu").seconds
-    assert found.estimated == {"quad-densenet": pytest.approx(sum(planned.values()))}

@@ -92,8 +92,8 @@ def test_what_the_table_says_of_three_dimensions_is_what_the_fit_says_of_them():
 
 
 def documented():
-    """Cells of each line of the table in docs/statistics.md."""
-    text = (Path(__file__).parents[2] / "docs" / "statistics.md").read_text()
+    """Cells of each line of the table in docs/coverage.txt."""
+    text = (Path(__file__).parents[2] / "docs" / "coverage.txt").read_text()
     table = text.partition(f"{coverages.HEADER}\n")[2].partition("\n\n")[0]
     return [cells(line) for line in table.splitlines()]
 

@@ -12,12 +12,12 @@ sys.path.append(str(Path(__file__).parents[2]))  # last, so that the installed b
 from benchmarks import coverage_of_verdicts as measured
 from bfc_bench.seeds import stream
 
-STATISTICS = (Path(__file__).parents[2] / "docs" / "statistics.md").read_text()
+STATISTICS = (Path(__file__).parents[2] / "docs" / "coverage.txt").read_text()
 FAILING = "2 % fail"
 
 
 def documented():
-    """Cells of each line of the table in docs/statistics.md."""
+    """Cells of each line of the table in docs/coverage.txt."""
     table = STATISTICS.partition(f"{measured.HEADER}\n")[2].partition("\n\n")[0]
     return [cells(line) for line in table.splitlines()]
 

@@ -8,14 +8,21 @@ import sys
 import tomllib
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import get_args
 from zipfile import ZipFile
 
 import pytest
 
+from bfc_bench.cli.app import run
 from bfc_bench.cli.new import KINDS, write_distribution
 from bfc_bench.errors import UsageError
+from bfc_bench.learner import ArrayKind
 
 ROOT = Path(__file__).parents[2]
+PACKAGES: list[tuple[str, ArrayKind]] = [
+    *[("learner", arrays) for arrays in get_args(ArrayKind)],
+    *[(command, "numpy") for command in KINDS if command != "learner"],
+]
 
 
 def contents(folder: Path) -> dict[str, str]:
@@ -76,12 +83,6 @@ def test_names_that_mean_something_else_in_python_are_refused(tmp_path: Path, na
     assert not (tmp_path / "new").exists()
 
 
-def test_a_verb_that_exists_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="A verb cannot be called 'run'"):
-        write_distribution("verb", "run", tmp_path / "new")
-    write_distribution("plot", "run", tmp_path / "new")
-
-
 def test_nothing_is_overwritten(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("years")
     for occupied in (tmp_path, tmp_path / "thesis.tex"):
@@ -91,17 +92,23 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
     assert (tmp_path / "thesis.tex").read_text() == "years"
 
 
+def test_the_command_writes_a_learner_of_torch(tmp_path: Path) -> None:
+    assert run(["new", "learner", "mine", "--arrays", "torch", "--directory", str(tmp_path)]) == 0
+    assert tomllib.loads((tmp_path / "pyproject.toml").read_text())["project"]["dependencies"][-1] == "torch"
+    assert "import torch" in (tmp_path / "src/bfc_bench_mine/mine.py").read_text()
+
+
 def test_an_empty_folder_is_filled(tmp_path: Path) -> None:
     assert all(path.is_file() for path in write_distribution("learner", "mine", tmp_path))
 
 
-@pytest.mark.parametrize("command", KINDS)
-def test_the_package_is_clean(tmp_path: Path, command: str) -> None:
+@pytest.mark.parametrize(("command", "arrays"), PACKAGES)
+def test_the_package_is_clean(tmp_path: Path, command: str, arrays: ArrayKind) -> None:
     try:
         version("ruff")
     except PackageNotFoundError:
         pytest.skip("ruff is not installed")
-    write_distribution(command, "mine", tmp_path)
+    write_distribution(command, "mine", tmp_path, arrays)
     ruff = [sys.executable, "-m", "ruff"]
     rules = ["--select", "E,F,W,I,D1,B,UP"]
     for arguments in (["check", "--no-cache"], ["check", "--no-cache", *rules], ["format", "--check", "--no-cache"]):
@@ -123,18 +130,19 @@ def installed(folder: Path, site: Path) -> None:
 
 def test_every_kind_of_distribution_passes_its_own_tests_and_its_suite_can_be_planned(tmp_path: Path) -> None:
     site = tmp_path / "site"
-    for command, kind in KINDS.items():
-        write_distribution(command, kind.example, tmp_path / command)
-        installed(tmp_path / command, site)
+    for command, arrays in PACKAGES:
+        name = f"{KINDS[command].example}-{arrays}"
+        write_distribution(command, name, tmp_path / name, arrays)
+        installed(tmp_path / name, site)
     path = os.pathsep.join(filter(None, [str(site), os.environ.get("PYTHONPATH", "")]))
     environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
-    folders = [str(tmp_path / command / "tests") for command in KINDS]
+    folders = [str(path) for path in tmp_path.glob("*/tests")]
     pytest_ = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--import-mode=importlib", *folders]
     plan = (
         "import sys; from pathlib import Path; from bfc_bench.testing import check_part\n"
         "for file in sys.argv[1:]: check_part(Path(file))"
     )
-    suites = [str(tmp_path / command / "first.toml") for command in KINDS if command != "suite"]
+    suites = [str(path) for path in tmp_path.glob("*/first.toml")]
     for arguments in (pytest_, [sys.executable, "-c", plan, *suites]):
         done = subprocess.run(
             arguments, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=600

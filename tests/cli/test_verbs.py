@@ -6,7 +6,6 @@ import pandas as pd
 import pytest
 
 from bfc_bench.store.row import COLUMNS
-from bfc_bench.toolkit.canary import PROGRAMS, miscompiled
 
 
 @pytest.fixture
@@ -69,7 +68,7 @@ def test_report_names_every_learner_and_every_reason(ran, bench, tmp_path):
 def test_doctor_tells_versions_and_the_store(ran, bench):
     _, store = ran
     answer = bench("doctor", "--store", store)
-    assert answer.returncode == int(miscompiled(PROGRAMS) is not None), answer.stdout
+    assert answer.returncode == 0, answer.stdout
     assert "tiny@1" in answer.stdout
     assert "torch" in answer.stdout
 

@@ -65,7 +65,7 @@ def source_of(plugins: Plugins, **options: object) -> PointSource:
 )
 def test_its_parts_meet_every_requirement(plugins: Plugins, kind: str, name: str) -> None:
     report = check_part(plugins.registries[kind].get(name))
-    assert report.ran > 5
+    assert report.passed >= 5
 
 
 @pytest.mark.parametrize("name", ["commonest", "pairs", "plain-least-squares", "one-pass"])

@@ -57,18 +57,17 @@ def test_every_method_of_the_contract_is_named(contract: type) -> None:
     assert [name for name in own if not re.search(rf"`{name}\b", TEXT)] == []
 
 
-@pytest.mark.parametrize("module", [module.name for module in iter_modules(toolkit.__path__)])
-def test_every_module_of_the_toolkit_is_described_and_shown(module: str) -> None:
+def test_every_module_of_the_toolkit_is_described() -> None:
     (section,) = re.findall(r"\n## The toolkit\n(.*?)\n## ", TEXT, flags=re.DOTALL)
-    assert f"\n**`{module}`** " in section
-    assert f"from bfc_bench.toolkit.{module}" in section
+    described = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (.+?) \|", section, flags=re.MULTILINE))))
+    assert {module.name for module in iter_modules(toolkit.__path__)} <= described
 
 
 def test_the_first_learner_is_under_forty_lines() -> None:
     assert len(BLOCKS[0].splitlines()) < 40
 
 
-@pytest.mark.parametrize("name", ["RidgeOnSquares", "RidgeTogether", "RidgeWithACost", "Power", "LaplaceRidge"])
+@pytest.mark.parametrize("name", ["RidgeOnSquares", "RidgeTogether"])
 def test_the_learners_keep_the_contract(shown: dict[str, Any], name: str) -> None:
     check_learner(shown[name])
 
@@ -76,14 +75,6 @@ def test_the_learners_keep_the_contract(shown: dict[str, Any], name: str) -> Non
 def test_the_batch_learner_does_batch(shown: dict[str, Any]) -> None:
     report = check_learner(shown["RidgeTogether"])
     assert "fit batch agrees with fit" in [check.name for check in report.checks if check.outcome == "passed"]
-
-
-def test_the_variant_has_its_own_name_and_default(shown: dict[str, Any]) -> None:
-    cubic = shown["Power"].variant("3")
-    assert (cubic.name, cubic().power) == ("power:3", 3)
-    check_learner(cubic)
-    with pytest.raises(UsageError, match="power:<integer>"):
-        shown["Power"].variant("three")
 
 
 def test_the_hook_registers_the_learner(shown: dict[str, Any]) -> None:
@@ -139,6 +130,7 @@ def test_everything_that_the_guide_registers_is_available(plugins: Plugins) -> N
         "executors": ["futures"],
         "plots": ["every cell"],
         "verbs": ["best"],
+        "listeners": [],
     }
 
 

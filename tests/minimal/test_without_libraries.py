@@ -10,6 +10,7 @@ import pytest
 
 import bfc_bench as bb
 from bfc_bench.errors import TrackingError, UsageError
+from bfc_bench.extras.mlflow.stored_suite import sync_suite
 from bfc_bench.store.store import Store
 from bfc_bench.testing import check_learner
 
@@ -115,7 +116,7 @@ def test_what_is_mlflows_says_so(verb, bench, suite, tmp_path):
     assert done.returncode == 1
     assert done.stderr.strip() == "bfc-bench: MLflow is not installed: pip install 'bfc-bench[mlflow]'"
     with bb.open_store(store) as held, pytest.raises(TrackingError, match="MLflow is not installed"):
-        held["tiny"].sync()
+        sync_suite(held["tiny"])
 
 
 def test_learners_are_checked_where_their_libraries_are(bench):

@@ -54,18 +54,6 @@ def test_a_ridge_scores_each_class_as_a_fit_to_that_class_alone(learner):
         assert torch.allclose(scores[:, number], expected, rtol=1e-9, atol=1e-10)
 
 
-def test_sizes_and_ridges_of_a_sample_of_classes_are_fitted_together_as_alone():
-    from bfc_bench.learner import Job
-
-    train, test = clouds(120, RIDGES[0]), clouds(40, RIDGES[0], seed=1)
-    parts = [Data("s", n, 2, "class", 3, x=train.x[:n], y=train.y[:n]) for n in (30, 120)]
-    jobs = [Job(KernelRidge(kernel="rbf", ridge=ridge), part, Context()) for part in parts for ridge in (1e-2, 1.0)]
-    batched = KernelRidge.fit_batch(jobs)
-    together = KernelRidge.predict_batch(batched, [test.x] * len(jobs))
-    for job, values in zip(jobs, together, strict=True):
-        assert torch.allclose(values, job.learner.fit(job.train, job.ctx).predict(test.x), rtol=1e-8, atol=1e-9)
-
-
 def test_a_classifier_of_scikit_learn_decides_as_it_does_there_and_knows_how_sure_it_is():
     learner = SklearnEstimator.variant("ensemble.RandomForestClassifier")(n_estimators=20, with_squares=False)
     train, test = clouds(60, learner), clouds(200, learner, seed=1)

@@ -35,7 +35,6 @@ def gradient_flops(network, params, batch):
         ("relu-mlp", {"width": 64}),
         ("relu-mlp", {"width": 16, "depth": 1}),
         ("poly-net", {"width": 64}),
-        ("poly-net", {"width": 64, "activation": "power"}),
     ],
 )
 def test_networks_declare_what_xla_counts(name, options):

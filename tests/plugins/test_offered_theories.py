@@ -5,7 +5,6 @@ import pytest
 import torch
 from bfc_plugins.kernels.kernel_ridge import KernelRidge
 from bfc_plugins.kernels.sequential_kernel import SequentialKernel
-from bfc_plugins.tangents.ntk_neural import NtkNeural
 from bfc_plugins.tangents.ntk_raw import NtkRaw
 
 from bfc_bench.learner import Context, Data, Job, Learner, TaskFacts
@@ -32,15 +31,13 @@ RAW = KernelRidge(with_squares=False)
     [
         (KernelRidge(), facts()),
         (SequentialKernel(with_squares=False), facts()),
-        (NtkRaw(width=10), facts()),
-        (NtkNeural(width=10, features=10), facts()),
         (RAW, facts(inputs=Gaussian(), target=LowrankPoly(degree=2, form="monomial"))),
         (RAW, facts(target=LowrankPoly(degree=2, form="monomial"))),
         (RAW, facts(labels=Sign())),
         (RAW, facts(labels=Agnostic(opt=0.1, noise="adversarial"))),
     ],
     ids=[
-        *("with squares", "sequential", "finite width", "finite features"),
+        *("with squares", "sequential"),
         *("not the sphere", "shares unknown", "classes", "labels that depend on x"),
     ],
 )

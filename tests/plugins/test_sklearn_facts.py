@@ -74,23 +74,6 @@ def test_a_file_that_is_something_else_is_not_believed(ask, tmp_path):
         assert ask(RIDGE) == expected
 
 
-def test_a_cache_that_cannot_be_written_to_changes_nothing(ask, tmp_path):
-    expected = ask(RIDGE)
-    for file in (tmp_path / "cache" / "bfc-bench").iterdir():
-        for kept in file.iterdir():
-            kept.unlink()
-        file.rmdir()
-        file.write_text("a file where the folder would be")
-    assert ask(RIDGE) == ask(RIDGE) == expected
-
-
-def test_another_version_is_asked(ask, tmp_path):
-    ask(RIDGE)
-    (folder,) = (tmp_path / "cache" / "bfc-bench").iterdir()
-    folder.rename(folder.with_name("scikit-learn-0.1-1"))
-    assert ask(RIDGE)["imported"]
-
-
 def test_a_finished_suite_is_found_so_without_scikit_learn(suite_file, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     suite = suite_file(learner=[{"name": "sklearn:linear_model.Ridge"}, {"name": "sklearn:svm.SVR"}])

@@ -38,8 +38,6 @@ CASES = [
     ("conv-layerwise", IMAGES, PHASES),
     ("conv-tangent", {}, [("convolutional", "tangent", "weights"), ("convolutional", "tangent", "order")]),
     ("neuron-gauss-newton", {}, [("neuron-gauss-newton",)]),
-    ("ntk-neural", {"width": 8, "features": 6}, [("tangents", "representation"), ("tangents", "units")]),
-    ("ntk-raw", {"width": 8}, [("tangents", "units")]),
     ("patch-clustering", {"alphabet": 3}, [("patch-clustering",)]),
     ("poly-net", {"steps": 2}, [("poly-net",)]),
     ("quad-densenet", {"steps": 2}, [("quadratic-net",)]),
@@ -65,7 +63,7 @@ def data(name: str) -> Data:
         return Data("s", 40, 12, "binary", shape=(4, 3), x=x, y=np.sign(Y))
     if name.startswith("conv"):
         return stripes(30)
-    on_sphere = name.startswith(("quad-neural", "quad-raw", "ntk"))
+    on_sphere = name.startswith(("quad-neural", "quad-raw"))
     x = SPHERE if on_sphere else X
     if on_sphere or name == "random-features":
         return Data(sample="s", n=40, d=3, x=torch.tensor(x), y=torch.tensor(Y))

@@ -11,8 +11,8 @@ from importlib.resources import files
 import pytest
 from synthetic import SUITE, row
 
+from bfc_bench.extras.site.page import PAGES, write_site
 from bfc_bench.report.html import write_report
-from bfc_bench.report.site import PAGES, write_site
 from bfc_bench.report.template import policy_of
 from bfc_bench.report.vega import library, page_script
 

@@ -3,12 +3,11 @@ import io
 import json
 import re
 from collections import Counter
-from html.parser import HTMLParser
 from xml.etree import ElementTree
 
 import pandas as pd
 import pytest
-from pypdf import PdfReader
+from html_page import Page
 from synthetic import INJECTION, LAWS, SESSIONS, SUITE, VERDICTS, row, rows
 
 from bfc_bench.analysis.claims.verdict import SIGNS
@@ -20,35 +19,6 @@ from bfc_bench.report.html import flat, write_report
 from bfc_bench.report.style import assign
 from bfc_bench.report.tables import MISSING
 from bfc_bench.report.vega import library, page_script
-
-VOID = {"meta", "link", "br", "hr", "img", "input"}
-
-
-class Page(HTMLParser):
-    """A page that is well formed, with its attributes and its text by tag."""
-
-    def __init__(self, text):
-        super().__init__(convert_charrefs=True)
-        self.open, self.attributes, self.tags, self.text = [], [], Counter(), []
-        self.feed(text)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag, attrs):
-        self.tags[tag] += 1
-        self.attributes += [(tag, *attr) for attr in attrs]
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attrs):
-        self.attributes += [(tag, *attr) for attr in attrs]
-
-    def handle_endtag(self, tag):
-        assert self.open, f"</{tag}> closes nothing"
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.text.append(data)
 
 
 def specs(text):
@@ -146,7 +116,7 @@ def test_every_figure_is_in_the_page_and_on_disk(written, page):
     assert len(stems) == 2 * 5 + 1 + 1  # five of each task, that of the first screen, the plugin's
     assert len(specs(written.read_text())) == 2 * 5 + 1
     images = [value for tag, name, value in page.attributes if (tag, name) == ("img", "src")]
-    assert 2 <= len(images) <= len(stems)  # the plugin's, and others while there is room, without scripts
+    assert len(images) == 1  # the plugin's; the page draws the others
     for stem in stems:
         ElementTree.parse(written.parent / f"{stem}.svg")
     assert {file.stem for file in (written.parent / "figures").iterdir()} == {
@@ -227,14 +197,12 @@ def test_a_plot_of_a_plugin_can_be_a_chart_or_a_figure_with_savefig_and_nothing_
         gallery.add_foreign(3, "t", "number")
 
 
-def test_a_page_holds_pictures_for_readers_without_scripts_while_there_is_room(tmp_path):
-    gallery = Gallery(tmp_path)
+def test_files_of_figures_are_written_if_they_are_asked_for(tmp_path):
     figure = plots.learning_curves(curves([row(n=n, nmse=0.1) for n in (100, 200)]))
-    pictures = [gallery.add(figure, "t", "x") for _ in range(3)]
-    assert all(picture.image for picture in pictures)
-    gallery._room = len(pictures[0].image)
-    assert [bool(gallery.add(figure, "t", "x").image) for _ in range(3)] == [True, False, False]
-    assert not list(tmp_path.iterdir())  # files are written if they are asked for
+    Gallery(tmp_path).add(figure, "t", "x")
+    assert not list(tmp_path.iterdir())
+    Gallery(tmp_path, ["svg"]).add(figure, "t", "x")
+    assert [path.name for path in (tmp_path / "figures").iterdir()] == ["x.svg"]
 
 
 def test_nested_settings_become_lines():
@@ -283,15 +251,3 @@ def test_the_numbers_of_the_curves_can_be_taken_from_the_page(page):
     assert set(frame.label) == set(LAWS)
     point = frame[(frame.task == "teacher-L3") & (frame.d == 40) & (frame.n == 1000) & (frame.label == "joint")]
     assert point["mean"].item() == pytest.approx(4.2e-7, rel=0.02)
-
-
-def test_the_report_as_pdf_has_its_fonts_and_all_figures(tmp_path):
-    write_report(tmp_path, suite=SUITE, rows=rows(), verdicts=VERDICTS, suffixes=["pdf"], pdf=True)
-    book = PdfReader(tmp_path / "report.pdf")
-    text = [page.extract_text() for page in book.pages]
-    assert len(text) == 1 + 11 + 1
-    assert VERDICTS[0].statement[:40] in " ".join(text[0].split())
-    assert "How to cite" in text[-1]
-    assert "training points n" in text[1]
-    assert all("/FontFile" in str(page.get_object()) or page["/Resources"]["/Font"] for page in book.pages)
-    assert {path.suffix for path in (tmp_path / "figures").iterdir()} == {".pdf"}

@@ -6,8 +6,8 @@ from dataclasses import replace
 from urllib.parse import unquote
 
 import pytest
+from html_page import Page
 from synthetic import SUITE, row
-from test_html import Page
 
 from bfc_bench.errors import OutputError
 from bfc_bench.report import artifacts

@@ -7,7 +7,7 @@ from synthetic import SUITE, row
 from bfc_bench.analysis.curves import curves
 from bfc_bench.analysis.scaling import scalings
 from bfc_bench.analysis.theory import harmonics_slope
-from bfc_bench.report import sphere_plots
+from bfc_bench.report import plots, sphere_plots, theory_plots
 from bfc_bench.report.html import write_report
 from bfc_bench.tasks.targets.harmonics import harmonics_dimension
 
@@ -47,29 +47,14 @@ def fits():
     return scalings(curves(cells()), [0.5])
 
 
-def test_exponents_stand_beside_the_number_of_harmonics(fits):
-    figure = sphere_plots.exponent_lines(fits, 3, asymptotic={"joint": 3.0})
-    assert [record["N*"] for record in of(figure, "B(d, p)")] == [harmonics_dimension(d, 3) for d in DIMS]
-    texts = [record["text"] for part in ("exponent", "exponent of a shorter line") for record in of(figure, part)]
+def test_a_fitted_line_is_drawn_over_n_star(fits):
+    figure = plots.thresholds_against(fits)
+    theory_plots.add_fits(figure, fits)
     for scaling in fits:
-        fit = scaling.exponent
-        assert f"{fit.value:.2f} [{fit.lo:.2f}, {fit.hi:.2f}]" in texts, scaling.label
-    first, last = of(figure, "theorem")
-    assert first["label"] == last["label"] == "joint"
-    slope = np.log(last["N*"] / first["N*"]) / np.log(last["d"] / first["d"])
-    assert slope == pytest.approx(3, rel=1e-4)
-
-
-def test_the_exponent_of_a_line_that_ends_early_stands_above_its_end_and_not_on_the_lines_below():
-    early = [found for found in cells() if found.label == "joint" or found.d < DIMS[-1] or found.n < 100]
-    fits = scalings(curves(early), [0.5])
-    ends = {found.label: found.exponent.dims[-1] for found in fits}
-    assert ends == {"joint": DIMS[-1], "kernel ntk (raw)": DIMS[-2]}
-    figure = sphere_plots.exponent_lines(fits, 3)
-    placed = {record["label"]: marks.look for marks in figure.marks for record in of(figure, marks.part) if marks.text}
-    assert (placed["joint"]["align"], placed["joint"].get("dy", 0)) == ("left", 0)
-    assert placed["kernel ntk (raw)"]["align"] == "right"
-    assert placed["kernel ntk (raw)"]["dy"] < 0
+        fit, line = scaling.exponent, [record for record in of(figure, "fit") if record["label"] == scaling.label]
+        slope = np.log(line[1]["N*"] / line[0]["N*"]) / np.log(line[1]["x"] / line[0]["x"])
+        assert slope == pytest.approx(fit.value, rel=1e-4)
+        assert line[0]["interval"] == f"[{fit.lo:.2f}, {fit.hi:.2f}]"
 
 
 def test_a_fitted_line_goes_through_its_points(fits):
@@ -107,8 +92,8 @@ def test_the_report_shows_both_and_the_theory_in_the_table(tmp_path):
         tmp_path, suite=suite, rows=[*cells(), *cells("stairs")], levels=(0.5,), suffixes=["svg"]
     ).read_text()
     files = {path.stem for path in (tmp_path / "figures").glob("*.svg")}
-    assert {"exponents-pure", "degrees-stairs"} <= files
-    assert not {"exponents-stairs", "degrees-pure", "features-stairs"} & files
+    assert {"thresholds-pure", "degrees-stairs"} <= files
+    assert not {"degrees-pure", "features-stairs"} & files
     scaling, _ = scalings(curves(cells()), (0.5,))
     assert f"B(d, 3): {harmonics_slope(scaling.exponent.dims, 3):.3g}" in page
     assert "asymptotically 3" in page

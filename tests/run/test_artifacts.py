@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from stored_rows import read_results, seal
+from stored_rows import read_results
 
 from bfc_bench import RunOptions, open_store, run_suite
 from bfc_bench.run.grid import Cell
@@ -166,7 +166,6 @@ def test_rows_without_files_are_as_before(faulty, suite_file, tmp_path):
     assert not (tmp_path / "store" / "artifacts").exists()
     with Store(tmp_path / "store", write=True) as store:
         store._db.execute("UPDATE rows SET row = json_remove(row, '$.artifacts')")
-        seal(store._db)
     rows = read_results(path, store=tmp_path / "store")
     assert [row.artifacts for row in rows] == [{}, {}]
     with Store(tmp_path / "store") as store:

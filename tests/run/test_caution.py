@@ -12,7 +12,7 @@ from bfc_bench.tasks.inputs.sphere import Sphere
 from bfc_bench.tasks.labels.clean import Clean
 from bfc_bench.tasks.labels.threshold import BeyondThreshold
 from bfc_bench.tasks.targets.lowrank_poly import LowrankPoly
-from bfc_bench.tasks.targets.toy_rich import ToyRich
+from bfc_bench.tasks.targets.toys import ToyRich
 from bfc_bench.tasks.teacher_task import TeacherTask
 from bfc_bench.toolkit.parity import parity_caution
 

@@ -101,13 +101,13 @@ def test_every_built_in_learner_says_what_work_its_flops_are(name):
 
 @pytest.mark.parametrize("jobs", [1, 2, 64])
 def test_a_curve_that_shares_a_factor_stays_whole_however_many_workers_there_are(jobs, monkeypatch):
-    monkeypatch.setattr(plan, "SHORTEST_SECONDS", 0.0)
+    monkeypatch.setattr(plan, "SHORTEST_SECONDS", {"cpu": 0.0})
     batches = [item.batch.cells for item in planned(replicates=3).batches(jobs)]
     assert [[cell.n for cell in cells] for cells in batches] == [SIZES] * 3
 
 
 def test_curves_of_one_sample_that_share_no_factor_are_cut_apart_to_keep_workers_busy(monkeypatch):
-    monkeypatch.setattr(plan, "SHORTEST_SECONDS", 0.0)
+    monkeypatch.setattr(plan, "SHORTEST_SECONDS", {"cpu": 0.0})
     made = planned(learner=[fixed(ridge) for ridge in RIDGES])
     batches = [item.batch.cells for item in made.batches(4)]
     assert len(batches) >= 4
@@ -119,7 +119,7 @@ def test_a_run_factorises_once_for_each_ridge_and_once_for_each_choice(tmp_path,
     """Cut by the sum of what its cells take alone, this curve would be two batches, with twice the factors."""
     from bfc_bench.toolkit.ridge import RidgeCurve
 
-    monkeypatch.setattr(plan, "SHORTEST_SECONDS", 0.0)
+    monkeypatch.setattr(plan, "SHORTEST_SECONDS", {"cpu": 0.0})
     orders, factor = [], RidgeCurve._factor
     monkeypatch.setattr(RidgeCurve, "_factor", lambda self, *args: orders.append(args[0]) or factor(self, *args))
     short = suite(task=[{**TASK, "n": [1000, 1250]}], test_size=100)

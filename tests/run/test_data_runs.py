@@ -125,7 +125,7 @@ def test_what_was_run_is_read_when_the_data_are_gone_and_a_run_says_what_is_miss
     for verb in ("run", "plan"):
         done = bench(verb, suite, "--store", store, *(["--no-mlflow"] if verb == "run" else []))
         assert done.returncode == 2
-        assert "house.csv: there is no such file" in done.stderr
+        assert "house.csv cannot be read: No such file" in done.stderr
         assert len(done.stderr.splitlines()) == 1
 
 
@@ -238,7 +238,7 @@ def test_images_and_whole_numbers_that_are_classes():
 X, Y = np.random.default_rng(0).standard_normal((2, 30, 2))
 FRAME = pd.DataFrame({"a": ["1", "x"] * 15, "b": X[:, 0]})
 WRONG = {
-    "text column": ((FRAME, Y[:, 0]), {}, "task 'mine': x: row 1, column 'a' must be a number. Got 'x'"),
+    "text column": ((FRAME, Y[:, 0]), {}, "task 'mine': x: row 2 of 30, column 'a' must be a number. Got 'x'"),
     "objects": (
         (X.astype(object), Y[:, 0]),
         {},
@@ -247,7 +247,7 @@ WRONG = {
     "shape": ((X, Y), {}, "task 'mine': y must have shape (N,). Got (30, 2)"),
     "gap": ((X, np.where(Y[:, 0] > 0, np.nan, 1)), {}, "column 'y' is empty"),
     "half": ((X, Y[:, 0]), {"x_test": X}, "x_test and y_test go together"),
-    "columns": ((FRAME[["b"]], Y[:, 0]), {"x_test": FRAME[["a"]], "y_test": Y[:, 0]}, "there is no 'b'"),
+    "columns": ((FRAME[["b"]], Y[:, 0]), {"x_test": FRAME[["a"]], "y_test": Y[:, 0]}, "there is no column 'b'"),
     "name": ((X, Y[:, 0]), {"name": "my task"}, "task 'my task': name must begin with a letter or a digit"),
 }
 

@@ -9,7 +9,7 @@ from declared_gpus import H200, declare
 
 from bfc_bench import UsageError
 from bfc_bench.executors.processes import ProcessExecutor
-from bfc_bench.executors.ray.executor import RayExecutor
+from bfc_bench.extras.ray.executor import RayExecutor
 from bfc_bench.learner import Capabilities, Cost, Learner
 from bfc_bench.plugins import load_plugins
 from bfc_bench.run.grid import resolve

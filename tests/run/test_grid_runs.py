@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 import bfc_bench as bb
-from bfc_bench.tracking.curves import replicate_curves
-from bfc_bench.tracking.views import _filters, _overlays
+from bfc_bench.extras.mlflow.curves import replicate_curves
+from bfc_bench.extras.mlflow.views import _filters, _overlays
 
 SUITE = """
 name = "noise"
@@ -114,7 +114,7 @@ def test_exports_have_a_column_per_axis(run, bench):
     bench(*command, "--format", "parquet", "--output", run / "rows.parquet")
     assert pd.read_parquet(run / "rows.parquet")["axes.sd"].dtype == "float64"
     header = bench(*command).stdout.split("\n")[0].split()
-    assert header[:5] == ["task", "label", "sd", "features", "d"]
+    assert header[:5] == ["task", "label", "axes.sd", "axes.features", "d"]
     wrong = bench(*command, "--format", "csv", "--columns", "axes.width")
     assert wrong.returncode == 2
     assert "axes.width" in wrong.stderr

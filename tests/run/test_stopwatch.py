@@ -1,4 +1,4 @@
-"""Waiting of a learner is told from waiting for a core, and plans and shards count it."""
+"""Waiting of a learner is told from waiting for a core, and plans count it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from bfc_bench.run.costs import WAITS
 from bfc_bench.run.grid import resolve
 from bfc_bench.run.session import plan_for
 from bfc_bench.run.stopwatch import Stopwatch
-from bfc_bench.shards.partition import divide
 from bfc_bench.store.store import Store
 from bfc_bench.suite.model import read_suite
 
@@ -83,7 +82,7 @@ NAPS = {"short": 0.1, "long": 0.4}
 
 
 @needs_schedstat
-def test_plans_and_shards_count_what_learners_wait(faulty: Any, suite_file: Any, tmp_path: Any) -> None:
+def test_plans_count_what_learners_wait(faulty: Any, suite_file: Any, tmp_path: Any) -> None:
     learners = [{"name": "slow", "label": label, "options": {"seconds": s}} for label, s in NAPS.items()]
     path = suite_file(learner=learners, replicates=1)
     run_suite(path, RunOptions(store=tmp_path / "store", executor="serial"))
@@ -95,7 +94,3 @@ def test_plans_and_shards_count_what_learners_wait(faulty: Any, suite_file: Any,
     assert len(plan.todo) == 16
     for cell in plan.todo:
         assert plan.seconds[cell.id] >= NAPS[cell.label] - 1e-3
-    shards, loads = divide(plan, 2, 1, {})
-    naps = [sum(NAPS[cell.label] for cell in shard.cells) for shard in shards]
-    assert all(load >= nap - 0.02 for load, nap in zip(loads, naps, strict=True))
-    assert max(naps) <= sum(naps) / 2 + 2 * NAPS["long"], "the bound of Graham, with a curve as the largest batch"

@@ -1,11 +1,9 @@
 """A copy of a store is a store, with the rows of one moment, whoever writes meanwhile."""
 
-import os
 import shutil
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from stored_rows import read_results
@@ -13,7 +11,7 @@ from stored_rows import read_results
 from bfc_bench import RunOptions, open_store, run_suite
 from bfc_bench.cli.app import run
 from bfc_bench.errors import OutputError, StoreError
-from bfc_bench.store.backup import backup, new_folder
+from bfc_bench.store.backup import backup
 from bfc_bench.store.row import Row
 from bfc_bench.store.store import Store
 
@@ -56,18 +54,16 @@ def test_a_copy_of_a_store_that_is_being_written_is_of_one_moment(tmp_path):
 def test_a_copy_goes_on_as_the_store_would(faulty, suite_file, tmp_path):
     path = suite_file(learner=[{"name": "mean"}], replicates=2)
     run_suite(path, RunOptions(store=tmp_path / "a", executor="serial"))
-    for name in ("artifacts/tiny@1/c/weights", "shards/0001-tiny/journals/0.jsonl"):
-        (tmp_path / "a" / name).parent.mkdir(parents=True)
-        (tmp_path / "a" / name).write_text("x")
+    weights = tmp_path / "a" / "artifacts/tiny@1/c/weights"
+    weights.parent.mkdir(parents=True)
+    weights.write_text("x")
     with open_store(tmp_path / "a") as results:
         results["tiny"].report()
     assert run(["backup", str(tmp_path / "a"), str(tmp_path / "b")]) == 0
     assert read_results(path, store=tmp_path / "b") == read_results(path, store=tmp_path / "a")
     shutil.rmtree(tmp_path / "a")
     assert run_suite(path, RunOptions(store=tmp_path / "b", executor="serial")).statuses == {}
-    assert {p.name for p in (tmp_path / "b").iterdir()} == {
-        *("results.sqlite", "results.sqlite-id", "lock", "artifacts", "shards")
-    }
+    assert {p.name for p in (tmp_path / "b").iterdir()} == {"results.sqlite", "lock", "artifacts"}
     assert (tmp_path / "b" / "artifacts/tiny@1/c/weights").read_text() == "x"
     assert {(tmp_path / "b").stat().st_mode & 0o777, (tmp_path / "b/results.sqlite").stat().st_mode & 0o777} == {
         0o700,
@@ -86,23 +82,3 @@ def test_what_cannot_be_copied_leaves_nothing(tmp_path, tmpfs):
         backup(tmp_path / "store", tmpfs / "copy")
     assert list(tmpfs.iterdir()) == []
     assert {path.name for path in tmp_path.iterdir()} == {"store", "small"}
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="/proc tells which file is synced")
-def test_a_new_folder_has_its_name_once_every_file_and_folder_in_it_is_synced(tmp_path, monkeypatch):
-    """After a power failure it is there with all that it has, or not at all."""
-    synced, sync, to = [], os.fsync, tmp_path / "to"
-
-    def noted(file):
-        synced.append((Path(os.readlink(f"/proc/self/fd/{file}")), to.exists()))
-        sync(file)
-
-    monkeypatch.setattr(os, "fsync", noted)
-    with new_folder(to) as made:
-        (made / "deep" / "er").mkdir(parents=True)
-        (made / "deep" / "er" / "file").write_text("x")
-        (made / "file").write_text("y")
-    inside = {path.relative_to(made) for path, named in synced if not named and path.is_relative_to(made)}
-    assert inside == {Path(name) for name in (".", "deep", "deep/er", "deep/er/file", "file")}
-    assert synced[-1] == (tmp_path, True)
-    assert (to / "deep" / "er" / "file").read_text() == "x"

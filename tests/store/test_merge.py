@@ -10,12 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from stored_rows import seal
 
 from bfc_bench import RunOptions, open_store, run_suite
 from bfc_bench.cli.app import run
 from bfc_bench.errors import StoreError, UsageError
-from bfc_bench.store.merge import TABLES, merge
+from bfc_bench.store.merge import merge
+from bfc_bench.store.records import TABLES
 from bfc_bench.store.row import Row
 from bfc_bench.store.store import Store
 
@@ -249,16 +249,14 @@ def test_a_source_that_is_damaged_is_named(made, tmp_path):
     assert not (tmp_path / "c").exists()
 
 
-def test_a_row_that_cannot_be_read_is_refused_beside_the_one_that_can(made, tmp_path):
+def test_a_store_with_a_row_that_cannot_be_read_is_refused_whole(made, tmp_path):
     a, b = made("a", [ROW]), made("b", [ROW])
     with closing(sqlite3.connect(b / "results.sqlite")) as db:
         db.execute("UPDATE rows SET row = ?", ('{"cut in the mid',))
-        seal(db)
         db.commit()
-    assert merge([a, b], tmp_path / "c").remarks == [
-        f"1 rows of {b} were refused: bfc-bench could not have written them."
-    ]
-    assert cells(tmp_path / "c") == {"c0": 0.5}
+    with pytest.raises(StoreError, match="record 1 of the table 'rows' is not one that bfc-bench wrote"):
+        merge([a, b], tmp_path / "c")
+    assert not (tmp_path / "c").exists()
 
 
 ON_GPU = replace(
@@ -357,35 +355,3 @@ def test_rows_of_gpus_that_differ_in_more_than_rounding_are_an_error_that_shows_
     with pytest.raises(StoreError, match=f"1 cell has different rows.*\n.*they differ in {next(iter(change))}"):
         merge([a, b], tmp_path / "c")
     assert not (tmp_path / "c").exists()
-
-
-SLOW = """
-import sys, time
-from pathlib import Path
-from bfc_bench.store import merge as module
-
-def wait(self):
-    print("begun", flush=True)
-    time.sleep(60)
-
-module._Merge.run = wait
-module.merge([Path(sys.argv[1])], Path(sys.argv[2]))
-"""
-
-
-def test_what_a_killed_merge_left_is_removed_by_the_next_one_and_what_runs_is_kept(made, tmp_path):
-    source, into = made("a", [ROW]), tmp_path / "into"
-    command = [sys.executable, "-c", SLOW, str(source), str(into)]
-    dead, alive = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    assert [process.stdout.readline() for process in (dead, alive)] == ["begun\n"] * 2
-    dead.kill()
-    dead.communicate()
-    try:
-        assert len(list(tmp_path.glob(".into.*.new"))) == 2
-        merge([source], into)
-        (left,) = tmp_path.glob(".into.*.new")
-        assert f"-{alive.pid}-" in left.name
-        assert cells(into) == {"c0": 0.5}
-    finally:
-        alive.kill()
-        alive.communicate()

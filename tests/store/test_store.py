@@ -1,4 +1,3 @@
-import json
 import os
 import shutil
 import signal
@@ -6,13 +5,12 @@ import sqlite3
 import subprocess
 import sys
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import pytest
-from stored_rows import judge_claims, read_results, seal, stored_rows
+from stored_rows import judge_claims, read_results, stored_rows
 
 import bfc_bench
 from bfc_bench.cli.app import run
@@ -21,7 +19,6 @@ from bfc_bench.store.artifacts import digests
 from bfc_bench.store.row import Row
 from bfc_bench.store.schema import SCHEMA
 from bfc_bench.store.store import Store
-from bfc_bench.toolkit.canary import PROGRAMS, miscompiled
 
 ROW = Row(cell="c0", suite="s", suite_version=1, task="t", learner="l", label="l", options={"a": 1}, d=2, n=3,
           replicate=0, status="ok", nmse=0.5, finished_at=1.0)  # fmt: skip
@@ -115,7 +112,7 @@ def test_a_folder_is_that_folder_whatever_its_name(tmp_path):
 
 
 @pytest.mark.parametrize("index", [True, False])
-def test_a_read_only_copy_of_a_session_that_runs_has_all_its_rows(index, tmpfs, tmp_path):
+def test_a_read_only_copy_of_a_session_that_runs_has_all_its_rows_or_says_what_to_do(index, tmpfs, tmp_path):
     running = Store(tmp_path / "running", write=True)
     for start in (0, 40):
         running.put((replace(ROW, cell=f"c{i}"), "td", "ld", "") for i in range(start, start + 60))
@@ -124,8 +121,12 @@ def test_a_read_only_copy_of_a_session_that_runs_has_all_its_rows(index, tmpfs, 
         (tmpfs / "copy" / "results.sqlite-shm").unlink()
     assert (tmpfs / "copy" / "results.sqlite-wal").stat().st_size > 0
     subprocess.run(["mount", "-o", "remount,ro", tmpfs], check=True)
-    with Store(tmpfs / "copy") as copy:
-        assert len(copy.rows("s", 1, every=True)) == 100
+    if index:
+        with Store(tmpfs / "copy") as copy:
+            assert len(copy.rows("s", 1, every=True)) == 100
+    else:
+        with pytest.raises(StoreError, match="Copy the folder to a disk that you can write"):
+            Store(tmpfs / "copy")
     running.close()
 
 
@@ -158,7 +159,7 @@ def test_a_first_start_killed_anywhere_leaves_no_store_or_a_whole_one(tmp_path):
         "import os, signal, sys\nfrom pathlib import Path\nfrom bfc_bench.store.store import Store\ncount = 0\n"
         "def trace(frame, event, arg):\n"
         "    global count\n"
-        "    if frame.f_code.co_filename.endswith(('store/database.py', 'store/connections.py', 'files.py')):\n"
+        "    if frame.f_code.co_filename.endswith(('store/database.py', 'store/schema.py')):\n"
         "        count += event == 'line'\n"
         "        if count == int(sys.argv[2]): os.kill(os.getpid(), signal.SIGKILL)\n"
         "    return trace\n"
@@ -168,13 +169,10 @@ def test_a_first_start_killed_anywhere_leaves_no_store_or_a_whole_one(tmp_path):
         folder = tmp_path / str(line)
         ended = subprocess.run([sys.executable, "-c", code, folder, str(line)], check=False)
         assert ended.returncode in (0, -signal.SIGKILL)
-        if (folder / "results.sqlite").exists():
+        with suppress(StoreError):  # there is none, which the writer below makes
             Store(folder).close()
-        else:
-            with pytest.raises(StoreError, match="There is no store"):
-                Store(folder)
         Store(folder, write=True).close()
-        assert {path.name for path in folder.iterdir()} == {"lock", "results.sqlite", "results.sqlite-id"}
+        assert {path.name for path in folder.iterdir()} == {"lock", "results.sqlite"}
 
 
 def test_runs_are_in_the_order_in_which_they_began_whatever_the_clock_said(tmp_path, monkeypatch):
@@ -293,29 +291,11 @@ def test_whatever_opens_a_store_closes_it(faulty, suite_file, tmp_path):
         assert open_files()
     for arguments in (["results", path], ["claims", path], ["plan", path], ["report", path]):
         assert run([*map(str, arguments), "--store", str(store)]) == 0
-    assert run(["doctor", "--store", str(store)]) == int(miscompiled(PROGRAMS) is not None)
+    assert run(["doctor", "--store", str(store)]) == 0
     assert open_files() == []
     assert sum(file.stat().st_size for file in store.glob("*-wal")) == 0  # the file alone holds everything
     with pytest.raises(StoreError, match="closed"):
         results["tiny"]
-
-
-@pytest.mark.parametrize(
-    "change", [{"status": "exploded"}, {"reason": None}, {"d": "4"}, {"n": None}, {"label": 7}, "no row", "not JSON"]
-)
-def test_rows_that_this_release_cannot_read_are_left_out_and_counted(change, tmp_path):
-    with Store(tmp_path, write=True) as store:
-        store.put((replace(ROW, cell=cell), "td", "ld", "") for cell in ("c0", "c1"))
-    text = json.dumps(ROW.as_dict() | change if isinstance(change, dict) else change)
-    with closing(sqlite3.connect(tmp_path / "results.sqlite")) as db:
-        db.execute("UPDATE rows SET row = ? WHERE cell = 'c0'", (text[:-1] if change == "not JSON" else text,))
-        seal(db)
-        db.commit()
-    with Store(tmp_path) as store:
-        for read in (store.rows, store.columns, partial(store.columns, only=("nmse",))):
-            with pytest.warns(UserWarning, match="holds 1 rows of s@1 that this release of bfc-bench cannot read"):
-                rows = read("s", 1, every=True)
-            assert [row.cell for row in rows] == ["c1"]
 
 
 @pytest.mark.parametrize("how", ["removed", "replaced", "folder removed"])
@@ -330,7 +310,7 @@ def test_a_store_that_is_removed_or_replaced_in_mid_run_is_noticed_before_the_ne
     class Listener:
         @bfc_bench.hookimpl
         def bfc_result(self, result):
-            seen.append(result.replicate)
+            seen.append(result.learner)
             if len(seen) > 1:
                 return
             if how == "folder removed":
@@ -344,8 +324,8 @@ def test_a_store_that_is_removed_or_replaced_in_mid_run_is_noticed_before_the_ne
     seen = []
     options = bfc_bench.RunOptions(store=store, executor="serial", listeners=[Listener()])
     with pytest.raises(StoreFailure, match="was removed, or replaced by another file, while it was in use"):
-        bfc_bench.run_suite(suite_file(learner=[{"name": "mean"}], replicates=3), options)
-    assert set(seen) == {0}
+        bfc_bench.run_suite(suite_file(learner=[{"name": "mean"}, {"name": "artist"}]), options)
+    assert len(set(seen)) == 1
     assert path.exists() == (how == "replaced")
     if how == "replaced":
         assert path.read_bytes() == (other / path.name).read_bytes()

@@ -20,10 +20,10 @@ def test_control_characters_are_shown_however_the_file_has_them(character, shown
     assert parse_row(text, "c0")["reason"] == f"a{shown}b"
 
 
-def test_a_row_of_another_cell_or_of_any_size_is_none():
+def test_a_row_of_another_cell_or_of_any_size_is_refused():
     text = json.dumps(ROW.as_dict())
     assert Row.read(parse_row(text, "c0")) == ROW
-    assert parse_row(text, "c1") is None
-    assert parse_row(text.encode(), "c0") is None
-    assert parse_row(text + " " * (ROW_BYTES - len(text)), "c0") is not None
-    assert parse_row(text + " " * (ROW_BYTES - len(text) + 1), "c0") is None
+    assert parse_row(text + " " * (ROW_BYTES - len(text)), "c0")
+    for wrong, cell in ((text, "c1"), (text.encode(), "c0"), (text + " " * (ROW_BYTES - len(text) + 1), "c0")):
+        with pytest.raises(ValueError, match=r"."):
+            parse_row(wrong, cell)

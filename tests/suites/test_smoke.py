@@ -85,7 +85,7 @@ def test_the_wheel_lacks_no_file(installed):
 
 def test_a_run_ends_with_a_table_and_the_path_of_the_report(smoke):
     store, output, _ = smoke
-    assert "NMSE at n" in output
+    assert "NMSE [95 %]" in output
     lines = output.splitlines()
     following = lines[lines.index(f"Report: {store / 'reports' / 'smoke@1' / 'report.html'}") + 1 :]
     assert [line.split()[:2] for line in following if line != "Next:"] == [

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from bfc_bench.errors import UsageError
-from bfc_bench.tasks.base import ScaledTeacher
 from bfc_bench.tasks.inputs.gaussian import Gaussian
 from bfc_bench.tasks.inputs.hypercube import Hypercube
 from bfc_bench.tasks.inputs.uniform import Uniform
+from bfc_bench.tasks.scaled_teacher import ScaledTeacher
 from bfc_bench.tasks.targets.hard_kernel import HardKernel
 from bfc_bench.tasks.targets.hard_poly import HardPoly
 

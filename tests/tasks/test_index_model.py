@@ -98,7 +98,7 @@ def test_the_error_of_a_term_is_unbiased():
         ({"terms": ((0,),)}, "every term must have an exponent above 0"),
         ({"terms": ((1,), (1, 0))}, "terms must be different"),
         ({"terms": ((0, 1),)}, "every direction must have an exponent above 0 in some term"),
-        ({"terms": ((1,),), "coefficients": (1, 0)}, "must have one entry per term, 1 of them"),
+        ({"terms": ((1,),), "coefficients": (1, 0)}, "must have one entry per term, 1 in all"),
         ({"terms": ((1,),), "coefficients": (0,)}, "must not all be 0"),
     ],
 )

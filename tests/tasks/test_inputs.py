@@ -5,11 +5,8 @@ import pytest
 
 from bfc_bench.errors import UsageError
 from bfc_bench.tasks.inputs import INPUTS
-from bfc_bench.tasks.inputs.gaussian import Gaussian
-from bfc_bench.tasks.inputs.gaussian_dropped import GaussianDropped
-from bfc_bench.tasks.inputs.gaussian_mixture import GaussianMixture
-from bfc_bench.tasks.inputs.gaussian_nonspherical import GaussianNonspherical, equal_row_factor
-from bfc_bench.tasks.inputs.gaussian_power_law import GaussianPowerLaw
+from bfc_bench.tasks.inputs.gaussian import Gaussian, GaussianDropped, GaussianPowerLaw
+from bfc_bench.tasks.inputs.gaussian_correlated import GaussianMixture, GaussianNonspherical, equal_row_factor
 from bfc_bench.tasks.inputs.hypercube import Hypercube
 from bfc_bench.tasks.inputs.sphere import Sphere
 from bfc_bench.tasks.inputs.uniform import Uniform

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from bfc_bench.tasks.inputs.gaussian import Gaussian
-from bfc_bench.tasks.inputs.gaussian_power_law import GaussianPowerLaw
+from bfc_bench.tasks.inputs.gaussian import Gaussian, GaussianPowerLaw
 from bfc_bench.tasks.targets.linear import Linear
 
 D, M = 12, 100_000

@@ -90,7 +90,7 @@ def test_checks_of_dimension_and_inputs():
         ({"degree": 0}, "degree must"),
         ({"degree": 2, "rank": 0}, "rank must"),
         ({"degree": 2, "form": "legendre"}, "form must"),
-        ({"degree": 2, "rank": 2, "coefficients": [1.0]}, "coefficients must have one entry per term, rank = 2"),
+        ({"degree": 2, "rank": 2, "coefficients": [1.0]}, "coefficients must have one entry per term, 2 in all"),
         ({"degree": 2, "coefficients": [2.0]}, r"coefficients\[0\] must"),
         ({"degree": 2, "coefficients": [0.0]}, "coefficients must not all be 0"),
         ({"degree": 2, "degre": 2}, "'degre'.* 'degree'"),

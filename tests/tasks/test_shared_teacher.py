@@ -17,8 +17,8 @@ from bfc_bench.tasks.labels import Agnostic, Clean, Noise, Sign
 from bfc_bench.tasks.targets import TARGETS
 from bfc_bench.tasks.targets.lowrank_poly import LowrankPoly
 from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
-from bfc_bench.tasks.targets.slide_densenet import SlideDensenet
 from bfc_bench.tasks.targets.staircase import Staircase
+from bfc_bench.tasks.targets.toys import SlideDensenet
 from bfc_bench.tasks.teacher_task import TeacherTask
 
 D = 6

@@ -6,7 +6,7 @@ import pytest
 from bfc_bench.errors import UsageError
 from bfc_bench.tasks.inputs.gaussian import Gaussian
 from bfc_bench.tasks.inputs.hypercube import Hypercube
-from bfc_bench.tasks.targets.slide_densenet import SlideDensenet
+from bfc_bench.tasks.targets.toys import SlideDensenet
 
 D = 8
 L3 = {"widths": [4, 3, 2], "alphas": [1.0, 0.5, 0.25]}

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from bfc_bench.errors import UsageError
-from bfc_bench.tasks.base import ScaledTeacher
 from bfc_bench.tasks.inputs.gaussian import Gaussian
 from bfc_bench.tasks.inputs.sphere import Sphere
+from bfc_bench.tasks.scaled_teacher import ScaledTeacher
 from bfc_bench.tasks.targets.harmonics import degree_errors, harmonics_dimension, zonal
 from bfc_bench.tasks.targets.staircase import POINTS, Staircase
 
@@ -86,7 +86,7 @@ def test_degrees_without_a_coefficient_are_left_out():
     ("options", "words"),
     [
         ({"degree": 0}, "degree must be greater than 0"),
-        ({"degree": 2, "coefficients": [1.0]}, "one entry per degree from 1 on, 2 of them"),
+        ({"degree": 2, "coefficients": [1.0]}, "one entry per degree from 1 on, 2 in all"),
         ({"degree": 1, "coefficients": [0.0]}, "must not all be 0"),
     ],
 )

@@ -14,7 +14,7 @@ from bfc_bench.tasks.inputs.uniform import Uniform
 from bfc_bench.tasks.labels import BeyondThreshold, Clean
 from bfc_bench.tasks.targets.lowrank_poly import LowrankPoly
 from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
-from bfc_bench.tasks.targets.slide_densenet import SlideDensenet
+from bfc_bench.tasks.targets.toys import SlideDensenet
 from bfc_bench.tasks.teacher_task import TeacherTask
 
 D, M = 5, 2 * SCALE_POINTS

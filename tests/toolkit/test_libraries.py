@@ -7,6 +7,7 @@ import pytest
 
 import bfc_bench as bb
 from bfc_bench.errors import TrackingError, UsageError
+from bfc_bench.extras.mlflow.client import connection
 from bfc_bench.learner import Capabilities
 from bfc_bench.plugins import load_plugins
 from bfc_bench.reference import find
@@ -16,7 +17,6 @@ from bfc_bench.testing import check_learner
 from bfc_bench.testing.global_state import generators
 from bfc_bench.toolkit import libraries
 from bfc_bench.toolkit.libraries import install_command, missing
-from bfc_bench.tracking.client import connection
 
 SUITE = {
     "name": "s",

@@ -36,19 +36,6 @@ def test_closed_forms_agree(kernel, depth, bias_variance):
     assert np.allclose(ours(x, None, depth, bias_variance), within, rtol=0, atol=1e-12)
 
 
-@needs_it
-def test_differentiation_and_prediction_work():
-    nt = tangents.neural_tangents()
-    init, apply, kernel_fn = network(nt, 1, 0.0)
-    _, params = init(jax.random.PRNGKey(0), X.shape)
-    x = X.astype(np.float32)
-    jacobian = jax.jacobian(lambda p: apply(p, x)[:, 0])(params)
-    rows = np.hstack([np.asarray(leaf).reshape(len(x), -1) for leaf in jax.tree.leaves(jacobian)])
-    assert np.allclose(nt.empirical_ntk_fn(apply)(x, None, params), rows @ rows.T, atol=1e-4)
-    kernel = np.asarray(kernel_fn(x, None, "ntk"))
-    assert nt.predict.max_learning_rate(kernel) == pytest.approx(2 * len(x) / np.linalg.eigvalsh(kernel)[-1], rel=1e-4)
-
-
 def test_unavailable_says_what_to_install(monkeypatch):
     monkeypatch.setattr(libraries, "NEURAL_TANGENTS", "0.0.0")
     for cached in (tangents.neural_tangents, libraries._problem):

@@ -13,12 +13,9 @@ from dataclasses import replace
 from bfc_bench.analysis.claims.axes import SweptTask, resolve_grids
 from bfc_bench.analysis.claims.base import Bounded, Claim, MetricName, Names, PointClaim
 from bfc_bench.analysis.claims.beats import Beats
-from bfc_bench.analysis.claims.drops import Drops
 from bfc_bench.analysis.claims.exponent import ExponentClaim
 from bfc_bench.analysis.claims.follows import Follows
-from bfc_bench.analysis.claims.frontier import FrontierClaim
 from bfc_bench.analysis.claims.measures import Measured, Point, difference_of, mean_of, measure, ratio_of
-from bfc_bench.analysis.claims.precedes import Precedes
 from bfc_bench.analysis.claims.reaches import Reaches
 from bfc_bench.analysis.claims.scaling_law import ScalingLawClaim
 from bfc_bench.analysis.claims.slope import Slope
@@ -60,11 +57,7 @@ __all__ = [
 ]
 
 KINDS: dict[str, type[Claim]] = {
-    claim.kind: claim
-    for claim in (
-        *(Reaches, Succeeds, Beats, ExponentClaim, Slope, ScalingLawClaim),
-        *(Drops, Unchanged, Precedes, Follows, FrontierClaim),
-    )
+    claim.kind: claim for claim in (Reaches, Succeeds, Beats, ExponentClaim, Slope, ScalingLawClaim, Unchanged, Follows)
 }
 """The built-in kinds by name."""
 

@@ -12,7 +12,7 @@ from bfc_bench.analysis.claims.base import MetricName, Names, Near, in_words
 from bfc_bench.analysis.claims.measures import Point, failure_notes, locate
 from bfc_bench.analysis.claims.verdict import Evidence, Verdict, evidence, nothing, short
 from bfc_bench.analysis.curves import Curve, curves_of, scale_of
-from bfc_bench.analysis.scaling_law import ScalingLaw, law_of
+from bfc_bench.analysis.laws import ScalingLaw, law_of
 from bfc_bench.store.row import Row
 from bfc_bench.suite.model import Size
 

@@ -13,8 +13,7 @@ from bfc_bench.analysis.claims.axes import SweptTask
 from bfc_bench.analysis.claims.base import Bounded, MetricName, Positive, in_words
 from bfc_bench.analysis.claims.measures import Point, failure_notes, ill_behaved_note, locate, measure
 from bfc_bench.analysis.claims.verdict import Evidence, Verdict, evidence, evidence_of_ranges, nothing, short
-from bfc_bench.analysis.curves import Curve, curves_of, scale_of
-from bfc_bench.analysis.power_law import MIN_SIZES, curve_fits
+from bfc_bench.analysis.curves import curves_of, scale_of
 from bfc_bench.analysis.thresholds import crossings
 from bfc_bench.store.row import Row
 from bfc_bench.suite.model import Size
@@ -27,20 +26,17 @@ class Slope(Bounded):
     """The exponent s of metric ~ value^s: one least-squares slope of logarithms per replicate, then their t-interval.
 
     With ``level``, it is the exponent of N*(level) ~ value^s; if N* lies in a range, so does the replicate's slope.
-    With ``axis``, the sweep is along the axis of a grid, or over d. With ``task`` and neither ``sweep`` nor ``axis``,
-    it is the exponent in n of metric ~ c + a n^s, from one fit per replicate. Only replicates with a value on every
+    With ``axis`` and ``task``, the sweep is along the axis of a grid, or over d. Only replicates with a value on every
     task count. Errors in parts of the target may be negative and have no logarithm, so a claim about them is undecided.
     """
 
     kind: ClassVar[str] = "slope"
     label: str
     """A learner's label, or `LABEL/STAGE` for one of its intermediate predictors."""
-    sweep: Annotated[tuple[SweptTask, ...], Field(min_length=2)] | None = None
+    sweep: Annotated[tuple[SweptTask, ...], Field(min_length=2)]
     """Tasks, each with its value of the swept number."""
-    task: str | None = None
-    """Name of the task whose error is a power of n; instead of ``sweep``. With ``axis``, a grid or its members."""
-    axis: str = "n"
-    """The axis of a grid, or d, along which the metric scales."""
+    axis: str = ""
+    """The axis of a grid, or d, along which the metric scales; ``task`` then names the grid, instead of ``sweep``."""
     against: str = "the swept number"
     """Name of the swept number, for the statement; the axis by default."""
     d: Size | None = None
@@ -56,21 +52,15 @@ class Slope(Bounded):
     @classmethod
     def _sweep_instead_of_task(cls, values: Any) -> Any:
         """Along an axis, the tasks are those of the sweep."""
-        if not isinstance(values, Mapping) or not values.get("sweep") or values.get("axis", "n") == "n":
+        if not isinstance(values, Mapping) or not values.get("sweep") or not values.get("axis"):
             return values
         return {"against": values["axis"]} | {key: value for key, value in values.items() if key != "task"}
 
     @model_validator(mode="after")
     def _complete(self) -> Slope:
-        if (self.sweep is None) == (self.task is None):
-            raise ValueError(
-                "exactly one of sweep, for a number that differs between tasks, and task, for n, is required"
-            )
-        if self.task is not None and self.n is not None:
-            raise ValueError(f"n does not go with task, because all its sizes are used. Got n = {self.n}")
-        if self.level is not None and (self.task is not None or self.n is not None):
-            raise ValueError("level goes with neither task nor n, because N* is compared between the tasks of a sweep")
-        if self.sweep is not None and len({point.value for point in self.sweep}) < 2:
+        if self.level is not None and self.n is not None:
+            raise ValueError(f"n does not go with level, which compares N*. Got n = {self.n}")
+        if len({point.value for point in self.sweep}) < 2:
             raise ValueError("sweep must have 2 different values or more")
         if self.at_most is None and self.at_least is None:
             raise ValueError("at_most or at_least is required and missing")
@@ -79,26 +69,21 @@ class Slope(Bounded):
     @property
     def predictors(self) -> tuple[str, ...]:
         """The label, or its members along the axis of a grid of learners."""
-        return tuple(dict.fromkeys(point.label(self.label) for point in self.sweep or ())) or (self.label,)
+        return tuple(dict.fromkeys(point.label(self.label) for point in self.sweep))
 
     @property
     def tasks(self) -> tuple[str, ...]:
-        """The tasks of the sweep, or the one task."""
-        if self.task is not None:
-            return (self.task,)
-        return tuple(dict.fromkeys(point.task for point in self.sweep or ()))
+        """The tasks of the sweep."""
+        return tuple(dict.fromkeys(point.task for point in self.sweep))
 
     def points(self, rows: Sequence[Row]) -> list[Point]:
-        """The point of each task; all its n if the claim is about curves or N*."""
-        if self.task is not None:
-            at = locate(rows, self.task, self.labels, self.d, None)
-            return [Point(at.task, at.d, None)]
+        """The point of each task; all its n if the claim is about N*."""
         return list(dict.fromkeys(at for at, _ in self._places(rows)))
 
     def _places(self, rows: Sequence[Row]) -> list[tuple[Point, str]]:
         """The predictor and its point of the grid, with all n if the claim is about N*, for each point of the sweep."""
         labels, places = self.labels, []
-        for point in self.sweep or ():
+        for point in self.sweep:
             at = locate(rows, point.task, labels, point.d or self.d, self.n)
             places.append((at if self.level is None else Point(at.task, at.d, None), point.label(self.label)))
         return places
@@ -110,10 +95,8 @@ class Slope(Bounded):
 
     def judge(self, rows: Sequence[Row]) -> Verdict:
         """From one slope per replicate; a failed cell or a value at the floor leaves both sides open."""
-        if self.task is not None:
-            return self._against_n(rows, self.task)
         places = self._places(rows)
-        values = [point.value for point in self.sweep or ()]
+        values = [point.value for point in self.sweep]
         what, evidence_at = f"{in_words(self.metric)} of {self.label}", self._evidence
         if self.level is not None:
             what = f"number of samples that {self.label} needs to reach {in_words(self.metric)} ≤ {short(self.level)}"
@@ -124,29 +107,6 @@ class Slope(Bounded):
             f"{self.bound} ({where})."
         )
         return self.verdict(statement, self.region, evidence_at(rows, places), log=False)
-
-    def _against_n(self, rows: Sequence[Row], task: str) -> Verdict:
-        at = locate(rows, task, self.labels, self.d, None)
-        statement = (
-            f"The {in_words(self.metric)} of {self.label}, less its floor, scales with n to a power of {self.bound} "
-            f"({Point(task, at.d, None)})."
-        )
-        curves = curves_of(rows, self.label, task, self.metric, at.d)
-        fits = curve_fits(curves)
-        if not fits:
-            return self.verdict(statement, self.region, nothing(self._why_no_fit(curves)), log=False)
-        floors = f"{sum(fit.floor > 0 for fit in fits[0].fits)} of {len(fits[0].fits)} replicates end on a floor"
-        slopes = [-fit.exponent for fit in fits[0].fits]
-        unsure = bool(curves[0].failures.any())
-        piece = evidence(slopes, open_below=unsure, open_above=unsure, notes=(floors, *failure_notes(curves)))
-        return self.verdict(statement, self.region, piece, log=False)
-
-    def _why_no_fit(self, curves: Sequence[Curve]) -> str:
-        if not curves:
-            return f"{self.label} has no {self.metric} there"
-        if scale_of(self.metric) == "linear":
-            return f"{self.metric} is an unbiased estimate that may be negative, so it has no logarithm and no slope"
-        return f"no replicate of {self.label} has values at {MIN_SIZES} sizes, which a fit needs"
 
     def _evidence(self, rows: Sequence[Row], places: Sequence[tuple[Point, str]]) -> Evidence:
         if scale_of(self.metric) == "linear":
@@ -165,7 +125,7 @@ class Slope(Bounded):
     @property
     def _weights(self) -> np.ndarray:
         """Weights w of the least-squares slope sum_i w_i y_i of y on the logarithms of the swept values, (tasks,)."""
-        x = np.log([point.value for point in self.sweep or ()])
+        x = np.log([point.value for point in self.sweep])
         centred = x - x.mean()
         return np.asarray(centred / (centred @ centred))
 

@@ -1,8 +1,8 @@
-"""Runs units in spawned worker processes with one thread each.
+"""Runs each unit in a worker process of its own, with one thread, which ends with the unit.
 
-A worker has two pipes and runs one unit at a time. A unit that exceeds its time is killed with its worker. When a
-worker ends, only its unit fails. Workers share no lock or queue that a dying process could leave in a bad state. They
-are spawned, not forked, since JAX and CUDA do not survive a fork. Units on a GPU have workers of their own.
+On Linux the workers on the cores are forked from a process that has imported what they need (``fork_server.py``).
+Elsewhere, and on a GPU, they are new interpreters. A thread of the session watches each worker (``supervision.py``) and
+ends it if it exceeds its limits. Workers share no lock or queue that a dying process could leave in a bad state.
 """
 
 from bfc_bench.executors.processes.executor import ProcessExecutor

@@ -9,13 +9,13 @@ from pydantic import PositiveInt
 
 from bfc_bench.errors import UsageError
 from bfc_bench.executors.base import Executor, Pool, Preload, Promise, usable_cores
-from bfc_bench.executors.processes.pool import Isolation, PoolOptions, ProcessPool
-from bfc_bench.executors.processes.worker_process import CAN_FORK
-from bfc_bench.toolkit.gpu import cell_memory
+from bfc_bench.executors.processes.fork_server import CAN_FORK
+from bfc_bench.executors.processes.pool import ProcessPool
+from bfc_bench.toolkit.gpu import cell_memory, visible_gpus
 
 
 class ProcessExecutor(Executor):
-    """Runs units in worker processes with one thread each, and stops those that exceed their limits."""
+    """Runs each unit in a process of its own with one thread, and stops units that exceed their limits."""
 
     name: ClassVar[str] = "processes"
     promises: ClassVar[frozenset[Promise]] = frozenset({"time", "memory", "death", "isolation"})
@@ -25,8 +25,6 @@ class ProcessExecutor(Executor):
     """GPUs to use, as ``CUDA_VISIBLE_DEVICES`` names them; by default all that this process sees."""
     jobs_per_gpu: PositiveInt = 1
     """Workers that share one GPU and its memory."""
-    isolation: Isolation = "learner"
-    """``learner``: each process runs units of one learner. ``unit``: each process runs one unit, a batch of cells."""
     start: Literal["fork", "spawn"] = "fork" if CAN_FORK else "spawn"
     """``fork``: workers on the CPU are copies of a process that has the libraries. ``spawn``: each is a new one."""
 
@@ -46,6 +44,6 @@ class ProcessExecutor(Executor):
         jobs: int | None = None,
     ) -> Pool:
         """A pool of worker processes."""
-        gpus = None if self.gpus is None else list(map(str, self.gpus))
-        options = PoolOptions(jobs or usable_cores(), gpus, self.jobs_per_gpu, self.isolation, self.start == "fork")
-        return ProcessPool(call, options, preload)
+        gpus = visible_gpus() if self.gpus is None else list(map(str, self.gpus))
+        fork = self.start == "fork"
+        return ProcessPool(call, preload or {}, jobs or usable_cores(), gpus, self.jobs_per_gpu, fork=fork)

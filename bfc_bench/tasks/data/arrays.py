@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from bfc_bench.errors import UsageError
-from bfc_bench.tasks.data.classes import are_classes, class_numbers, names
-from bfc_bench.tasks.data.columns import ColumnOptions, Part, encode, labels, levels_text
+from bfc_bench.tasks.data.columns import ColumnOptions, Part, encode, split_keys, targets
 from bfc_bench.tasks.data.python_tables import x_and_y
 from bfc_bench.utils.files import cache_folder, make_folder, write_file
 
@@ -46,21 +46,19 @@ def save_arrays(
     if (x_test is None) != (y_test is None) and y is not None and not isinstance(y, str):
         raise UsageError("x_test and y_test go together; one is missing.")
     x, y = x_and_y(x, y)
+    xs, ys = {"x": x}, [_target(y, "y")]
     if x_test is not None:
         x_test, y_test = x_and_y(x_test, y_test if y_test is not None else getattr(y, "name", None), "x_test")
-    arrays = _inputs(x, x_test, options)
-    values, known = labels(_series(y, "y"), "y", _in("y"), classes)
-    is_class = len(values) > 0 and are_classes(values, classes, "y")
-    if is_class:
-        values, known = class_numbers(values, "y", known)
-        arrays["classes"] = np.array(names(known))
-    arrays["y"] = values
-    if x_test is not None:
-        tested, _ = labels(_series(y_test, "y_test"), "y_test", _in("y_test"), classes)
-        arrays["y_test"] = class_numbers(tested, "y_test", known)[0] if is_class else tested
-    order = [key for key in ("x", "classes", "y", "columns", "x_test", "y_test") if key in arrays]
+        xs["x_test"] = x_test
+        ys.append(_target(y_test, "y_test"))
+    arrays = _inputs(xs, options)
+    (arrays["y"], *tested), names = targets(ys, "y", classes)
+    if tested:
+        arrays["y_test"] = tested[0]
+    if names:
+        arrays["classes"] = np.array(names)
     stream = io.BytesIO()
-    np.savez(stream, **{key: arrays[key] for key in dict.fromkeys([*order, *arrays])})  # type: ignore[arg-type]
+    np.savez(stream, **arrays)  # type: ignore[arg-type]
     folder = cache_folder() / "arrays" if folder is None else folder
     make_folder(folder)
     path = folder.resolve() / f"{hashlib.blake2b(stream.getbuffer(), digest_size=16).hexdigest()}.npz"
@@ -68,45 +66,25 @@ def save_arrays(
     return path
 
 
-def _in(name: str) -> Any:
-    """A function that locates rows of an argument for messages."""
-    return lambda row, column: f"{name}: row {row}, column {column!r}"
+def _inputs(xs: dict[str, Any], options: ColumnOptions) -> dict[str, np.ndarray]:
+    """Arrays of the inputs x and x_test, and names, levels and split of a table's columns."""
+    import pandas as pd
 
-
-def _inputs(x: Any, x_test: Any, options: ColumnOptions) -> dict[str, np.ndarray]:
-    """Arrays of the inputs: x and x_test, and names, levels and split of a table's columns."""
-    if not hasattr(x, "columns"):
+    if not isinstance(xs["x"], pd.DataFrame):
         if options.changed():
-            raise UsageError(f"{min(options.changed())} needs a table with named columns. Got {type(x).__name__}.")
-        given = {"x": x} | ({} if x_test is None else {"x_test": x_test})
-        return {name: _numbers(array, name) for name, array in given.items()}
-    columns = [str(name) for name in x.columns]
-    parts = [Part(_text_names(x), _in("x"), "x")]
-    if x_test is not None:
-        if not hasattr(x_test, "columns"):
-            raise UsageError("x_test must have the columns of x; it has none.")
-        tested = [str(name) for name in x_test.columns]
-        if missing := [name for name in columns if name not in tested]:
-            raise UsageError(f"x_test must have the columns of x; there is no {missing[0]!r}.")
-        parts.append(Part(_text_names(x_test), _in("x_test"), "x_test"))
-        if options.split:
-            raise UsageError("split and x_test both say what is tested on; leave out one of the two.")
-    if options.split:
-        columns = [name for name in columns if name != options.split.column]
-    encoded = encode(parts, columns, options)
-    arrays = {"x": encoded.parts[0].x, "columns": np.array(columns)}
-    if x_test is not None:
-        arrays["x_test"] = encoded.parts[1].x
-    if any(column.levels for column in encoded.columns):
-        arrays["levels"] = np.array(levels_text(encoded.columns))
-    if options.split and encoded.parts[0].split is not None:
-        arrays["groups" if options.split.group else "times"] = encoded.parts[0].split
-    return arrays
-
-
-def _text_names(frame: Any) -> Any:
-    """The frame with names that are texts."""
-    return frame if all(isinstance(name, str) for name in frame.columns) else frame.rename(columns=str)
+            raise UsageError(f"{min(options.changed())} needs a table with named columns; x has none.")
+        return {name: _numbers(array, name) for name, array in xs.items()}
+    if not all(isinstance(x, pd.DataFrame) for x in xs.values()):
+        raise UsageError("x_test must have the columns of x; it has none.")
+    if options.split and len(xs) > 1:
+        raise UsageError("split and x_test both say what is tested on; leave out one of the two.")
+    parts = [Part(x.rename(columns=str), name) for name, x in xs.items()]
+    columns = [name for name in parts[0].frame.columns if not options.split or name != options.split.column]
+    known, arrays = encode(parts, columns, options)
+    found = {**dict(zip(xs, arrays, strict=True)), "columns": np.array(columns)}
+    if any(column.levels for column in known):
+        found["levels"] = np.array([json.dumps(list(column.levels)) for column in known])
+    return found | split_keys(parts[0], options)
 
 
 def _numbers(x: Any, name: str) -> np.ndarray:
@@ -116,14 +94,11 @@ def _numbers(x: Any, name: str) -> np.ndarray:
     return array
 
 
-def _series(y: Any, name: str) -> Any:
+def _target(y: Any, name: str) -> Part:
     import pandas as pd
 
-    if isinstance(y, pd.Series):
-        return y
-    if isinstance(y, pd.Categorical):
-        return pd.Series(y)
-    array = np.asarray(y)
-    if array.ndim != 1:
-        raise UsageError(f"{name} must have shape (N,). Got {array.shape}.")
-    return pd.Series(array)
+    if not isinstance(y, pd.Series | pd.Categorical):
+        y = np.asarray(y)
+        if y.ndim != 1:
+            raise UsageError(f"{name} must have shape (N,). Got {y.shape}.")
+    return Part(pd.DataFrame({"y": y}), name)

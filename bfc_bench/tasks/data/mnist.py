@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import ClassVar
 
-from bfc_bench.errors import UsageError
-from bfc_bench.tasks.base import DataSetContents
-from bfc_bench.tasks.data.idx import contents, read_images
-from bfc_bench.tasks.data.images import ImageSet
-from bfc_bench.tasks.data.public import Missing, fetch, find
+import numpy as np
 
-PARTS = ("train", "t10k")
-DIGITS = tuple("0123456789")
-IMAGES, LABELS = "{}-images-idx3-ubyte", "{}-labels-idx1-ubyte"
+from bfc_bench.errors import UsageError
+from bfc_bench.tasks.base import DataSetContents, LabelledPoints
+from bfc_bench.tasks.data.idx import read_idx
+from bfc_bench.tasks.data.images import ImageSet
+from bfc_bench.tasks.data.public import fetch, find, missing
+
+FILES = tuple(f"{part}-{content}-ubyte" for part in ("train", "t10k") for content in ("images-idx3", "labels-idx1"))
 
 
 class Mnist(ImageSet):
@@ -31,26 +30,22 @@ class Mnist(ImageSet):
     """MD5 of each file at ``source``."""
     package: ClassVar[str] = ""
     """Debian's package with the files."""
-    names: ClassVar[tuple[str, ...]] = DIGITS
+    names: ClassVar[tuple[str, ...]] = tuple("0123456789")
 
     def images(self) -> DataSetContents:
         """x (60000, 784), y (60000,), and 10,000 images to test on."""
-        train, test = (read_images(*self._files(part)) for part in PARTS)
-        loaded = contents(train, test, self.kind)
-        if loaded.classes != DIGITS:
-            raise UsageError(f"{self.kind}: labels must be 0 ... 9. Got {', '.join(loaded.classes[:20])}.")
-        return DataSetContents(loaded.points, loaded.test, self.names, loaded.shape)
-
-    def _files(self, part: str) -> list[Path]:
-        return [find(self.kind, *_both_forms(name.format(part)), package=self.package) for name in (IMAGES, LABELS)]
+        x, y, x_test, y_test = (read_idx(find(self.kind, _both_forms(name), self.package)) for name in FILES)
+        for images, labels in ((x, y), (x_test, y_test)):
+            if images.dtype != np.uint8 or images.ndim != 3 or images.shape[1:] != x.shape[1:]:
+                raise UsageError(f"{self.kind} must hold images of bytes. Got {images.dtype} of shape {images.shape}.")
+            if labels.shape != (len(images),) or np.unique(labels).tolist() != list(range(10)):
+                raise UsageError(f"{self.kind}: labels must be 0 ... 9, one for each of {len(images)} images.")
+        points, test = (LabelledPoints(a.reshape(len(a), -1), b.astype(int)) for a, b in ((x, y), (x_test, y_test)))
+        return DataSetContents(points, test, self.names, (1, *x.shape[1:]))
 
     def missing_files(self) -> str | None:
         """What to type if a file is missing."""
-        try:
-            _ = [self._files(part) for part in PARTS]
-        except Missing as error:
-            return str(error)
-        return None
+        return missing(self.kind, *map(_both_forms, FILES), package=self.package)
 
     def get(self) -> str:
         """Fetch the four files."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import zipfile
 import zlib
 from pathlib import Path
@@ -11,12 +12,10 @@ import numpy as np
 from pydantic import Field
 
 from bfc_bench.errors import UsageError, error_text, suggest
+from bfc_bench.learner import Column
 from bfc_bench.tasks.base import DataSet, DataSetContents, LabelledPoints, TableColumns
 from bfc_bench.tasks.data.classes import are_classes, class_numbers, names
-from bfc_bench.tasks.data.columns import Categorical, Missing, columns_of, table_columns
-
-REQUIRED, PARTS = ("x", "y"), (("x", "y"), ("x_test", "y_test"))
-OTHERS = ("columns", "classes")
+from bfc_bench.tasks.data.columns import Categorical, Missing, table_columns
 
 
 class Npz(DataSet):
@@ -43,7 +42,7 @@ class Npz(DataSet):
     def load(self) -> DataSetContents:
         """The contents of the file."""
         arrays = read_npz(Path(self.path))
-        if missing := [name for name in REQUIRED if name not in arrays]:
+        if missing := [name for name in ("x", "y") if name not in arrays]:
             raise UsageError(f"{self.path}: there is no array {missing[0]!r}.{suggest(missing[0], arrays)}")
         if ("x_test" in arrays) != ("y_test" in arrays):
             raise UsageError(f"{self.path}: x_test and y_test go together; one is missing.")
@@ -58,14 +57,10 @@ class Npz(DataSet):
             arrays["y"], known = class_numbers(y, f"{self.path}: y")
             if "y_test" in arrays:
                 arrays["y_test"] = class_numbers(arrays["y_test"], f"{self.path}: y_test", known)[0]
-        points, test = (
-            LabelledPoints(_rows(arrays[x]), arrays[y]) if x in arrays else None  # checked by the task
-            for x, y in PARTS
-        )
-        assert points is not None
+        test = LabelledPoints(_rows(arrays["x_test"]), arrays["y_test"]) if "x_test" in arrays else None
         columns = tuple(map(str, arrays["columns"].tolist())) if "columns" in arrays else ()
         return DataSetContents(
-            points,
+            LabelledPoints(_rows(arrays["x"]), arrays["y"]),
             test,
             names(known),
             _shape(arrays["x"]),
@@ -83,8 +78,8 @@ class Npz(DataSet):
         given = columns or tuple(f"x{i}" for i in range(int(np.prod(arrays["x"].shape[1:]))))
         levels = arrays["levels"].tolist() if "levels" in arrays else ["[]"] * len(given)
         try:
-            known = columns_of(given, levels)
-        except ValueError as error:
+            known = tuple(Column(name, tuple(json.loads(text))) for name, text in zip(given, levels, strict=True))
+        except (ValueError, TypeError) as error:
             raise UsageError(f"{self.path}: levels must hold a JSON list for each column. Got {error}.") from None
         if self.categorical is None and any(column.levels for column in known):
             raise UsageError(f"{self.path}: it has columns of categories; set categorical to 'one-hot' or 'keep'.")

@@ -6,7 +6,7 @@ A run never downloads. ``fetch``, used by the verb ``data get``, downloads and c
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,44 +15,47 @@ from bfc_bench.tasks import DATA_VARIABLE
 from bfc_bench.utils.files import cache_folder
 
 
-class Missing(UsageError):
-    """A file of a public data set is in none of the folders."""
-
-
 def folders(kind: str) -> list[Path]:
     """The folders in which files of a kind are searched, in order."""
     own = os.environ.get(DATA_VARIABLE)
-    system = [Path(part) / "datasets" / kind for part in _system_folders() if part]
-    searched = [*((Path(own) / kind, Path(own)) if own else ()), *system]
+    shared = (os.environ.get("XDG_DATA_DIRS") or "/usr/local/share:/usr/share").split(os.pathsep)
+    searched = [*((Path(own) / kind, Path(own)) if own else ())]
+    searched += [Path(part) / "datasets" / kind for part in shared if part]
     with suppress(OutputError):
         searched.append(cache_folder() / "data" / kind)
     return searched
 
 
-def _system_folders() -> list[str]:
-    return (os.environ.get("XDG_DATA_DIRS") or "/usr/local/share:/usr/share").split(os.pathsep)
-
-
-def find(kind: str, *names: str, package: str = "") -> Path:
-    """The first of several files or folders that exists.
-
-    Args:
-        kind: The kind of data set.
-        *names: Names of the files or folders.
-        package: Debian's package with them, for the message.
-
-    Raises:
-        Missing: None exists; the message says what to type.
-    """
-    searched = folders(kind)
-    for folder in searched:
+def find(kind: str, names: Sequence[str], package: str = "") -> Path:
+    """The first of several files or folders that exists. Raises ``UsageError`` with what ``missing`` says."""
+    for folder in folders(kind):
         for name in names:
             if (folder / name).exists():
                 return folder / name
+    raise UsageError(_advice(kind, names, package))
+
+
+def missing(kind: str, *files: Sequence[str], package: str = "") -> str | None:
+    """What to type if one of the files, each given by its possible names, is in none of the folders.
+
+    Args:
+        kind: The kind of data set.
+        *files: Names of each file.
+        package: Debian's package with them.
+    """
+    found = folders(kind)
+    for names in files:
+        if not any((folder / name).exists() for folder in found for name in names):
+            return _advice(kind, names, package)
+    return None
+
+
+def _advice(kind: str, names: Sequence[str], package: str) -> str:
     or_package = f", or `apt-get install {package}` on Debian" if package else ""
-    raise Missing(
-        f"{kind}: there is no {' or '.join(names)} in {', '.join(map(str, searched))}. `bfc-bench data get {kind}` "
-        f"fetches it{or_package}; --data DIR or {DATA_VARIABLE} name another folder."
+    searched = ", ".join(map(str, folders(kind)))
+    return (
+        f"{kind}: there is no {' or '.join(names)} in {searched}. `bfc-bench data get {kind}` fetches it{or_package}; "
+        f"--data DIR or {DATA_VARIABLE} name another folder."
     )
 
 

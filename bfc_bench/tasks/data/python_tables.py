@@ -56,37 +56,27 @@ def frame_of(x: Any, name: str = "x") -> Any:
             raise UsageError(
                 f"{name} has the parts {', '.join(map(repr, splits))}; give one of them, such as x[{splits[0]!r}]."
             )
-        return _frame({str(key): values for key, values in x.items()}, {}, name)
-    if hasattr(x, "column_names") and hasattr(x, "features"):
-        columns = list(x.column_names)
-        return _frame({column: x[column] for column in columns}, dict(x.features or {}), name)
+        return _frame({str(key): list(values) for key, values in x.items()}, {}, name)
+    if hasattr(x, "column_names") and hasattr(x, "features"):  # Hugging Face
+        return _frame({column: list(x[column]) for column in x.column_names}, dict(x.features or {}), name)
     if hasattr(x, "get_column") and hasattr(x, "columns"):  # Polars
         return _frame({column: x.get_column(column).to_list() for column in x.columns}, {}, name)
     return None
 
 
-def _frame(columns: Mapping[str, Any], features: Mapping[str, Any], name: str) -> Any:
+def _frame(columns: Mapping[str, list[Any]], features: Mapping[str, Any], name: str) -> Any:
     """A frame of columns of equal length; numbers of a feature with ``names`` become these."""
     import pandas as pd
 
-    made: dict[str, Any] = {}
-    for column, given in columns.items():
-        values = given if isinstance(given, np.ndarray) else list(given)
-        names = getattr(features.get(column), "names", None)
-        if names:
-            codes = [-1 if value is None or value < 0 else int(value) for value in values]
-            made[column] = pd.Categorical.from_codes(codes, categories=list(names))
-        else:
-            made[column] = pd.Series(list(values))
-    _check_names(list(made), name)
-    lengths = {column: len(values) for column, values in made.items()}
-    first = next(iter(lengths), "")
-    if odd := [column for column, length in lengths.items() if length != lengths[first]]:
-        raise UsageError(
-            f"{name}: all columns must have one length. Got {lengths[first]} in {first!r} and {lengths[odd[0]]} in "
-            f"{odd[0]!r}."
-        )
-    return pd.DataFrame(made)
+    _check_names(list(columns), name)
+    if len(lengths := {len(values) for values in columns.values()}) > 1:
+        raise UsageError(f"{name}: all columns must have one length. Got {sorted(lengths)}.")
+    frame = pd.DataFrame({column: pd.Series(values) for column, values in columns.items()})
+    for column, feature in features.items():
+        if names := getattr(feature, "names", None):
+            codes = [-1 if value is None or value < 0 else int(value) for value in columns[column]]
+            frame[column] = pd.Categorical.from_codes(codes, categories=list(names))
+    return frame
 
 
 def _check_names(names: list[str], name: str) -> None:

@@ -56,12 +56,10 @@ class Digits(DataSet):
         from sklearn.datasets import load_digits
 
         bunch: Any = load_digits()
-        names = tuple(str(name) for name in bunch.target_names)
-        return DataSetContents(
-            LabelledPoints(bunch.data.astype(np.uint8), bunch.target), classes=names, shape=(1, 8, 8), divisor=16.0
-        )
+        points = LabelledPoints(bunch.data.astype(np.uint8), bunch.target)
+        return DataSetContents(points, classes=tuple(map(str, bunch.target_names)), shape=(1, 8, 8), divisor=16.0)
 
 
 def _classes(bunch: Any) -> DataSetContents:
-    names = tuple(str(name) for name in bunch.target_names)
-    return DataSetContents(LabelledPoints(bunch.data, bunch.target), classes=names, columns=tuple(bunch.feature_names))
+    points, names = LabelledPoints(bunch.data, bunch.target), tuple(map(str, bunch.target_names))
+    return DataSetContents(points, classes=names, columns=tuple(bunch.feature_names))

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from bfc_bench.errors import UsageError, error_text, suggest
+from bfc_bench.errors import UsageError, error_text
 from bfc_bench.tasks.base import DataSet, DataSetContents, LabelledPoints
-from bfc_bench.tasks.data.classes import are_classes, class_numbers, names
-from bfc_bench.tasks.data.columns import ColumnOptions, Part, encode, labels, table_columns
-from bfc_bench.tasks.data.text_table import TextFormat, line_of, read_text
+from bfc_bench.tasks.data.columns import ColumnOptions, Part, encode, split_keys, table_columns, targets
 
-TEXT_SUFFIXES = (".csv", ".tsv", ".txt")
-SUFFIXES = (*TEXT_SUFFIXES, ".parquet")
+SUFFIXES = (".csv", ".tsv", ".txt", ".parquet")
 
 
 class Table(ColumnOptions, DataSet):
@@ -25,7 +23,7 @@ class Table(ColumnOptions, DataSet):
     """
 
     kind: ClassVar[str] = "table"
-    reading: ClassVar[frozenset[str]] = frozenset({"decimal", "encoding", "missing_texts"})
+    reading: ClassVar[frozenset[str]] = frozenset({"separator", "decimal", "encoding", "missing_texts"})
     path: str
     """The file, which ends in .csv, .tsv, .txt or .parquet."""
     test_path: str = ""
@@ -37,10 +35,9 @@ class Table(ColumnOptions, DataSet):
     classes: bool | None = None
     """Whether the target is a class; None: if it is not a number."""
     separator: Annotated[str, Field(min_length=1, max_length=1)] | None = None
-    """Separator of a text file; None: a tab in .tsv, otherwise the one of comma, semicolon, tab and bar that splits all
-    lines alike."""
-    decimal: Literal[".", ","] | None = None
-    """Decimal mark of a text file; None: the one that its numbers have."""
+    """Separator of a text file; None: a tab in .tsv, otherwise a comma."""
+    decimal: Literal[".", ","] = "."
+    """Decimal mark of a text file."""
     encoding: str = "utf-8"
     """Encoding of a text file, such as ``latin-1``."""
     missing_texts: list[str] = []
@@ -50,80 +47,81 @@ class Table(ColumnOptions, DataSet):
         """The contents of the files."""
         parts = [self.read_part(path) for path in (self.path, self.test_path) if path]
         aside = {self.target} | ({self.split.column} if self.split else set())
-        columns = self.columns or [name for name in map(str, parts[0].frame.columns) if name not in aside]
-        self._check(parts, columns)
-        encoded = encode(parts, columns, self)
-        ys = [labels(part.frame[self.target], self.target, part.locate, self.classes, part.decimal) for part in parts]
-        (y, order), *tested = ys
-        target = f"{self.path}: column {self.target!r}"
-        known: list[Any] = []
-        classes = are_classes(y, self.classes, target) if len(y) else False
-        if classes:
-            y, known = class_numbers(y, target, order)
-        points, test = LabelledPoints(encoded.parts[0].x, y), None
-        if tested:
-            (y, _), target = tested[0], f"{self.test_path}: column {self.target!r}"
-            if len(y) and are_classes(y, self.classes, target) != classes:
-                raise UsageError(f"{target}: classes in one of the two files and numbers in the other.")
-            test = LabelledPoints(encoded.parts[1].x, class_numbers(y, target, known)[0] if classes else y)
-        key = encoded.parts[0].split
-        return DataSetContents(
-            points,
-            test,
-            names(known),
-            columns=tuple(columns),
-            table=table_columns(encoded.columns, self.categorical, self.missing),
-            groups=key if self.split and self.split.group else None,
-            times=key if self.split and self.split.time else None,
-        )
-
-    def read_part(self, path: str) -> Part:
-        """The columns of one of the files, before anything is checked."""
-        missing = tuple(self.missing_texts)
-        frame, form = _read(Path(path), TextFormat(self.separator, self.decimal, self.encoding, missing))
-        remark = form.words if Path(path).suffix in TEXT_SUFFIXES else ""
-        return Part(frame, RowLocator(path, form).of, path, form.decimal or ".", remark)
-
-    def _check(self, parts: list[Part], columns: list[str]) -> None:
-        for part in parts:
-            known = list(map(str, part.frame.columns))
-            for name in (self.target, *columns):
-                if name not in known:
-                    hint = suggest(name, known) + (f" {part.remark}" if len(known) == 1 else "")
-                    raise UsageError(f"{part.where}: there is no column {name!r}.{hint}")
+        columns = self.columns or [str(name) for name in parts[0].frame.columns if str(name) not in aside]
         if self.target in columns:
             raise UsageError(f"{self.path}: columns must not have the target, {self.target!r}, among them.")
         if self.split and self.test_path:
             raise UsageError(f"{self.path}: split and test_path both say what is tested on; leave out one of the two.")
         if self.split and self.split.column == self.target:
             raise UsageError(f"{self.path}: split must name another column than the target, {self.target!r}.")
+        for part in parts:
+            part.require(self.target)
+        known, xs = encode(parts, columns, self)
+        ys, classes = targets(parts, self.target, self.classes)
+        points, *test = map(LabelledPoints, xs, ys)
+        keys = split_keys(parts[0], self)
+        return DataSetContents(
+            points,
+            test[0] if test else None,
+            classes,
+            columns=tuple(columns),
+            table=table_columns(known, self.categorical, self.missing),
+            groups=keys.get("groups"),
+            times=keys.get("times"),
+        )
+
+    def read_part(self, path: str) -> Part:
+        """One of the files, before its columns are checked."""
+        file = Path(path)
+        if file.suffix not in SUFFIXES:
+            raise UsageError(f"{path}: a table must end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}.")
+        try:
+            return self._read(file)
+        except UnicodeError:
+            raise UsageError(
+                f"{path} must be text in {self.encoding}. Set encoding, for example to 'latin-1' or 'utf-16'."
+            ) from None
+        except LookupError:
+            raise UsageError(f"{path}: encoding must be one that Python knows. Got {self.encoding!r}.") from None
+        except OSError as error:
+            raise UsageError(f"{path} cannot be read: {error.strerror or error}.") from None
+        except (ValueError, ImportError, Warning) as error:  # errors of pandas and of pyarrow are ValueErrors
+            said = " ".join(error_text(error).split()).rstrip(".")
+            raise UsageError(f"{path} is no table: {said}. {self._remark(file)}".strip()) from None
+
+    def _read(self, path: Path) -> Part:
+        import pandas as pd
+
+        if path.suffix == ".parquet":
+            return Part(pd.read_parquet(path), str(path))
+        form: dict[str, Any] = {"sep": self._separator(path), "encoding": self.encoding}
+        names = pd.read_csv(path, header=None, nrows=1, dtype=str, **form).iloc[0].dropna()
+        if names.duplicated().any():
+            raise UsageError(
+                f"{path}: two columns are named {names[names.duplicated()].iloc[0]!r}. Give each column its own name."
+            )
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)  # for lines that are longer than the header
+            frame = pd.read_csv(
+                path,
+                decimal=self.decimal,
+                index_col=False,
+                low_memory=False,  # else one column may get several types
+                na_values=self.missing_texts or None,
+                **exact_floats(pd.__version__),
+                **form,
+            )
+        return Part(frame, str(path), self.decimal, self._remark(path))
+
+    def _separator(self, path: Path) -> str:
+        return self.separator or ("\t" if path.suffix == ".tsv" else ",")
+
+    def _remark(self, path: Path) -> str:
+        if path.suffix == ".parquet":
+            return ""
+        return f"It was read with separator {self._separator(path)!r}; set separator if that is wrong."
 
 
-class RowLocator:
-    """Locates rows of a table for error messages."""
-
-    def __init__(self, path: str, form: TextFormat) -> None:
-        self.path, self.form = path, form
-
-    def of(self, row: int, column: str) -> str:
-        """File, line (in a text file) or row, and column."""
-        path = Path(self.path)
-        if path.suffix not in TEXT_SUFFIXES:
-            return f"{self.path}: row {row}, column {column!r}"
-        return f"{self.path}: line {line_of(path, self.form, row)}, column {column!r}"
-
-
-def _read(path: Path, form: TextFormat) -> tuple[Any, TextFormat]:
-    """The table in a file, a pandas frame, and the format of a text file. Raises ``UsageError`` that names the file."""
-    import pandas as pd
-
-    if path.suffix not in SUFFIXES:
-        raise UsageError(f"{path}: a table must end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}.")
-    if not path.is_file():
-        raise UsageError(f"{path}: there is no such file.")
-    try:
-        return (pd.read_parquet(path), form) if path.suffix == ".parquet" else read_text(path, form)
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror or error}.") from None
-    except (ValueError, ImportError) as error:  # errors of pyarrow are ValueErrors
-        raise UsageError(f"{path} is no table: {' '.join(error_text(error).split())}") from None
+def exact_floats(version: str) -> dict[str, str]:
+    """Options with which pandas reads numbers to the last digit, as it does by default from 3.1 on."""
+    return {} if tuple(map(int, version.split(".")[:2])) >= (3, 1) else {"float_precision": "round_trip"}

@@ -1,4 +1,4 @@
-"""Targets, one family per file."""
+"""Targets, one family per file; the small examples together in ``toys``."""
 
 from __future__ import annotations
 
@@ -10,26 +10,11 @@ from bfc_bench.tasks.targets.linear import Linear
 from bfc_bench.tasks.targets.lowrank_poly import LowrankPoly
 from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
 from bfc_bench.tasks.targets.quadratic_feature import QuadraticFeature
-from bfc_bench.tasks.targets.slide_correction import SlideCorrection
-from bfc_bench.tasks.targets.slide_densenet import SlideDensenet
-from bfc_bench.tasks.targets.slide_quartic import SlideQuartic
 from bfc_bench.tasks.targets.staircase import Staircase
-from bfc_bench.tasks.targets.toy_overfit import ToyOverfit
-from bfc_bench.tasks.targets.toy_rich import ToyRich
+from bfc_bench.tasks.targets.toys import SlideCorrection, SlideDensenet, SlideQuartic, ToyOverfit, ToyRich
 
 TARGETS: tuple[type[Target], ...] = (
-    HardKernel,
-    HardPoly,
-    IndexModel,
-    Linear,
-    LowrankPoly,
-    QuadraticDensenet,
-    QuadraticFeature,
-    SlideCorrection,
-    SlideDensenet,
-    SlideQuartic,
-    Staircase,
-    ToyOverfit,
-    ToyRich,
+    *(HardKernel, HardPoly, IndexModel, Linear, LowrankPoly, QuadraticDensenet, QuadraticFeature),
+    *(SlideCorrection, SlideDensenet, SlideQuartic, Staircase, ToyOverfit, ToyRich),
 )
 """The built-in targets."""

@@ -11,6 +11,7 @@ from pydantic import Field, NonNegativeInt, ValidationInfo, field_validator
 from bfc_bench.tasks.base import Float, InputLaw, Inputs, Target, Teacher
 from bfc_bench.tasks.inputs.gaussian import Gaussian
 from bfc_bench.tasks.inputs.hypercube import Hypercube
+from bfc_bench.tasks.targets.coefficients import Coefficients, check_coefficients
 from bfc_bench.utils.hermite import hermite
 
 Term = Annotated[tuple[NonNegativeInt, ...], Field(min_length=1)]
@@ -29,7 +30,7 @@ class IndexModel(Target):
     swept: ClassVar[frozenset[str]] = frozenset({"coefficients"})
     terms: Annotated[tuple[Term, ...], Field(min_length=1)]
     """Exponents (k_t1, k_t2, ...) of each term; missing ones are 0. r is the length of the longest."""
-    coefficients: tuple[Annotated[float, Field(ge=-1, le=1)], ...] | None = None
+    coefficients: Coefficients = None
     """c_t, one per term; by default all equal with sum c_t^2 = 1."""
     directions: Literal["random", "coordinates"] = "random"
     """Whether u_1, ..., u_r are random orthonormal vectors or r different coordinates, drawn at random."""
@@ -48,13 +49,9 @@ class IndexModel(Target):
 
     @field_validator("coefficients")
     @classmethod
-    def _one_per_term(cls, values: tuple[float, ...] | None, info: ValidationInfo) -> tuple[float, ...] | None:
+    def _one_per_term(cls, values: Coefficients, info: ValidationInfo) -> Coefficients:
         terms = info.data.get("terms")
-        if values is not None and terms is not None and len(values) != len(terms):
-            raise ValueError(f"must have one entry per term, {len(terms)} of them")
-        if values is not None and not any(values):
-            raise ValueError("must not all be 0")
-        return values
+        return check_coefficients(values, terms and len(terms), "term")
 
     @property
     def information_exponent(self) -> int:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from math import sqrt
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
-from pydantic import Field, PositiveInt, ValidationInfo, field_validator
+from pydantic import PositiveInt, ValidationInfo, field_validator
 
 from bfc_bench.errors import UsageError
 from bfc_bench.tasks.base import Float, InputLaw, Inputs, Target, Teacher
 from bfc_bench.tasks.inputs.sphere import Sphere
 from bfc_bench.tasks.orthonormal import orthonormal_rows
+from bfc_bench.tasks.targets.coefficients import Coefficients, check_coefficients
 from bfc_bench.tasks.targets.harmonics import zonal
 
 PROBES = 16384
@@ -40,19 +41,14 @@ class LowrankPoly(Target):
     """Number of terms."""
     form: Form = "gegenbauer"
     """Whether terms are powers t^p (``monomial``) or polynomials of pure degree p (``gegenbauer``)."""
-    coefficients: tuple[Annotated[float, Field(ge=-1, le=1)], ...] | None = None
+    coefficients: Coefficients = None
     """a_s, one per term; by default all equal with sum a_s^2 = 1 (d equal terms of degree 2 on the sphere are an error,
     since they are constant)."""
 
     @field_validator("coefficients")
     @classmethod
-    def _one_per_term(cls, values: tuple[float, ...] | None, info: ValidationInfo) -> tuple[float, ...] | None:
-        rank = info.data.get("rank")
-        if values is not None and rank is not None and len(values) != rank:
-            raise ValueError(f"must have one entry per term, rank = {rank}")
-        if values is not None and not any(values):
-            raise ValueError("must not all be 0")
-        return values
+    def _one_per_term(cls, values: Coefficients, info: ValidationInfo) -> Coefficients:
+        return check_coefficients(values, info.data.get("rank"), "term")
 
     @property
     def degrees(self) -> tuple[int, ...]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from pydantic import Field, PositiveInt, ValidationInfo, field_validator
+from pydantic import PositiveInt, ValidationInfo, field_validator
 
 from bfc_bench.tasks.base import Float, InputLaw, Inputs, Target, Teacher
 from bfc_bench.tasks.inputs.sphere import Sphere
+from bfc_bench.tasks.targets.coefficients import Coefficients, check_coefficients
 from bfc_bench.tasks.targets.harmonics import degree_errors, part_name, zonal
 
 POINTS = 2048
@@ -27,18 +28,13 @@ class Staircase(Target):
     swept: ClassVar[frozenset[str]] = frozenset({"coefficients"})
     degree: PositiveInt
     """Highest degree p."""
-    coefficients: tuple[Annotated[float, Field(ge=-1, le=1)], ...] | None = None
+    coefficients: Coefficients = None
     """a_k, one per degree from 1 on; by default all equal with sum a_k^2 = 1."""
 
     @field_validator("coefficients")
     @classmethod
-    def _one_per_degree(cls, values: tuple[float, ...] | None, info: ValidationInfo) -> tuple[float, ...] | None:
-        degree = info.data.get("degree")
-        if values is not None and degree is not None and len(values) != degree:
-            raise ValueError(f"must have one entry per degree from 1 on, {degree} of them")
-        if values is not None and not any(values):
-            raise ValueError("must not all be 0")
-        return values
+    def _one_per_degree(cls, values: Coefficients, info: ValidationInfo) -> Coefficients:
+        return check_coefficients(values, info.data.get("degree"), "degree from 1 on")
 
     @property
     def degrees(self) -> tuple[int, ...]:

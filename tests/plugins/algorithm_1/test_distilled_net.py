@@ -83,12 +83,6 @@ def test_regulariser_in_float32_keeps_small_differences():
     assert float(net.regulariser(single, lambdas.astype(np.float32))) == pytest.approx(exact, abs=1e-6)
 
 
-def test_inputs_of_the_layer_below_are_marked():
-    assert NETS[0].last(2).all()
-    np.testing.assert_array_equal(NETS[1].last(3), [False] * 5 + [True] * 7)
-    np.testing.assert_array_equal(NETS[2].last(3), [True] * 5 + [False] * 4)
-
-
 @pytest.mark.parametrize("net", NETS)
 def test_jax_and_numpy_agree(net):
     params, x = drawn(net)

@@ -57,15 +57,6 @@ def test_one_step_is_the_clipped_gradient_of_the_objective():
         np.testing.assert_allclose(one.params[name], value - 0.01 * gradient[name] * 0.5 / norm, atol=2e-6)
 
 
-def test_objective_is_that_of_all_points():
-    one, points = training(), sample()
-    Engine(PROGRAM, [points], "cpu").advance([one], 0, 3)
-    prediction = NET({**one.params, **one.fixed}, points.x.T)
-    loss = np.mean((prediction - points.y) ** 2 / (1 + points.y**2)) / 0.7
-    assert one.loss == pytest.approx(loss, rel=1e-4)
-    assert one.objective == pytest.approx(loss + NET.regulariser(one.params, LAMBDAS), rel=1e-4)
-
-
 def test_what_has_not_joined_stays():
     one = training(noise=1.0, W3=0.0, K3=0.0)
     before = dict(one.params)
@@ -84,22 +75,6 @@ def test_noise_reaches_weights_alone_and_has_the_size_of_its_steps():
     entries = np.concatenate([added["W2"].ravel(), added["W3"].ravel()])
     assert np.std(entries) == pytest.approx(1e6 * 1e-9 * 5, rel=0.3)
     np.testing.assert_allclose(added["K2"], 0.0, atol=1e-6)
-
-
-def test_every_call_draws_noise_of_its_own_and_every_seed_another():
-    def drawn(key: int) -> list[np.ndarray]:
-        """The noise of three calls, of some steps each."""
-        one, found = training(0, noise=1e6), []
-        one.rates = dict.fromkeys(one.rates, 1e-9)
-        engine = Engine(PROGRAM, [TrainingSample(sample().x, sample().y, 0.7, key, 0.9)], "cpu")
-        for start in (0, 25, 50):
-            before = np.concatenate([one.params["W2"].ravel(), one.params["W3"].ravel()]).astype(np.float32)
-            engine.advance([one], start, start + 25)
-            found.append(np.concatenate([one.params["W2"].ravel(), one.params["W3"].ravel()]) - before)
-        return found
-
-    together = np.corrcoef([*drawn(0), *drawn(1)]) - np.eye(6)
-    assert np.abs(together).max() < 0.6
 
 
 def test_a_last_step_that_overflows_is_divergence():
@@ -132,33 +107,3 @@ def test_with_so_many_lanes_it_does_not_matter_how_many_trainings_there_are_bit_
         for key, one in part.items():
             assert one.objective == whole[key].objective
             assert all(np.array_equal(one.params[name], whole[key].params[name]) for name in one.params)
-
-
-def test_trainings_that_advance_together_do_not_touch_one_another():
-    alone, pair = [training(0), training(1)], [training(0), training(1)]
-    for key, one in enumerate(alone):
-        Engine(PROGRAM, [sample(key, 40 + key)], "cpu").advance([one], 0, 20)
-    Engine(PROGRAM, [sample(0, 40), sample(1, 41)], "cpu").advance(pair, 0, 20)
-    for one, other in zip(alone, pair, strict=True):
-        for name, value in one.params.items():
-            np.testing.assert_allclose(other.params[name], value, atol=1e-5)
-
-
-def test_divergence_is_noticed_and_stays_with_its_training():
-    wild, good, alone = training(0), training(1), training(1)
-    wild.rates = dict.fromkeys(wild.rates, 1e30)
-    Engine(PROGRAM, [sample(0), sample(1)], "cpu").advance([wild, good], 0, 20)
-    Engine(PROGRAM, [sample(1)], "cpu").advance([alone], 0, 20)
-    assert not wild.finite
-    assert good.finite
-    np.testing.assert_allclose(good.params["W2"], alone.params["W2"], atol=1e-5)
-
-
-def test_a_training_goes_on_where_it_stopped():
-    whole, parts = training(), training()
-    engine = Engine(PROGRAM, [sample()], "cpu")
-    engine.advance([whole], 0, 20)
-    engine.advance([parts], 0, 7)
-    engine.advance([parts], 7, 20)
-    for name, value in whole.params.items():
-        np.testing.assert_allclose(parts.params[name], value, atol=1e-6)

@@ -58,10 +58,3 @@ def test_worth_belongs_to_the_function_and_not_to_its_coordinates(last):
     np.testing.assert_allclose(
         worths(turned, last, change @ feed, weights), worths(w, last, feed, weights), rtol=1e-6, atol=1e-8
     )
-
-
-def test_points_without_weight_do_not_count():
-    w, extra = mixed([1.0, 0.3]), 5.0 * SIGNS
-    weights = np.concatenate([np.full(128, 2.0), np.zeros(128)])
-    both = worths(w, LAST, np.hstack([SIGNS, extra]), weights)
-    np.testing.assert_allclose(both, worths(w, LAST, SIGNS, np.ones(128)), atol=1e-12)

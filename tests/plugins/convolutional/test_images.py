@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from bfc_plugins.convolutional import ConvJoint
+from bfc_plugins.convolutional import ConvJoint, fit
 from bfc_plugins.convolutional.architecture import Network
 from bfc_plugins.convolutional.attacks import Attack
 from bfc_plugins.convolutional.images import Augmentation, Pixels
@@ -58,19 +58,11 @@ def test_an_epoch_has_every_point_once_but_what_does_not_fill_a_minibatch():
     assert [len(rows) for rows in minibatches(3, 5, 2, generator())] == [3, 3]
 
 
-def test_schedules():
-    steps = Schedule("steps", (2 / 3, 5 / 6), 0.1)
-    epochs = [steps(epoch / 120) for epoch in (0, 79, 81, 99, 101, 119)]
-    assert epochs == pytest.approx([1, 1, 0.1, 0.1, 0.01, 0.01])
-    cycle = Schedule()
-    assert (cycle(0), cycle(0.3), cycle(1)) == pytest.approx((1 / 25, 1, 0))
-
-
 @pytest.mark.parametrize("kind", ["linf", "l2-gauss"])
 @pytest.mark.parametrize("classes", [3, 0])
 def test_an_attack_stays_in_its_ball_and_raises_the_loss(kind, classes):
     data = stripes(100, classes=classes)
-    fitted = ConvJoint(channels=[4, "M", 8], epochs=8, batch_size=20, lr=0.2, normalize=False).fit(data, Context())
+    fitted = ConvJoint(channels=[4, "M", 8], epochs=8, batch_size=20, lr=0.2).fit(data, Context())
     loss, images = Loss(classes), fitted.pixels(data.x)
     attack = Attack(kind, 0.3, 7, noise=0.1, low=float(images.min()), high=float(images.max()))
     numbers, noise = loss.encode(data.y), attack.noise_of(images, generator())
@@ -87,23 +79,26 @@ def test_an_attack_stays_in_its_ball_and_raises_the_loss(kind, classes):
     assert mean(shift) > 1.5 * mean(torch.zeros_like(images))
 
 
-def test_training_under_attack_lowers_the_error_under_attack():
+def test_training_under_attack_lowers_the_error_under_attack(monkeypatch):
     train, test = stripes(300, noise=0.1), stripes(300, 1, noise=0.1)
-    options = {"channels": [4, "M", 8], "epochs": 12, "batch_size": 20, "lr": 0.2, "radius": 0.5, "test_steps": 10}
+    options = {"channels": [4, "M", 8], "epochs": 12, "batch_size": 20, "lr": 0.2}
+    monkeypatch.setitem(fit.RADII, "linf", 0.5)
     robust = ConvJoint(**options, attack="linf").fit(train, Context())
     assert error(robust.stages["attacked"], test) >= error(robust, test)
-    fragile = ConvJoint(**options, normalize=False).fit(train, Context())
+    fragile = ConvJoint(**options).fit(train, Context())
     attacked = type(robust.stages["attacked"])(fragile, robust.stages["attacked"].attack, 0)
     assert error(robust.stages["attacked"], test) < error(attacked, test) - 0.1
 
 
-def test_a_point_whose_class_an_attack_changes_is_an_error_and_no_other():
+def test_a_point_whose_class_an_attack_changes_is_an_error_and_no_other(monkeypatch):
     """With a radius of next to nothing none is, with one that crosses the image all are."""
     train, test = stripes(100), stripes(100, 1)
     options = {"channels": [4, "M", 8], "epochs": 8, "batch_size": 20, "lr": 0.2, "attack": "linf"}
-    still = ConvJoint(**options, radius=1e-9).fit(train, Context())
+    monkeypatch.setitem(fit.RADII, "linf", 1e-9)
+    still = ConvJoint(**options).fit(train, Context())
     assert torch.equal(still.stages["attacked"].predict(test.x), still.predict(test.x))
-    wild = ConvJoint(**options, radius=5.0).fit(train, Context())
+    monkeypatch.setitem(fit.RADII, "linf", 5.0)
+    wild = ConvJoint(**options).fit(train, Context())
     assert error(wild.stages["attacked"], test) == 1 or error(wild, test) > 0.3
 
 
@@ -129,16 +124,3 @@ def test_weights_follow_the_plain_gradient_step():
     sgd.train(net, images, numbers, loss, generator())
     for name, parameter in net.named_parameters():
         torch.testing.assert_close(parameter.detach(), before[name] - 0.1 * (grads[name] + 0.01 * before[name]))
-
-
-@pytest.mark.parametrize("channels", [1, 3])
-def test_images_and_what_blocks_make_of_them_lie_with_channels_last(channels):
-    """Of one channel too, whose order in memory ``contiguous`` leaves open: convolutions would go back and forth."""
-    x = torch.rand(10, channels * 36, dtype=torch.float64)
-    images = Pixels.of(x, (channels, 6, 6), normalize=True)(x)
-    changed = Augmentation(crop=1, flip=True)(images, generator())
-    net = Network(layout("small-vgg", channels, channels=[4, "M", 5]), 3, generator())
-    for batch in (images, images[torch.arange(4)], changed):
-        assert batch.stride() == (36 * channels, 1, 6 * channels, channels)
-        assert net.below(batch, 1).stride() == (36 * 4, 1, 6 * 4, 4)
-        assert net.below(batch, 2).stride() == (9 * 5, 1, 3 * 5, 5)

@@ -10,8 +10,7 @@ from bfc_plugins.convolutional.tangent_training import Tangents
 from striped_images import error, stripes
 from torch.func import functional_call
 
-from bfc_bench.errors import UsageError
-from bfc_bench.learner import Context, Job, TaskFacts
+from bfc_bench.learner import Context, Job
 from bfc_bench.testing import check_learner
 from bfc_bench.toolkit.neural_tangents import neural_tangents
 
@@ -54,16 +53,6 @@ def test_the_fitted_model_predicts_its_products_and_knows_nothing_before_trainin
     assert float(slow.predict(x).abs().max()) < 1e-6
 
 
-def test_gradients_that_are_kept_are_those_of_each_minibatch():
-    """A crop of no margin changes nothing; it only makes them be computed with each step."""
-    train, x = stripes(60), stripes(20, 1).x
-    kept = ConvTangent(**ConvTangent.smoke).fit(train, Context())
-    full = kept.tangents(kept.pixels(train.x))
-    rows = torch.tensor([3, 50, 7])
-    torch.testing.assert_close(full[rows], kept.tangents(kept.pixels(train.x[rows])), rtol=1e-4, atol=1e-5)
-    assert ConvTangent(**ConvTangent.smoke, flip=True).fit(train, Context()).predict(x).shape == (20, 3)
-
-
 @pytest.mark.parametrize("classes", [3, 0])
 def test_both_learn_stripes(classes, usable):
     usable(ConvKernel)
@@ -85,11 +74,11 @@ def test_the_kernel_is_that_of_neural_tangents(readout, usable):
     x, z = rng.standard_normal((5, 2 * 4 * 4)), rng.standard_normal((3, 2 * 4 * 4))
     end = stax.GlobalAvgPool() if readout == "pool" else stax.Flatten()
     conv = stax.Conv(1, (3, 3), padding="SAME", W_std=2**0.5)
-    function = stax.serial(conv, stax.Relu(), stax.AvgPool((2, 2), strides=(2, 2)), end, stax.Dense(1))[2]
+    function = stax.serial(conv, stax.Relu(), end, stax.Dense(1))[2]
     with jax.enable_x64(True):
         images = (each.reshape(-1, 2, 4, 4).transpose(0, 2, 3, 1) for each in (x, z))
         expected = np.asarray(jax.jit(lambda a, b: function(a, b, "nngp"))(*images))
-    kernel = ConvKernel(depth=1, pooling=[1], readout=readout).kernel((2, 4, 4))
+    kernel = ConvKernel(depth=1, readout=readout).kernel((2, 4, 4))
     np.testing.assert_allclose(kernel.matrix(torch.tensor(x), torch.tensor(z)).numpy(), expected, rtol=1e-10)
 
 
@@ -121,18 +110,3 @@ def test_all_sizes_and_ridges_of_a_sample_come_from_one_matrix(usable):
     x = stripes(10, 1).x
     for job, together in zip(jobs, ConvKernel.fit_batch(jobs), strict=True):
         torch.testing.assert_close(together.predict(x), job.learner.fit(job.train, job.ctx).predict(x))
-
-
-def test_a_kernel_that_follows_pairs_of_points_costs_more():
-    pooled, flat = (ConvKernel(readout=readout).cost(1000, 196) for readout in ("pool", "flatten"))
-    assert pooled.flops > 50 * flat.flops
-    assert ConvKernel(readout="pool").cost(1000, 3072).bytes < 3e9
-
-
-def test_images_too_small_for_the_pooling_are_skipped():
-    facts = TaskFacts("t", "", "", "clean", "class", 16, 0, classes=3, shape=(1, 4, 4))
-    reason = ConvKernel(depth=3, pooling=[1, 2, 3]).skip(facts, 10)
-    assert reason == "conv-kernel halves images 3 times; theirs have 4 points on a side"
-    assert ConvKernel(depth=3, pooling=[1, 2]).skip(facts, 10) is None
-    with pytest.raises(UsageError, match=r"pooling must name convolutions, 1 \.\.\. 3. Got \[4\]"):
-        ConvKernel.parse({"depth": 3, "pooling": [4]}, "suite: learner")

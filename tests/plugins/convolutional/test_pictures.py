@@ -1,16 +1,10 @@
 """Pictures are images at which a channel is as large as an image of their contrast makes it."""
 
-import io
-
-import numpy as np
 import pytest
 import torch
 from bfc_plugins.convolutional import ConvCorrection, ConvGrow, ConvJoint, ConvLayerwise
-from bfc_plugins.convolutional.pictures import LEFT
-from PIL import Image
 from striped_images import stripes
 
-from bfc_bench.errors import UsageError
 from bfc_bench.learner import Context
 
 TINY = {"channels": [3, 4, "M", 5], "epochs": 3, "batch_size": 20, "lr": 0.2}
@@ -57,29 +51,6 @@ def test_no_image_of_its_norm_does_better(joint, place):
     assert (neurons(place, u) > found.amax(dim=0))[loud].all()
 
 
-def test_pictures_are_bounded_whatever_the_steps(joint):
-    drawn, _ = joint
-    network = drawn.blocks[3]["all layers"]
-    _, neurons = joint
-    heights = []
-    for steps in (1, 7, 100, 1000):
-        u = type(drawn)(**{**vars(drawn), "steps": steps}).ascent(network, 3, 4)
-        assert rms(u).max() <= 1.5
-        assert rms(u).min() > 0, "an image of zeros is bounded too"
-        heights.append(neurons(3, u).max())
-    assert heights[-1] > heights[0], "they rise meanwhile"
-
-
-def test_a_silent_channel_is_grey(joint):
-    drawn, _ = joint
-    network = ConvJoint(**DRAWN).fit(stripes(60), Context()).network
-    with torch.no_grad():
-        network.blocks[0].layers[1].bias[:] = -1e6  # BatchNorm's: nothing comes through the ReLU
-    u = drawn.ascent(network, 1, 3)
-    start = torch.randn(u.shape)
-    assert rms(u).max() < 3 * LEFT * rms(start).max()
-
-
 def test_what_is_asked_for_is_drawn_and_nothing_else_changes():
     data, x = stripes(100), stripes(50, 1).x
     plain, drawn = (ConvJoint(**options).fit(data, Context(seed=2)) for options in (TINY, DRAWN))
@@ -112,33 +83,3 @@ def test_what_stands_side_by_side():
     before, after = grown.pictures.blocks[1].values()
     assert torch.equal(grown.pictures.ascent(before, 1, 3), layered.pictures.ascent(before, 1, 3))
     assert not torch.equal(grown.pictures.ascent(before, 1, 3), grown.pictures.ascent(after, 1, 3))
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"architecture": "resnet-22", "depth": 3},
-        {"architecture": "alexnet", "depth": 2},
-        {"activation": "quadratic", "channels": [3, 4]},
-        {"attack": "linf", "channels": [3, 4]},
-        {"readout": "dense", "channels": [3, 4]},
-    ],
-    ids="-".join,
-)
-def test_every_network_has_pictures(options):
-    fitted = ConvJoint(**{"epochs": 1, "pictures": 2, "picture_steps": 5, **options}).fit(stripes(60), Context())
-    assert len(fitted.artifacts()) == fitted.network.layout.depth
-    for sheet in fitted.artifacts().values():
-        assert np.ptp(np.asarray(Image.open(io.BytesIO(sheet)))) > 200
-
-
-@pytest.mark.parametrize("options", [{"pictures": -1}, {"pictures": 65}, {"picture_steps": 0}, {"pictures": True}])
-def test_wrong_options_are_named(options):
-    with pytest.raises(UsageError, match=next(iter(options))):
-        ConvJoint.parse(options, "suite")
-
-
-def test_pictures_are_part_of_the_declared_cost():
-    plain, drawn = (ConvJoint(pictures=k).cost(2000, 196) for k in (0, 16))
-    assert drawn.flops > plain.flops
-    assert drawn.bytes == plain.bytes

@@ -1,19 +1,14 @@
 """Each protocol trains what it says, and leaves the rest bit for bit as it was."""
 
-import copy
-import math
-
-import numpy as np
 import pytest
 import torch
-from bfc_plugins.convolutional import ConvCorrection, ConvFixedHead, ConvGrow, ConvJoint, ConvLayerwise, phases
+from bfc_plugins.convolutional import ConvCorrection, ConvFixedHead, ConvGrow, ConvJoint, ConvLayerwise
 from bfc_plugins.convolutional.correlation import correlations
 from bfc_plugins.convolutional.fit import ImageFit
-from bfc_plugins.convolutional.layout import layout
 from striped_images import error, stripes
 
 from bfc_bench.errors import Diverged, UsageError
-from bfc_bench.learner import Context, TaskFacts
+from bfc_bench.learner import Context
 from bfc_bench.testing import check_learner
 
 TINY = {"channels": [3, 4, "M", 5], "epochs": 3, "batch_size": 20, "lr": 0.2}
@@ -80,17 +75,6 @@ def test_phases_of_a_resnet_begin_with_its_first_convolution(learner):
     assert same(stages[2], stages[0], 1) == (learner is ConvLayerwise)
 
 
-def test_features_that_are_kept_are_those_of_the_network():
-    """The first phase is the same with a dense head, which keeps none; later blocks see what the network gives them."""
-    one = ConvLayerwise(**TINY).fit(stripes(100), Context())
-    other = ConvLayerwise(**TINY, readout="dense").fit(stripes(100), Context())
-    x = stripes(50, 1).x
-    torch.testing.assert_close(one.stages["depth1"].predict(x), other.stages["depth1"].predict(x))
-    deep = one.network
-    inputs = one.pixels(x)
-    torch.testing.assert_close(deep(deep.below(inputs, 2), 2), deep(inputs))
-
-
 def test_each_phase_takes_the_weight_decay_that_validates_best():
     """One that leaves nothing of the weights never does."""
     fitted = ConvLayerwise(**TINY, weight_decays=[1e-4, 3.0]).fit(stripes(100), Context())
@@ -98,70 +82,6 @@ def test_each_phase_takes_the_weight_decay_that_validates_best():
     x = stripes(20, 1).x
     alone = ConvLayerwise(**TINY, weight_decays=[1e-4]).fit(stripes(100), Context())
     assert torch.equal(fitted.predict(x), alone.predict(x))
-
-
-@pytest.mark.parametrize("learner", [ConvLayerwise, ConvGrow])
-def test_weight_decays_are_compared_on_every_fifth_point_after_training_on_the_others(learner, monkeypatch):
-    trained, validated = [], []
-    train, error_of = ImageFit.train, phases._error
-
-    def noted_train(fit, network, weight_decay, *purpose, rows=None, **options):
-        trained.append((weight_decay, rows))
-        return train(fit, network, weight_decay, *purpose, rows=rows, **options)
-
-    def noted_error(fit, network, images, numbers, start):
-        validated.append((images, numbers))
-        return error_of(fit, network, images, numbers, start)
-
-    monkeypatch.setattr(ImageFit, "train", noted_train)
-    monkeypatch.setattr(phases, "_error", noted_error)
-    data = stripes(50)
-    fitted = learner(**TINY, weight_decays=[3.0, 1e-4]).fit(data, Context())
-    left_out = torch.arange(50) % 5 == 4
-    for phase in range(3):
-        for (weight_decay, rows), asked in zip(trained[3 * phase : 3 * phase + 2], (1e-4, 3.0), strict=True):
-            assert weight_decay == asked
-            assert torch.equal(rows, torch.arange(50)[~left_out])
-        assert trained[3 * phase + 2] == (fitted.info["weight_decays"][phase], None)
-    assert len(validated) == 6
-    for images, numbers in validated:
-        assert torch.equal(numbers, data.y[left_out].long())
-        assert len(images) == 10
-    pixels = fitted.pixels(data.x)
-    assert torch.equal(validated[0][0], pixels[left_out])
-
-
-@pytest.mark.parametrize("options", [{}, {"readout": "dense"}], ids=["kept", "dense"])
-@pytest.mark.parametrize("learner", [ConvLayerwise, ConvGrow])
-def test_a_phase_begins_with_the_blocks_of_the_phase_before_and_new_ones_above(learner, options, monkeypatch):
-    starts, ends, train = [], [], ImageFit.train
-
-    def noted(fit, network, *arguments, **more):
-        starts.append((fit, copy.deepcopy(network)))
-        loss = train(fit, network, *arguments, **more)
-        ends.append(copy.deepcopy(network))
-        return loss
-
-    monkeypatch.setattr(ImageFit, "train", noted)
-    learner(**TINY, **options, weight_decays=[1e-4]).fit(stripes(50), Context(seed=3))
-    assert [len(network.blocks) for _, network in starts] == [1, 2, 3]
-    heads = []
-    for depth, (fit, network) in enumerate(starts, start=1):
-        drawn = fit.network(depth, "phase", depth)
-        if depth > 1:
-            assert same(network, ends[depth - 2], depth - 1)
-            assert not same(network, drawn, depth - 1)
-        assert all(map(torch.equal, state(network, depth)[len(state(network, depth - 1)) :],
-                       state(drawn, depth)[len(state(drawn, depth - 1)) :]))  # fmt: skip
-        for tap, first in zip(network.taps.values(), drawn.taps.values(), strict=True):
-            assert all(map(torch.equal, tap.state_dict().values(), first.state_dict().values()))
-        heads.append([value for tap in network.taps.values() for value in tap.state_dict().values()])
-        moved = [
-            not torch.equal(a, b) for a, b in zip(state(network, depth), state(ends[depth - 1], depth), strict=True)
-        ]
-        below = len(state(network, depth - 1))
-        assert any(moved[below:])
-        assert any(moved[:below]) == (learner is ConvGrow and depth > 1)
 
 
 CORRECTION = {"channels": [3, 4, "M", 5], "epochs": 3, "batch_size": 20, "lr": 0.2, "train": 2}
@@ -206,11 +126,6 @@ def test_a_head_that_is_fixed_stays_and_so_do_upper_blocks_at_first():
     assert correlation["alone"]["mean"] > correlation["initial"]["mean"]
 
 
-def test_a_fixed_head_does_not_keep_stripes_from_being_told_apart():
-    learner = ConvFixedHead(channels=[4, "M", 8], epochs=10, batch_size=20, lr=0.2)
-    assert error(learner.fit(stripes(200), Context()), stripes(300, 1)) < 0.02
-
-
 def test_pulls_are_named_without_a_point():
     """Claims read ``chosen.info.correlation.pull-5e-4.ratio``, a path with points between its parts."""
     fitted = ConvCorrection(**CORRECTION, fix=[], pulls=[5e-4, 1.5e-3, 20.0, 0.0]).fit(stripes(100), Context())
@@ -233,42 +148,6 @@ def test_depths_of_joint_training_are_networks_of_their_own():
     assert torch.equal(both.stages["depth2"].predict(x), alone.predict(x))
 
 
-@pytest.mark.parametrize("options", [{}, {"crop": 1, "flip": True, "cutout": 2}, {"attack": "l2-gauss"}])
-def test_a_seed_decides_everything(options):
-    x = stripes(20, 1).x
-    one, two, other = (ConvJoint(**TINY, **options).fit(stripes(60), Context(seed=s)).predict(x) for s in (1, 1, 2))
-    assert torch.equal(one, two)
-    assert not torch.equal(one, other)
-
-
-@pytest.mark.parametrize(("n", "steps"), [(250, 300), (2000, 400), (20_000, 1265)])
-def test_steps_grow_with_the_root_of_n(n, steps):
-    """max(300, 400 sqrt(n / 2000))."""
-    assert ConvJoint(steps=400).steps_at(n) == steps
-    assert ConvJoint(epochs=3).steps_at(n) == 3 * (n // 125)
-
-
-def test_work_is_that_of_forward_passes_and_memory_holds_features():
-    """Two floating-point operations per weight and output point, three passes a step; layerwise training pays for one
-    block at a time, joint training at several depths for each."""
-    flops = layout("small-vgg", 1, channels=[8]).flops((1, 14, 14))
-    assert flops == 2 * 9 * 8 * 14 * 14
-    one = ConvJoint(channels=[8], epochs=1).cost(1000, 196)
-    assert one.flops == 3 * flops * 1000
-    assert ConvJoint(channels=[8], epochs=1, attack="linf").cost(1000, 196).flops == 8 * one.flops
-    layered, grown = (cls(weight_decays=[1e-4]).cost(2000, 196) for cls in (ConvLayerwise, ConvGrow))
-    assert layered.flops < grown.flops / 2
-    assert layered.bytes - grown.bytes == pytest.approx(4 * 2 * 2000 * 8 * 14 * 14)
-    assert ConvJoint(depths=[1, 2, 3]).cost(2000, 196).flops > ConvJoint().cost(2000, 196).flops
-
-
-def test_inputs_that_are_no_images_are_skipped():
-    facts = TaskFacts("t", "", "", "clean", "class", 36, 0, classes=3)
-    reason = ConvJoint().skip(facts, 100)
-    assert reason == ("conv-joint learns from images of shape (channels, height, width); the inputs have shape (36,)")
-    assert ConvJoint().skip(TaskFacts("t", "", "", "clean", "class", 36, 0, classes=3, shape=(1, 6, 6)), 100) is None
-
-
 def test_divergence_is_reported():
     with pytest.raises(Diverged, match="conv-joint: the loss or a weight was not finite after"):
         ConvJoint(**{**TINY, "lr": 1e30, "channels": [3]}, weight_decay=1.0).fit(stripes(60), Context())
@@ -279,11 +158,3 @@ def test_a_correction_needs_blocks_above_those_that_it_trains_first():
         ConvCorrection.parse({**CORRECTION, "train": 3}, "suite: learner")
     with pytest.raises(UsageError, match=r"fix must hold numbers less than train, 2. Got \[2\]"):
         ConvCorrection.parse({**CORRECTION, "fix": [0, 2]}, "suite: learner")
-
-
-def test_chance_is_the_error_before_there_is_anything_to_learn():
-    train = stripes(300, noise=0.3)
-    order = np.random.default_rng(0).permutation(300)
-    shuffled = type(train)(**{**vars(train), "y": train.y[order]})
-    fitted = ConvJoint(**TINY).fit(shuffled, Context())
-    assert math.isclose(error(fitted, stripes(600, 1)), 2 / 3, abs_tol=0.2)

@@ -6,7 +6,7 @@ from bfc_plugins.hierarchies.quadratic_link import QuadraticLink, monomials
 
 from bfc_bench.learner import Context, Data
 from bfc_bench.seeds import stream
-from bfc_bench.tasks.feature_errors import span_error
+from bfc_bench.tasks.feature_errors import measure
 from bfc_bench.tasks.inputs.gaussian import Gaussian
 from bfc_bench.tasks.targets.quadratic_feature import QuadraticFeature
 
@@ -20,7 +20,7 @@ def fitted(n, c, k=3, **options):
     predictor = QuadraticLink(**options).fit(Data("s", n, D, x=x, y=teacher(x)), Context())
     y = teacher(test)
     error = np.mean((predictor.predict(test) - y) ** 2) / np.var(y)
-    return float(error), span_error(teacher.hidden(test)["S2"], predictor.hidden(test)["S2"]), predictor
+    return float(error), measure(teacher.hidden(test)["S2"], predictor.hidden(test)["S2"])["span_errors"], predictor
 
 
 def test_monomials_are_orthonormal_for_gaussian_inputs():

@@ -11,7 +11,7 @@ from bfc_bench.tasks.joint_task import JointTask
 from bfc_bench.tasks.labels import Clean
 from bfc_bench.tasks.laws.random_hierarchy import RandomHierarchy
 
-NET = TreeNet(positions=4, channels=3, branching=2, width=5, depth=2, outputs=2, shared=True)
+NET = TreeNet(positions=4, channels=3, branching=2, width=5, depth=2, outputs=2)
 
 
 def problem(replicate=0, **options):
@@ -30,23 +30,11 @@ def test_a_layer_reads_its_patch_alone_with_the_filters_of_all_positions():
     np.testing.assert_allclose(NET(params, z), second @ params["R"], rtol=1e-12)
 
 
-def test_filters_that_are_not_shared_become_shared_ones_when_they_are_equal():
-    own = TreeNet(**{**vars(NET), "shared": False})
-    params, z = own.init(stream("test")), stream("test", "z").standard_normal((6, 12))
-    assert params["W1"].shape == (2, 6, 5)
-    same = {**params, "W1": np.stack([params["W1"][0]] * 2)}
-    shared = {**params, "W1": params["W1"][0], "b1": params["b1"][0], "W2": params["W2"][0], "b2": params["b2"][0]}
-    np.testing.assert_allclose(own(same, z), NET(shared, z), rtol=1e-12)
-    assert np.abs(own(params, z) - NET(shared, z)).max() > 1e-3
-
-
-@pytest.mark.parametrize("shared", [True, False])
-def test_declared_weights_and_operations_are_those_of_the_network(shared):
-    net = TreeNet(**{**vars(NET), "shared": shared})
-    params = net.init(stream("test"))
-    assert net.weights() == sum(np.size(value) for value in params.values())
+def test_declared_weights_and_operations_are_those_of_the_network():
+    params = NET.init(stream("test"))
+    assert NET.weights() == sum(np.size(value) for value in params.values())
     per_position = 6 * 5 * 2 + 10 * 5 + 5 * 2
-    assert net.flops() == 2 * per_position
+    assert NET.flops() == 2 * per_position
 
 
 @pytest.mark.parametrize("train", ["joint", "layerwise"])

@@ -5,8 +5,7 @@ import pytest
 import torch
 from bfc_plugins.kernels.feature_correction import Correction
 from bfc_plugins.kernels.feature_layers import FeatureLayers, outside
-from bfc_plugins.kernels.free_correction import correct_free, free_gradients
-from bfc_plugins.kernels.gradient_kernels import Poly
+from bfc_plugins.kernels.polynomial import Poly
 from bfc_plugins.kernels.sequential_kernel import SequentialKernel
 from bfc_plugins.kernels.tangent_correction import correct_tangent
 
@@ -19,8 +18,8 @@ from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
 from bfc_bench.tasks.teacher_task import TeacherTask
 from bfc_bench.testing import check_learner
 
-CORRECTIONS = [{"correct": "free"}, {"correct": "tangent"}, {"correct": "tangent", "layers": 2}]
-SMALL = {"corrections": 2, "shares": (1e-3,), "ridges": (1e-6,)}
+CORRECTIONS = [{"correct": "tangent"}, {"correct": "tangent", "layers": 2}]
+SMALL = {"corrections": 1, "ridges": (1e-2,)}
 
 
 def normal(*shape: int, seed: int = 0) -> torch.Tensor:
@@ -81,27 +80,6 @@ def test_slopes_are_central_differences_through_all_layers():
             assert torch.allclose(found[index][:, k], expected, rtol=0, atol=1e-7)
 
 
-def test_gradients_with_free_coefficients_are_central_differences():
-    z, axes, weights, kernel, rate, step = (
-        normal(9, 5),
-        orthonormal(5, 2),
-        normal(9, seed=1),
-        Poly(4, 1.0, 2.0),
-        0.3,
-        1e-5,
-    )
-
-    def fit(points: torch.Tensor) -> torch.Tensor:
-        lower = Poly(3, 1.0, 2.0).matrix(points @ axes, z @ axes)
-        turning = lower * (outside(points, axes) @ outside(z, axes).T)
-        return (kernel.matrix(points @ axes, z @ axes) + rate * turning) @ weights
-
-    shifts = step * torch.eye(5, dtype=torch.float64)
-    expected = torch.stack([(fit(z + shift) - fit(z - shift)) / (2 * step) for shift in shifts], 1)
-    found = free_gradients(axes, z, weights, kernel, rate)
-    assert torch.allclose(found, expected, rtol=0, atol=1e-7 * float(expected.abs().max()))
-
-
 def test_turned_axes_are_orthonormal_and_equal_for_no_step():
     features = three_layers(normal(40, 5))
     same = features.turned([torch.zeros_like(layer.axes) for layer in features.layers])
@@ -121,19 +99,17 @@ def planted(n: int = 300, d: int = 8) -> tuple[torch.Tensor, torch.Tensor, torch
     return z, (y - y.mean()) / y.std(correction=0), axes
 
 
-@pytest.mark.parametrize("correct", [correct_free, correct_tangent])
-def test_a_round_turns_axes_towards_those_of_the_target(correct):
+def test_a_round_turns_axes_towards_those_of_the_target():
     z, y, axes = planted()
     layer, _ = FeatureLayers().next_inputs(z)
     start = FeatureLayers().with_layer(layer, torch.linalg.qr(axes + 0.1 * orthonormal(8, 2, seed=8)).Q)
-    turned = correct(start, z, y, Poly(4, 1.0, 2.0), (1e-1, 1e-3, 1e-5), (1e-6, 1e-9, 1e-12))
+    turned = correct_tangent(start, z, y, Poly(4, 2.0), (1e-6, 1e-9, 1e-12))
     assert missed(axes, turned.layers[0].axes) < missed(axes, start.layers[0].axes) / 5
 
 
-@pytest.mark.parametrize("free", [True, False])
-def test_known_subspaces_are_recovered_to_rounding(free):
+def test_known_subspaces_are_recovered_to_rounding():
     z, y, axes = planted()
-    correction = Correction(z, y, free, 4, 60, (1e-1, 1e-3, 1e-5), (1e-6, 1e-9, 1e-12))
+    correction = Correction(z, y, 60, (1e-6, 1e-9, 1e-12))
     path = correction.path(((2,),))
     assert missed(axes, path[-1].features.layers[0].axes) < 1e-12
     assert path[-1].error < 1e-12
@@ -145,9 +121,7 @@ def test_rotated_inputs_give_equal_predictions(options):
     x, turn, test = normal(80, 5), orthonormal(5, 5, seed=3), normal(30, 5, seed=1)
     y = x[:, 0] * x[:, 1] + x[:, 2] ** 2 + 0.1 * normal(80, seed=5)
     widths = ((3,), (1,))[: options.get("layers", 1)]
-    learner = SequentialKernel(
-        **options, widths=widths, with_squares=False, corrections=1, shares=(1e-3,), ridges=(0.1,)
-    )
+    learner = SequentialKernel(**options, widths=widths, with_squares=False, corrections=1, ridges=(0.1,))
     before = learner.fit(given(x, y), law(5)).predict(test)
     after = learner.fit(given(x @ turn, y), law(5)).predict(test @ turn)
     assert torch.allclose(before, after, rtol=0, atol=1e-6 * float(before.abs().max()))
@@ -172,7 +146,7 @@ def teacher(widths: tuple[int, ...], alphas: tuple[float, ...], d: int, n: int):
 def test_two_layers_have_the_features_of_the_target_with_their_scale():
     """The target is a sum of squares of S_2, so hidden features equal it up to a rotation, without a convention."""
     problem, data, ctx = teacher((2,), (1.0,), 6, 200)
-    learner = SequentialKernel(correct="tangent", correction_degree=2, widths=((2,),))
+    learner = SequentialKernel(correct="tangent", widths=((2,),))
     fitted = learner.fit(data, ctx)
     errors = measure_features(problem.test_hidden, fitted.hidden(torch.tensor(problem.test_x)))
     assert errors["span_errors"]["S2"] < 1e-12
@@ -208,32 +182,21 @@ def test_what_cannot_be_fitted_is_named():
     x = normal(20, 3)
     x[3] = torch.inf
     with pytest.raises(BenchError, match=r"sequential-kernel: .* at n = 20 none is in float64"):
-        SequentialKernel(correct="free").fit(given(x, x[:, 0]), law(3))
+        SequentialKernel(correct="tangent").fit(given(x, x[:, 0]), law(3))
     facts = TaskFacts("t", "uniform", "target", "clean", "real", 4, 0)
-    assert SequentialKernel(correct="free").skip(facts, 1) == "leave-one-out errors need n >= 2; n is 1"
-    assert SequentialKernel(correct="free").skip(facts, 2) is None
+    assert SequentialKernel(correct="tangent").skip(facts, 1) == "leave-one-out errors need n >= 2; n is 1"
+    assert SequentialKernel(correct="tangent").skip(facts, 2) is None
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"correct": "free", "layers": 2}, "layers must be 1 for correct = 'free'"),
         ({"correct": "tangent", "rounds": 4}, "rounds must be 2 for correct = 'tangent'. Got 4"),
         ({"layers": 2}, "layers must be 1 for correct = 'none'"),
         ({"correct": "tangent", "layers": 2, "widths": [[4]]}, "widths must have a list for each of 2 layers"),
-        ({"correct": "forward"}, "correct must be 'none', 'free' or 'tangent'"),
+        ({"correct": "forward"}, "correct must be 'none' or 'tangent'"),
     ],
 )
 def test_options_of_the_other_kind_are_named(options, words):
     with pytest.raises(UsageError, match=words):
         SequentialKernel.parse(options, "suite: learner")
-
-
-def test_corrected_cells_are_fitted_alone_and_cost_grows_with_layers():
-    forward, one, two = SequentialKernel(), *(SequentialKernel(correct="tangent", layers=k) for k in (1, 2))
-    data = given(normal(10, 3), normal(10))
-    assert forward.batch_key(data) is not None
-    assert one.batch_key(data) is None
-    assert forward.cost(500, 20).flops < one.cost(500, 20).flops < two.cost(500, 20).flops
-    assert one.width_choices() == ((4, 5, 6, 7, 8),)
-    assert two.width_choices() == ((4, 6), (4, 5, 6))

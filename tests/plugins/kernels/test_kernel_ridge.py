@@ -1,19 +1,15 @@
 """Kernel ridge regression: one answer however jobs are batched, and learning curves no kernel can beat."""
 
-import copy
-import pickle
-
 import numpy as np
 import pytest
 import torch
 from bfc_plugins.kernels.kernel_ridge import KernelRidge
 
-from bfc_bench.errors import BenchError, UsageError
+from bfc_bench.errors import BenchError
 from bfc_bench.learner import Context, Data, Failure, Job, TaskFacts
-from bfc_bench.run.skip_reasons import skip_reason
 from bfc_bench.tasks.targets.harmonics import zonal
 from bfc_bench.testing import check_learner
-from bfc_bench.toolkit import libraries, neural_tangents as tangents
+from bfc_bench.toolkit import neural_tangents as tangents
 
 LAW = Context(square_mean=np.ones(4))
 SIZES = (5, 40, 90)
@@ -78,12 +74,6 @@ def test_the_weighted_loss_has_the_normal_equations_of_weighted_squares(center):
     torch.testing.assert_close(learner.fit(data, LAW).predict(test), expected, rtol=1e-9, atol=1e-9)
 
 
-def test_the_weighted_loss_belongs_to_real_labels():
-    facts = TaskFacts("t", "sphere", "lowrank-poly", "sign", "binary", d=4, unlabeled=0)
-    assert "must be used with real labels. Got binary" in KernelRidge(loss="weighted").skip(facts, 10)
-    assert KernelRidge(loss="square").skip(facts, 10) is None
-
-
 def test_the_kernel_of_the_exact_degree_learns_it_from_as_many_points_as_it_has_harmonics():
     """At B(d, p) points and a small ridge the fit is exact, and a target of another degree is not learned at all."""
     rng = np.random.default_rng(0)
@@ -97,22 +87,6 @@ def test_the_kernel_of_the_exact_degree_learns_it_from_as_many_points_as_it_has_
         train = Data(sample="s", n=60, d=d, x=x[:60], y=y[:60])
         error = (learner.fit(train, law).predict(x[60:]) - y[60:]).square().mean() / y[60:].square().mean()
         assert (error < 1e-6) == learned
-
-
-def test_each_predictor_gets_its_own_inputs():
-    data, one, two = sample(), sample(30, seed=1).x, sample(20, seed=2).x
-    jobs = [Job(KernelRidge(ridge=r), prefix(data, 40), LAW) for r in RIDGES]
-    fitted = KernelRidge.fit_batch(jobs)
-    values = KernelRidge.predict_batch(fitted, [one, two, one])
-    for predictor, x, value in zip(fitted, [one, two, one], values, strict=True):
-        assert torch.allclose(value, predictor.predict(x), rtol=1e-10, atol=1e-10)
-
-
-def test_batches_share_a_sample_and_a_kernel_only():
-    key = KernelRidge(kernel="ntk").batch_key(sample())
-    assert key == KernelRidge(kernel="ntk", ridge=1.0).batch_key(prefix(sample(), 5))
-    assert key != KernelRidge(kernel="ntk", depth=2).batch_key(sample())
-    assert key != KernelRidge(kernel="ntk").batch_key(sample(seed=1))
 
 
 needs_tangents = pytest.mark.skipif(tangents.unavailable() is not None, reason=str(tangents.unavailable()))
@@ -132,28 +106,6 @@ def test_compositional_relu_is_nngp(depth):
 @needs_tangents
 def test_compositional_keeps_the_contract():
     check_learner(KernelRidge(kernel="compositional", activation="gelu", depth=2, ridge=1e-3))
-
-
-def test_compositional_is_skipped_with_what_to_install(monkeypatch):
-    facts = TaskFacts("t", "uniform", "target", "clean", "real", 4, 0)
-    learner = KernelRidge(kernel="compositional")
-    assert learner.batch_key(sample()) != KernelRidge(kernel="compositional", activation="erf").batch_key(sample())
-    monkeypatch.setattr(libraries, "_problem", lambda name: f"no {name}" if name == "neural-tangents" else "")
-    budget = {"device": "cpu", "memory_bytes": 1e12}
-    assert skip_reason(learner, facts, 100, **budget) == "kernel-ridge: no neural-tangents"
-    assert skip_reason(KernelRidge(kernel="ntk"), facts, 100, **budget) is None
-
-
-def test_points_beyond_n_do_not_matter():
-    data = sample()
-    other = Data(sample="s", n=90, d=4, x=torch.cat([data.x[:40], 3 * data.x[40:]]), y=data.y**2)
-    other.y[:40] = data.y[:40]
-    test = sample(50, seed=1).x
-    values = [
-        KernelRidge.fit_batch([Job(KernelRidge(), prefix(d, n), LAW) for n in (40, 90)])[0].predict(test)
-        for d in (data, other)
-    ]
-    assert torch.allclose(*values, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -191,35 +143,6 @@ def test_indefinite_ridge_fails_alone():
     assert "n = 90" in bad.reason
     with pytest.raises(BenchError, match="larger ridge"):
         jobs[1].learner.fit(jobs[1].train, LAW)
-
-
-def test_learner_and_predictor_can_be_copied_and_pickled():
-    data, learner = sample(), KernelRidge(kernel="ntk")
-    fitted = learner.fit(data, LAW)
-    for clone in (copy.deepcopy(fitted), pickle.loads(pickle.dumps(fitted))):
-        assert torch.equal(clone.predict(data.x), fitted.predict(data.x))
-    assert pickle.loads(pickle.dumps(learner)) == learner
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"kernel": "gauss"}, "kernel must be 'rbf', 'laplace', 'poly', 'harmonic', 'ntk', 'nngp' or 'compositional'"),
-        ({"activation": "tanh"}, "activation must be 'relu', 'erf', 'gelu', 'quadratic', 'sin' or 'sigmoid'"),
-        ({"ridge": -1}, "ridge must be greater than or equal to 0"),
-        ({"depht": 2}, "Did you mean 'depth'"),
-        ({"gamma": 0}, "gamma must be greater than 0"),
-    ],
-)
-def test_bad_options_are_named(options, words):
-    with pytest.raises(UsageError, match=words):
-        KernelRidge.parse(options, "suite: learner")
-
-
-def test_cost_is_cubic_time_and_quadratic_memory():
-    small, large = KernelRidge().cost(1000, 20), KernelRidge().cost(10_000, 20)
-    assert 100 < large.flops / small.flops < 1000
-    assert large.bytes > 16 * 10_000**2
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="torch sees no GPU")

@@ -41,7 +41,6 @@ KERNELS = {
     "ntk-raw relu2": NtkRaw(ridge=RIDGE),
     "ntk-raw relu3": NtkRaw(activation="relu3", ridge=RIDGE),
     "ntk-raw relu2, no bias": NtkRaw(bias=False, ridge=RIDGE),
-    "ntk-raw relu, two layers": NtkRaw(activation="relu", depth=2, ridge=RIDGE),
     "ntk-neural": NtkNeural(ridge=RIDGE),
     "ntk-neural relu": NtkNeural(inner="relu", ridge=RIDGE),
 }

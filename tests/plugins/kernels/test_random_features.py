@@ -1,16 +1,12 @@
 """Random features: kernels in the limit, one answer in the primal and the dual, spans, and prefixes."""
 
-import copy
-import pickle
-
 import numpy as np
 import pytest
 import torch
 from bfc_plugins.kernels.kernel_ridge import KernelRidge
 from bfc_plugins.kernels.random_features import RandomFeatures
 
-from bfc_bench.errors import BenchError, UsageError
-from bfc_bench.learner import Context, Data, Failure, Job, TaskFacts
+from bfc_bench.learner import Context, Data, TaskFacts
 from bfc_bench.tasks.targets.harmonics import zonal
 from bfc_bench.testing import check_learner
 from bfc_bench.toolkit.feature_maps import make_map
@@ -94,61 +90,6 @@ def test_primal_equals_dual(name, features):
         assert torch.allclose(weights, primal[key], rtol=0, atol=1e-8 * float(weights.abs().max()))
 
 
-@pytest.mark.parametrize("n", [29, 30, 31])
-def test_the_smaller_system_is_solved(n):
-    fitted = RandomFeatures(features=30).fit(prefix(sample(), n), LAW)
-    assert fitted.info["solved"] == ("primal" if n > 30 else "dual")
-
-
-@pytest.mark.parametrize("n", [1, 2, 90])
-def test_a_single_feature_is_a_line_through_one_coordinate(n):
-    data = prefix(sample(), n)
-    fitted = RandomFeatures(features=1, ridge=0.5).fit(data, LAW)
-    phi = fitted.space.features(data.x)[:, 0]
-    offset = data.y.mean()
-    slope = (phi @ (data.y - offset)) / (phi @ phi + 0.5)
-    assert torch.allclose(fitted.predict(data.x), offset + slope * phi, rtol=1e-10)
-
-
-@pytest.mark.parametrize("ctx", [LAW, Context()], ids=["law known", "law unknown"])
-@pytest.mark.parametrize("name", MAPS)
-def test_batched_equals_alone(name, ctx):
-    """Sizes on both sides of D and ridges of one sample, shuffled: relative 1e-8 of the largest prediction."""
-    data, test = sample(), sample(300, seed=1).x
-    jobs = [
-        Job(RandomFeatures(map=name, features=40, ridge=r), prefix(data, n), ctx) for n in SIZES for r in (1e-3, 1.0)
-    ][::-1]
-    assert len({job.learner.batch_key(job.train) for job in jobs}) == 1
-    batched = RandomFeatures.fit_batch(jobs)
-    together = RandomFeatures.predict_batch(batched, [test] * len(jobs))
-    for job, predictor, values in zip(jobs, batched, together, strict=True):
-        alone = job.learner.fit(job.train, job.ctx).predict(test)
-        assert (values - alone).abs().max() <= 1e-8 * alone.abs().max()
-        assert torch.allclose(predictor.predict(test), values, rtol=1e-10, atol=1e-10)
-
-
-def test_features_are_prescribed():
-    """They depend on the seed alone, not on the data, and a smaller map is part of a larger one."""
-    one, two = (RandomFeatures(features=50).fit(sample(seed=seed), LAW).space.map for seed in (0, 1))
-    assert torch.equal(one.weights, two.weights)
-    other = RandomFeatures(features=50).fit(sample(), Context(seed=1, square_mean=np.ones(4))).space.map
-    assert not torch.isclose(one.weights, other.weights).any()
-    z = sample().x
-    for name in MAPS:
-        small, large = (make_map(name, count, 4, 0.3, seed=0, like=z)(z) * count**0.5 for count in (7, 20))
-        assert torch.allclose(small, large[:, :7])
-
-
-def test_interpolates_without_ridge_and_predicts_the_mean_with_much():
-    data = sample(40)
-    exact = RandomFeatures(features=200, ridge=0).fit(data, LAW)
-    assert torch.allclose(exact.predict(data.x), data.y, rtol=1e-5, atol=1e-5)
-    flat = RandomFeatures(features=20, ridge=1e9).fit(data, LAW)
-    assert torch.allclose(flat.predict(data.x), data.y.mean().expand(40), rtol=1e-6)
-    zero = RandomFeatures(features=20, ridge=1e9, center=False).fit(data, LAW)
-    assert zero.predict(data.x).abs().max() < 1e-5
-
-
 @pytest.mark.parametrize("n", [3, 5, 40])
 @pytest.mark.parametrize("center", [False, True])
 def test_without_a_ridge_directions_that_are_zero_up_to_rounding_are_left_out(n, center):
@@ -164,42 +105,6 @@ def test_without_a_ridge_directions_that_are_zero_up_to_rounding_are_left_out(n,
     gram = phi[:n].T @ phi[:n] + 1e-3 * torch.eye(7)
     with_ridge = torch.linalg.solve(gram, phi[:n].T @ torch.from_numpy(target))
     np.testing.assert_allclose(solved[1e-3, n], with_ridge, atol=1e-7)
-
-
-@pytest.mark.parametrize("features", [20, 200])
-def test_inputs_that_are_not_finite_fail_alone(features):
-    data = sample()
-    data.x[60] = torch.inf
-    jobs = [Job(RandomFeatures(map="relu", features=features), prefix(data, n), LAW) for n in (40, 90)]
-    good, bad = RandomFeatures.fit_batch(jobs)
-    alone = jobs[0].learner.fit(jobs[0].train, LAW)
-    torch.testing.assert_close(good.predict(data.x[:5]), alone.predict(data.x[:5]), rtol=1e-8, atol=1e-8)
-    assert isinstance(bad, Failure)
-    assert "n = 90" in bad.reason
-    with pytest.raises(BenchError, match="larger ridge"):
-        jobs[1].learner.fit(jobs[1].train, LAW)
-
-
-def test_predictor_can_be_copied_and_pickled():
-    data = sample()
-    fitted = RandomFeatures(features=20).fit(data, LAW)
-    for clone in (copy.deepcopy(fitted), pickle.loads(pickle.dumps(fitted))):
-        assert torch.equal(clone.predict(data.x), fitted.predict(data.x))
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"features": 0}, "features must be greater than or equal to 1"),
-        ({"map": "sine"}, "map must be 'fourier', 'relu' or 'polynomial'"),
-        ({"degree": 0}, "degree must be greater than or equal to 1"),
-        ({"ridge": -1}, "ridge must be greater than or equal to 0"),
-        ({"feature": 5}, "Did you mean 'features'"),
-    ],
-)
-def test_bad_options_are_named(options, words):
-    with pytest.raises(UsageError, match=words):
-        RandomFeatures.parse(options, "suite: learner")
 
 
 @pytest.mark.parametrize(

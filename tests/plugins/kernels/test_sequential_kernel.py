@@ -7,8 +7,7 @@ from bfc_plugins.kernels.kernel_ridge import KernelRidge
 from bfc_plugins.kernels.quadratic_form import leading_directions, quadratic_forms
 from bfc_plugins.kernels.sequential_kernel import SequentialKernel, _out_of_fold, _State
 
-from bfc_bench.errors import UsageError
-from bfc_bench.learner import Context, Data, Failure, Job, TaskFacts
+from bfc_bench.learner import Context, Data, Job, TaskFacts
 from bfc_bench.tasks.inputs.uniform import Uniform
 from bfc_bench.tasks.labels import Clean
 from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
@@ -47,7 +46,7 @@ def test_one_round_and_every_first_stage_is_kernel_ridge(options, ctx):
 
 
 @pytest.mark.parametrize("ctx", [LAW, Context()], ids=["law known", "law unknown"])
-@pytest.mark.parametrize("features", ["predictions", "spectral", "both"])
+@pytest.mark.parametrize("features", ["predictions", "spectral"])
 def test_batched_equals_alone(features, ctx):
     """Sizes and ridges of one sample, shuffled: relative 1e-7 of the largest prediction."""
     data, test = sample(), sample(300, seed=1).x
@@ -59,13 +58,6 @@ def test_batched_equals_alone(features, ctx):
     for job, values in zip(jobs, together, strict=True):
         alone = job.learner.fit(job.train, job.ctx).predict(test)
         assert (values - alone).abs().max() <= 1e-7 * alone.abs().max()
-
-
-def test_every_sample_of_a_batch_is_fitted_in_rounds_of_its_own():
-    key = SequentialKernel().batch_key(sample())
-    assert key == SequentialKernel(ridge=1.0).batch_key(prefix(sample(), 5))
-    for other in ({"rounds": 3}, {"features": "both"}, {"scale": 1.0}, {"folds": 2}, {"directions": 1}):
-        assert key != SequentialKernel(**other).batch_key(sample())
 
 
 def test_quadratic_form_of_a_quadratic_is_found_exactly():
@@ -91,20 +83,20 @@ def test_spectral_features_are_a_planted_low_rank_form_of_the_squares():
     for kernel in ("poly", "rbf"):
         options = {"kernel": kernel, "degree": 2, "gamma": 0.3, "ridge": 1e-6}
         fitted = SequentialKernel(directions=1, **options).fit(planted, LAW)
-        feature = fitted.steps[0].sources[0](torch.cat([test, test**2 - 1], 1))[:, 0]
+        feature = fitted.steps[0].source(torch.cat([test, test**2 - 1], 1))[:, 0]
         cosine = torch.corrcoef(torch.stack([feature, (test**2 - 1) @ w]))[0, 1].abs()
         assert cosine > 0.999
 
 
 def test_added_features_have_mean_zero_and_the_given_spread():
     data = sample()
-    for features, count in (("spectral", 6), ("predictions", 1), ("both", 7)):
-        learner = SequentialKernel(features=features, directions=3, scale=1.5, rounds=2)
+    for features, count in (("spectral", 6), ("predictions", 1)):
+        learner = SequentialKernel(features=features, directions=3, rounds=2)
         fitted = learner.fit(data, LAW)
         added = fitted.rounds[1].space.points.features[:, 8:]
         assert added.shape == (90, count)
         assert torch.allclose(added.mean(0), torch.zeros(count, dtype=added.dtype), atol=1e-9)
-        assert torch.allclose(added.std(0, correction=0), torch.full((count,), 1.5, dtype=added.dtype))
+        assert torch.allclose(added.std(0, correction=0), torch.full((count,), 2.0, dtype=added.dtype))
         assert fitted.info["inputs"] == [8, 8 + count]
 
 
@@ -142,44 +134,11 @@ def test_features_help_on_a_hierarchical_target():
     assert second < first / 5
 
 
-def test_a_failed_round_fails_its_job_alone():
-    data = sample()
-    data.x[70] = torch.inf
-    jobs = [Job(SequentialKernel(features="both", degree=2, ridge=1e-3), prefix(data, n), LAW) for n in (60, 90)]
-    good, bad = SequentialKernel.fit_batch(jobs)
-    alone = jobs[0].learner.fit(jobs[0].train, LAW)
-    torch.testing.assert_close(good.predict(data.x[:5]), alone.predict(data.x[:5]), rtol=1e-6, atol=1e-6)
-    assert isinstance(bad, Failure)
-
-
 def test_too_few_points_for_the_folds_are_skipped_with_the_number():
     facts = TaskFacts("t", "uniform", "target", "clean", "real", 4, 0)
-    assert "folds = 5; n is 4" in SequentialKernel(features="both").skip(facts, 4)
-    assert SequentialKernel(features="both").skip(facts, 5) is None
-    assert SequentialKernel(features="both", rounds=1).skip(facts, 1) is None
+    assert "5 folds; n is 4" in SequentialKernel(features="predictions").skip(facts, 4)
+    assert SequentialKernel(features="predictions").skip(facts, 5) is None
     assert SequentialKernel().skip(facts, 1) is None
-
-
-def test_cost_counts_rounds_and_folds():
-    one, three = SequentialKernel(rounds=1), SequentialKernel(rounds=3, features="predictions")
-    assert one.cost(1000, 20) == KernelRidge(kernel="poly").cost(1000, 20)
-    assert three.cost(1000, 20).flops == pytest.approx(13 * one.cost(1000, 20).flops)
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"rounds": 0}, "rounds must be greater than or equal to 1"),
-        ({"features": "none"}, "features must be 'predictions', 'spectral' or 'both'"),
-        ({"directions": 0}, "directions must be greater than or equal to 1"),
-        ({"scale": 0}, "scale must be greater than 0"),
-        ({"folds": 1}, "folds must be greater than or equal to 2"),
-        ({"round": 3}, "Did you mean 'rounds'"),
-    ],
-)
-def test_bad_options_are_named(options, words):
-    with pytest.raises(UsageError, match=words):
-        SequentialKernel.parse(options, "suite: learner")
 
 
 def test_a_parity_trap_is_that_of_one_round_alone():

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from bfc_plugins.networks.relu_mlp import Mlp, ReluMlp
 
-from bfc_bench.errors import UsageError
 from bfc_bench.learner import Context, Data
 from bfc_bench.seeds import stream
 from bfc_bench.testing import check_learner
@@ -76,17 +75,3 @@ def test_binary_labels_are_fitted_by_their_sign():
     labels = np.where(data.y > 1.2, 1.0, -1.0)
     fitted = ReluMlp(steps=600, **SMALL).fit(Data(sample="b", n=500, d=3, kind="binary", x=data.x, y=labels), LAW)
     assert np.mean(np.sign(fitted.predict(test.x)) == np.where(test.y > 1.2, 1, -1)) > 0.95
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"depth": 0}, "depth must be greater than or equal to 1"),
-        ({"weight_decay": -1}, "weight_decay must be greater than or equal to 0"),
-        ({"warmup": 1}, "warmup must be less than 1"),
-        ({"layers": 2}, "unknown option 'layers'"),
-    ],
-)
-def test_bad_options_are_named(options, words):
-    with pytest.raises(UsageError, match=words):
-        ReluMlp.parse(options, "suite: learner")

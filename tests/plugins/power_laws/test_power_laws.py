@@ -11,8 +11,7 @@ from bfc_plugins.power_laws.theory import SketchedProblem
 
 from bfc_bench.learner import Context, Data, Job
 from bfc_bench.seeds import stream
-from bfc_bench.tasks.inputs.gaussian import Gaussian
-from bfc_bench.tasks.inputs.gaussian_power_law import GaussianPowerLaw
+from bfc_bench.tasks.inputs.gaussian import Gaussian, GaussianPowerLaw
 from bfc_bench.tasks.labels import Clean, Noise
 from bfc_bench.tasks.targets.linear import Linear
 from bfc_bench.tasks.teacher_task import TeacherTask
@@ -58,24 +57,6 @@ def test_the_loop_over_many_passes_is_the_plain_loop_of_each():
         np.testing.assert_allclose(predictor.w, plain_sgd(job.learner, job.train, CTX), rtol=1e-9, atol=1e-12)
 
 
-def test_the_step_size_is_halved_after_each_n_over_log_n_points():
-    assert SketchedSgd().steps(8).tolist() == [0.5] * 3 + [0.25] * 3 + [0.125] * 2
-    assert SketchedSgd(schedule="constant", rate=0.1).steps(3).tolist() == [0.1] * 3
-    assert SketchedSgd().steps(1).tolist() == [0.5]
-
-
-def test_a_pass_at_too_large_a_rate_diverges_and_the_others_do_not():
-    train = sample(2000)
-    jobs = [Job(SketchedSgd(features=4, rate=rate), train, CTX) for rate in (30.0, 0.5)]
-    wild, tame = SketchedSgd.fit_batch([replace(j, learner=replace_schedule(j.learner)) for j in jobs])
-    assert wild.status == "diverged"
-    assert np.isfinite(tame.predict(train.x)).all()
-
-
-def replace_schedule(learner):
-    return learner.model_copy(update={"schedule": "constant"})
-
-
 @pytest.mark.parametrize("n", [5, 12, 60])
 def test_ridge_has_the_least_leave_one_out_error_and_solves_the_normal_equations(n):
     train = sample(n)
@@ -98,17 +79,6 @@ def test_ridge_has_the_least_leave_one_out_error_and_solves_the_normal_equations
     assert predictor.info["ridge"] == best
     assert predictor.info["leave_one_out_error"] == pytest.approx(errors[best], rel=1e-6)
     np.testing.assert_allclose(predictor.w, s.T @ solved(z, train.y, best * np.sum(z**2)), rtol=1e-6, atol=1e-9)
-
-
-def test_learners_of_one_replicate_share_the_sketch_and_declare_its_size():
-    train = sample(4000, noise=0)
-    ridge = SketchedRidge(features=5, ridges=(1e-12,)).fit(train, CTX)
-    s = draw_sketch(stream(3, "sketch"), 5, D)
-    np.testing.assert_allclose(ridge.w @ np.linalg.svd(s)[2][5:].T, 0, atol=1e-12)  # w lies in the rows of S
-    assert SketchedSgd().size(10) == 3
-    for learner in (SketchedSgd(features=5), SketchedRidge(features=5)):
-        assert learner.cost(100, D).parameters == 5
-    assert SketchedSgd(features=5).cost(100, D).fit_flops == 4 * 100 * 5
 
 
 @pytest.mark.parametrize("schedule", ["geometric", "constant"])

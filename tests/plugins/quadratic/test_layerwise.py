@@ -51,12 +51,6 @@ def test_first_stage_is_a_shallow_network_trained_alone(problem):
     )
 
 
-def test_sum_prediction_is_the_positive_sum_of_its_features(problem):
-    fitted = fit(Layerwise(**SMALL), problem, 100)
-    rest = fitted.predict(problem.test_x) - sum((h**2).sum(1) for h in fitted.hidden(problem.test_x).values())
-    np.testing.assert_allclose(rest, rest[0], atol=1e-9 * np.abs(problem.test_y).max())
-
-
 def test_each_stage_improves_and_signed_readouts_help(problem):
     options = {"widths": (10, 6), "steps": 1500}
     plain, signed = (fit(Layerwise(**options, readout=readout), problem, 500) for readout in ("sum", "signed"))
@@ -67,20 +61,6 @@ def test_each_stage_improves_and_signed_readouts_help(problem):
     )
     assert len(plain.info["stage_losses"]) == 2
     assert plain.info["final_loss"] == plain.info["stage_losses"][-1]
-
-
-def test_readouts_are_different_programs_and_joint_training_is_another(problem):
-    train = problem.train(50)
-    assert (
-        len(
-            {
-                Layerwise(**SMALL).batch_key(train),
-                Layerwise(**SMALL, readout="signed").batch_key(train),
-                QuadDenseNet(**SMALL).batch_key(train),
-            }
-        )
-        == 3
-    )
 
 
 @pytest.mark.slow

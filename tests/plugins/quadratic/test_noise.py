@@ -56,12 +56,6 @@ def test_with_fewer_points_than_parameters_ranks_stay_given():
     assert same(fitted(FEW, 0.25, "auto"), fitted(FEW, 0.25, "given"))
 
 
-def test_the_network_of_selected_ranks_is_finished():
-    found = fitted(MANY, 0.1, "auto", finish="gauss-newton")
-    assert "finish" in found.info
-    assert "ranks" in found.info
-
-
 def test_checkpoints_need_given_ranks():
     with pytest.raises(ValueError, match="checkpoints must be"):
         QuadDenseNet(ranks="auto", checkpoints=(10,))

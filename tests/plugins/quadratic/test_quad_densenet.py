@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
-from bfc_plugins.quadratic import recipe
 from bfc_plugins.quadratic.grow import Grow
 from bfc_plugins.quadratic.layerwise import Layerwise
 from bfc_plugins.quadratic.quad_densenet import QuadDenseNet
 
 from bfc_bench.errors import Diverged, UsageError
 from bfc_bench.learner import Context, Data, Failure, Job, Predictor
-from bfc_bench.run.fitting import fit as fit_together
 from bfc_bench.seeds import stream
 from bfc_bench.tasks.inputs.gaussian import Gaussian
 from bfc_bench.tasks.inputs.uniform import Uniform
@@ -85,56 +81,6 @@ def test_a_batch_of_different_jobs_equals_single_fits_bitwise(cls):
         np.testing.assert_array_equal(alone.predict(a.test_x), fitted.predict(a.test_x))
 
 
-FULL = {**SMALL, "batch_size": "full"}
-
-
-@pytest.mark.parametrize("cls", [QuadDenseNet, Layerwise, Grow])
-def test_full_batches_use_every_point_and_no_seed(cls):
-    p = problem()
-    one = job(cls(**FULL), p, 50)
-    start, other = (fit(replace(one, ctx=replace(one.ctx, seed=seed))) for seed in (0, 1))
-    again = fit(one)
-    np.testing.assert_array_equal(start.predict(p.test_x), again.predict(p.test_x))
-    assert not np.array_equal(start.predict(p.test_x), other.predict(p.test_x))  # the initial weights
-    last = replace(one.train, y=np.append(one.train.y[:-1], 0.0))
-    assert not np.array_equal(fit(replace(one, train=last)).predict(p.test_x), start.predict(p.test_x))
-    assert start.info["batch_size"] == "full"
-    assert one.learner.batch_key(one.train) != one.learner.batch_key(p.train(51))
-
-
-@pytest.mark.parametrize("loss", ["weighted", "square"])
-def test_one_layer_on_statistics_is_the_same_fit_as_on_all_points(loss, monkeypatch):
-    p = problem(widths=(3,), alphas=(1.0,))
-    learner = QuadDenseNet(widths=(8,), steps=300, batch_size="full", loss=loss, checkpoints=(50,))
-    one = job(learner, p, 800)
-    assert learner.statistics(one.train) is not None
-    on_rows = fit(one)
-    monkeypatch.setattr(QuadDenseNet, "statistics", lambda self, train: None)
-    on_points = fit(one)
-    for a, b in ((on_rows, on_points), (on_rows.stages["step50"], on_points.stages["step50"])):
-        error = np.mean((a.predict(p.test_x) - b.predict(p.test_x)) ** 2) / np.var(p.test_y)
-        assert error < 1e-7, "float32, 300 steps"
-    assert on_rows.info["final_loss"] == pytest.approx(on_points.info["final_loss"], rel=1e-2)
-
-
-def test_a_batch_on_statistics_equals_single_fits_bitwise():
-    a, b = problem(replicate=0), problem(replicate=1)
-    learners = [QuadDenseNet(widths=(8,), steps=60, batch_size="full", lr=lr) for lr in (0.01, 0.02)]
-    jobs = [job(learner, p, 300) for learner in learners for p in (a, b)]
-    assert len({one.learner.batch_key(one.train) for one in jobs}) == 1
-    for one, fitted in zip(jobs, QuadDenseNet.fit_batch(jobs), strict=True):
-        np.testing.assert_array_equal(fit(one).predict(a.test_x), fitted.predict(a.test_x))
-
-
-def test_binary_labels_and_deeper_networks_have_no_statistics():
-    p = problem()
-    spec = replace(p.spec(100_000), kind="real")
-    assert QuadDenseNet(widths=(8,), batch_size="full").statistics(spec) is not None
-    assert QuadDenseNet(widths=(8,)).statistics(spec) is None
-    assert QuadDenseNet(widths=(8, 4), batch_size="full").statistics(spec) is None
-    assert QuadDenseNet(widths=(8,), batch_size="full").statistics(replace(spec, kind="binary")) is None
-
-
 @pytest.mark.parametrize("cls", [QuadDenseNet, Layerwise, Grow])
 def test_divergence_is_one_jobs_own(cls):
     p = problem()
@@ -151,14 +97,6 @@ def test_divergence_is_one_jobs_own(cls):
         wild.learner.fit(wild.train, wild.ctx)
 
 
-def test_hidden_features_reproduce_the_prediction():
-    p = problem()
-    one = job(QuadDenseNet(**SMALL), p, 100)
-    fitted = fit(one)
-    rest = fitted.predict(p.test_x) - sum((h**2).sum(1) for h in fitted.hidden(p.test_x).values())
-    np.testing.assert_allclose(rest, rest[0], atol=1e-9 * np.abs(p.test_y).max())
-
-
 def test_units_of_the_data_do_not_matter():
     p = problem()
     data = p.train(200)
@@ -167,15 +105,6 @@ def test_units_of_the_data_do_not_matter():
     other = Data(sample="s", n=200, d=6, x=data.x / 8.0, y=data.y * 1024.0)
     scaled = learner.fit(other, Context(square_mean=p.square_mean / 64.0))
     np.testing.assert_allclose(scaled.predict(p.test_x / 8.0), 1024.0 * plain.predict(p.test_x), rtol=1e-6)
-
-
-def test_without_a_known_law_the_training_mean_of_squares_is_used():
-    p = problem()
-    data = p.train(300)
-    learner = QuadDenseNet(**SMALL)
-    unknown = learner.fit(data, Context())
-    told = learner.fit(data, Context(square_mean=np.mean(data.x**2, axis=0)))
-    np.testing.assert_array_equal(unknown.predict(p.test_x), told.predict(p.test_x))
 
 
 def test_alphas_are_learned_told_or_given():
@@ -220,29 +149,6 @@ def test_checkpoints_are_stages_of_the_same_training():
     )
 
 
-def test_checkpoints_are_those_that_a_learner_asks_for_in_company_too():
-    """Those of the first of a batch are the batch's, so learners with others are not of one batch."""
-    p = problem()
-    learners = [QuadDenseNet(**SMALL, checkpoints=steps) for steps in ((10, 40), (), (20,), (10, 40))]
-    keys = [learner.batch_key(p.train(100)) for learner in learners]
-    assert keys[0] == keys[3]
-    assert len(set(keys)) == 3
-    fitted = fit_together([job(learner, p, 100) for learner in learners])
-    assert [list(one.stages) for one in fitted] == [["step10", "step40"], [], ["step20"], ["step10", "step40"]]
-
-
-def test_options_left_out_come_from_the_recipe_and_given_ones_stay():
-    plain, told = QuadDenseNet(), QuadDenseNet(steps=7, batch_size=3, lr=0.5, init_scale=(0.1, 0.2))
-    for d in (10, 300):
-        assert plain.length(d) == recipe.training_steps(d, 3, "adam")
-        assert plain.minibatch(d) == recipe.minibatch(d, 3, "adam")
-        assert plain.rate(d) == recipe.learning_rate(d, "adam")
-        assert (told.length(d), told.minibatch(d), told.rate(d)) == (7, 3, 0.5)
-    assert plain.scales() == recipe.init_scales(2, "squares")
-    assert told.scales() == (0.1, 0.2)
-    assert QuadDenseNet(init_scale=0.3).scales() == (0.3, 0.3)
-
-
 def test_a_learned_first_layer_reads_the_inputs_and_nothing_reads_their_squares():
     learner = QuadDenseNet(first="learned", widths=(8, 6, 4))
     assert learner.connections == ((0,), (2,), (0, 3))
@@ -275,34 +181,16 @@ def test_plain_sgd_learns():
     assert nmse(fitted, p) <= 1e-3
 
 
-def test_cost_grows_with_what_costs():
-    learner = QuadDenseNet()
-    assert learner.cost(1000, 40).flops > learner.cost(1000, 10).flops
-    assert learner.cost(10_000, 10).bytes > learner.cost(1000, 10).bytes
-    # 3 passes of 2 (d m_2 + (d + m_2) m_3) operations at 128 points, 3000 times
-    assert learner.cost(500, 10).flops == pytest.approx(3 * 2 * (10 * 20 + 30 * 12) * 128 * 3000)
-
-
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ({"widths": []}, r"widths .*at least 1 item"),
-        ({"widths": [20, 0]}, r"widths\[1\] must be greater than or equal to 1. Got 0"),
-        ({"steps": 0}, r"steps must be greater than or equal to 1. Got 0"),
-        ({"lr": -1.0}, r"lr must be greater than 0. Got -1.0"),
-        ({"momentum": 1.0}, r"momentum must be less than 1"),
-        ({"optimizer": "lbfgs"}, r"optimizer must be 'adam' or 'sgd'"),
         ({"skips": [[1], [0, 3]]}, r"J_3 in skips must be distinct layers among \[0, 1, 2\]"),
         ({"first": "learned", "skips": [[1], [0, 2]]}, r"J_2 in skips must be distinct layers among \[0\]"),
         ({"first": "learned", "skips": [[0], [1, 2]]}, r"J_3 in skips must be distinct layers among \[0, 2\]"),
         ({"alphas": [1.0]}, r"alphas must have one number per layer"),
-        ({"alphas": [1.0, -0.3]}, r"greater than 0"),
-        ({"width": [3]}, r"unknown option 'width'. Did you mean 'widths'"),
         ({"skips": [[1], [0]]}, r"J_3 in skips must contain the layer below, 2. Got \(0,\)"),
         ({"skips": [[1]]}, r"skips must have one set J_l per layer, 2 for widths"),
         ({"alphas": [0.3, 1.0]}, r"alphas must not increase .*Got \(0.3, 1.0\)"),
-        ({"v": 0.0}, r"v must be greater than 0. Got 0.0"),
-        ({"v": -5}, r"v must be greater than 0. Got -5"),
         ({"share_skips": True, "widths": [6, 4, 2]}, r"share_skips needs layers 3 and 1 in J_4 of skips"),
     ],
 )
@@ -311,25 +199,11 @@ def test_wrong_options_are_named(options, match):
         QuadDenseNet.parse(options, "suite: learner")
 
 
-def test_initial_values_depend_on_the_seed_alone():
-    p = problem()
-    learner = QuadDenseNet(**SMALL)
-    first = learner.setup(p.train(50), Context(seed=3)).params["W2"]
-    np.testing.assert_array_equal(first, learner.setup(p.train(80), Context(seed=3)).params["W2"])
-    assert not np.array_equal(first, learner.setup(p.train(50), Context(seed=4)).params["W2"])
-    np.testing.assert_allclose(first, stream(3, "quadratic-net").standard_normal((6, 6)) * 0.6 / 6, rtol=1e-12)
-
-
 @pytest.mark.parametrize("skips", [[[1], [1, 2]], [[0, 1], [0, 2]], [[1], [2]]])
 def test_connections_that_the_theory_excludes_are_allowed_with_a_warning(skips):
     with pytest.warns(UserWarning, match="quad-densenet: skips: J_. = .* which the theory of the source excludes"):
         learner = QuadDenseNet.parse({**SMALL, "skips": skips}, "suite: learner")
     assert learner.connections == tuple(map(tuple, skips))
-
-
-def test_a_learner_may_be_wider_than_the_inputs():
-    p = problem()
-    assert nmse(fit(job(QuadDenseNet(**{**SMALL, "widths": (30, 20)}), p, 100)), p) < 0.3
 
 
 def test_shared_skips_are_trained_or_refused():
@@ -343,20 +217,6 @@ def test_shared_skips_are_trained_or_refused():
         fitted = fit(job(cls(**{**SMALL, "steps": 500}, share_skips=True), p, 200))
         assert fitted.params["W3"].shape == (4, 6)
         assert nmse(fitted, p) <= 0.5
-
-
-def test_jobs_of_one_batch_share_shapes_and_kind_of_labels_only():
-    train = problem().train(50)
-    same = [QuadDenseNet(**SMALL, **more) for more in ({}, {"lr": 0.1}, {"v": 5.0}, {"alphas": (1.0, 0.3)})]
-    assert len({learner.batch_key(train) for learner in same}) == 1
-    other = [
-        QuadDenseNet(**SMALL, skips=((1,), (0, 2))),
-        QuadDenseNet(**SMALL, skips=((1,), (2, 0))),
-        QuadDenseNet(**SMALL, share_skips=True),
-        QuadDenseNet(**{**SMALL, "widths": (6, 5)}),
-    ]
-    keys = {learner.batch_key(train) for learner in other} | {same[0].batch_key(replace(train, kind="binary"))}
-    assert len(keys) == 5
 
 
 def test_noisy_labels_want_the_square_loss():

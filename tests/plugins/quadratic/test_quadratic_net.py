@@ -10,7 +10,6 @@ import pytest
 from bfc_plugins.quadratic.net import (
     QuadraticNet,
     check_shared_skips,
-    check_skips,
     default_skips,
     outside_theory,
     truncated_square,
@@ -122,14 +121,6 @@ def test_an_over_parameterised_layer_shows_the_teachers_features_first():
     np.testing.assert_allclose(wide[:, 2:], 0.0, atol=1e-9)
 
 
-def test_data_units_are_undone():
-    net = NETS[1]
-    params, x = drawn(net)
-    plain = QuadraticPredictor(net, params, x)
-    scaled = QuadraticPredictor(net, params, x / 3.0, y_scale=7.0, input_scale=3.0)
-    np.testing.assert_allclose(scaled.predict(x / 3.0), 7.0 * plain.predict(x), rtol=1e-9)
-
-
 def test_signed_readouts_replace_alpha_in_the_prediction_only():
     net = NETS[1]
     params, x = drawn(net)
@@ -139,23 +130,6 @@ def test_signed_readouts_replace_alpha_in_the_prediction_only():
     layer2 = plain.pre_activations(x)[2] ** 2
     np.testing.assert_allclose(signed.predict(x) - plain.predict(x), (weights - plain.alphas[2]) @ layer2, rtol=1e-9)
     np.testing.assert_array_equal(signed.hidden(x)["S2"], plain.hidden(x)["S2"])
-
-
-def test_long_inputs_are_predicted_in_chunks_that_do_not_matter():
-    net = NETS[1]
-    params, _ = drawn(net)
-    x = stream("long").standard_normal((9000, net.d))
-    predictor = QuadraticPredictor(net, params, x)
-    np.testing.assert_allclose(predictor.predict(x)[5000:5010], predictor.predict(x[5000:5010]), rtol=1e-12)
-
-
-def test_constants_have_no_gradient_and_weights_do():
-    net = NETS[1]
-    params, x = drawn(net)
-    params = jax.tree.map(np.float32, params)
-    gradient = jax.grad(lambda p: net(p, jax.numpy.asarray(x, np.float32)).sum())(params)
-    assert np.array_equal(gradient["square_mean"], np.zeros(net.d))
-    assert all(np.any(gradient[key] != 0) for key in params if key != "square_mean")
 
 
 def test_truncated_square_is_the_square_inside_constant_outside_and_smooth():
@@ -184,27 +158,6 @@ def test_truncation_acts_between_layers_only():
     np.testing.assert_allclose(
         QuadraticPredictor(net, params, x).predict(x), QuadraticPredictor(NETS[1], params, x).predict(x), rtol=1e-12
     )
-
-
-def test_initial_scale_is_the_one_stated():
-    net = QuadraticNet(50, (400, 300), default_skips(3))
-    params = net.init(stream("scale"), (0.6, 1.2), np.ones(50))
-    assert params["W2"].std() * np.sqrt(400 * 50) == pytest.approx(0.6, rel=0.02)
-    assert params["W3"][:, :50].std() * np.sqrt(300 * 50) == pytest.approx(1.2, rel=0.02)
-    assert params["W3"][:, 50:].std() * np.sqrt(300 * 400) == pytest.approx(1.2, rel=0.02)
-
-
-@pytest.mark.parametrize(
-    ("skips", "match"), [(((1,),), "one set"), (((1,), (3,)), "J_3"), (((2,), (0,)), "J_2"), (((1,), ()), "J_3")]
-)
-def test_impossible_connections_are_named(skips, match):
-    with pytest.raises(ValueError, match=match):
-        check_skips(skips, (4, 2))
-
-
-def test_each_layer_must_read_the_one_below():
-    with pytest.raises(ValueError, match=r"J_3 in skips must contain the layer below, 2. Got \(0,\)"):
-        check_skips(((1,), (0,)), (4, 2))
 
 
 def test_what_the_theory_excludes_is_named():

@@ -11,8 +11,7 @@ from bfc_plugins.quadratic.low_rank import factored, less_constant, multiplied, 
 from bfc_plugins.quadratic.predictor import QuadraticPredictor
 from bfc_plugins.quadratic.quad_densenet import QuadDenseNet
 
-from bfc_bench.errors import UsageError
-from bfc_bench.learner import Context, Data, Failure, Job, TaskFacts
+from bfc_bench.learner import Context, Data, Job
 from bfc_bench.tasks.inputs.uniform import Uniform
 from bfc_bench.tasks.labels import Clean, Noise
 from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
@@ -86,30 +85,6 @@ def test_laws_of_learners_hold_with_selected_ranks(cls):
     check_learner(cls(**TINY))
 
 
-def test_a_deeper_and_a_shallower_network_choose_a_rank_per_layer():
-    for widths in ((6,), (6, 4, 3)):
-        info = fit(QuadDenseNet(**{**TINY, "widths": widths}), problem(0.3), 200).info
-        assert info["ranks"] == "given" or len(info["ranks"]) == len(widths)
-
-
-@pytest.mark.parametrize("cls", CLASSES)
-def test_a_fit_takes_no_more_steps_and_networks_than_it_declares(cls, monkeypatch):
-    steps, sizes, train = [], [], cls.train
-
-    def counted(learners, setups, device):
-        steps.append(sum(learner.length(setups[0].net.d) for learner in learners))
-        sizes.append(len(setups))
-        return train(learners, setups, device)
-
-    monkeypatch.setattr(cls, "train", staticmethod(counted))
-    learner = cls(**TINY)
-    fit(learner, problem(0.3), 100)
-    count, together = learner.trainings()
-    assert sum(steps) <= count * learner.length(8) <= 2 * sum(steps)
-    assert max(sizes) == together
-    assert learner.cost(100, 8).flops == pytest.approx(count * cls(**{**TINY, "ranks": "given"}).cost(100, 8).flops)
-
-
 def test_factors_multiply_to_the_matrix_and_its_rank_is_what_is_trained():
     rng = np.random.default_rng(0)
     w = rng.standard_normal((5, 2)) @ rng.standard_normal((2, 7))
@@ -173,27 +148,3 @@ def test_one_point_of_a_heavy_tail_does_not_decide():
     assert better.mean() > worse.mean()
     assert ranks.least(squares, ()) == (1,)
     assert ranks.least({}, (2, 2)) == (2, 2)
-
-
-def test_what_cannot_be_trained_is_a_failure_and_does_not_stop_the_others():
-    jobs = [job(QuadDenseNet(**TINY, **options), problem(0.3), 100) for options in ({}, {"lr": 1e30, "clip": 1e30})]
-    fitted, failed = QuadDenseNet.fit_batch(jobs)
-    assert isinstance(fitted, QuadraticPredictor)
-    assert isinstance(failed, Failure)
-    assert failed.status == "diverged"
-
-
-@pytest.mark.parametrize("cls", CLASSES)
-def test_binary_labels_and_too_few_points_are_refused(cls):
-    learner = cls(**TINY)
-    facts = {"name": "t", "inputs": "uniform", "target": "t", "labels": "sign", "d": 8, "unlabeled": 0}
-    assert "real labels" in learner.skip(TaskFacts(**facts, kind="binary"), 100)
-    assert "at least 4 points" in learner.skip(TaskFacts(**facts, kind="real"), 3)
-    assert learner.skip(TaskFacts(**facts, kind="real"), 4) is None
-    with pytest.raises(UsageError, match="real labels"):
-        learner.fit(Data("b", 20, 2, "binary", x=np.ones((20, 2)), y=np.ones(20)), Context())
-
-
-def test_stages_of_a_choice_are_refused():
-    with pytest.raises(ValueError, match="checkpoints"):
-        QuadDenseNet(**TINY, checkpoints=(10,))

@@ -14,9 +14,8 @@ from bfc_bench.tasks.base import Inputs, Target
 from bfc_bench.tasks.inputs.gaussian import Gaussian
 from bfc_bench.tasks.inputs.uniform import Uniform
 from bfc_bench.tasks.labels import Clean
-from bfc_bench.tasks.metrics import nmse, trimmed_nmse
 from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
-from bfc_bench.tasks.targets.slide_quartic import SlideQuartic
+from bfc_bench.tasks.targets.toys import SlideQuartic
 from bfc_bench.tasks.teacher_task import TeacherTask
 
 pytestmark = pytest.mark.slow
@@ -30,9 +29,7 @@ def errors(learner: QuadDenseNet, inputs: Inputs, target: Target, d: int, n: int
     fitted = QuadDenseNet.fit_batch(jobs)
     assert not any(isinstance(one, Failure) for one in fitted), fitted
     predictions = [one.predict(p.test_x) for one, p in zip(fitted, problems, strict=True)]
-    return np.array(
-        [[nmse(f, p.test_y), trimmed_nmse(f, p.test_y)] for f, p in zip(predictions, problems, strict=True)]
-    )
+    return np.array([[p.truth.nmse(f), p.truth.trimmed_nmse(f)] for f, p in zip(predictions, problems, strict=True)])
 
 
 @pytest.mark.parametrize(("options", "bound"), [({}, 1e-4), ({"optimizer": "sgd"}, 1e-3)], ids=["adam", "sgd"])

@@ -12,8 +12,7 @@ from bfc_bench.tasks.inputs.uniform import Uniform
 from bfc_bench.tasks.labels import Clean
 from bfc_bench.tasks.targets.hard_kernel import HardKernel
 from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
-from bfc_bench.tasks.targets.slide_densenet import SlideDensenet
-from bfc_bench.tasks.targets.toy_rich import ToyRich
+from bfc_bench.tasks.targets.toys import SlideDensenet, ToyRich
 from bfc_bench.tasks.teacher_task import TeacherTask
 
 L3 = QuadraticDensenet(widths=(4, 2), alphas=(1.0, 0.3))

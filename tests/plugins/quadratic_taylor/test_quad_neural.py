@@ -7,8 +7,8 @@ from bfc_plugins.kernels.kernel_ridge import KernelRidge
 from bfc_plugins.quadratic_taylor.quad_neural import QuadNeural
 from convex_quadratic import convex_minimum
 
-from bfc_bench.errors import BenchError, UsageError
-from bfc_bench.learner import Context, Data, Failure, Job, TaskFacts
+from bfc_bench.errors import BenchError
+from bfc_bench.learner import Context, Data, TaskFacts
 from bfc_bench.tasks.targets.harmonics import zonal
 from bfc_bench.testing import check_learner
 
@@ -114,16 +114,6 @@ def test_beats_the_tangent_kernel_on_a_quartic():
     assert min(error(kernel, 8, target) for kernel in kernels) > 0.6
 
 
-def test_facts_of_the_fit_are_reported():
-    data = sample(50, 4, harmonic(4, 2))
-    info = QuadNeural(**SMALL).fit(data, context(4)).info
-    assert (info["features"], info["n_0"], info["whitened_on"]) == (12, 1000, "unlabeled inputs")
-    assert info["regularization"] == 1e-2
-    assert 12**-0.5 / 2 < info["M_h_op"] < 1
-    bare = QuadNeural(**SMALL).fit(data, context(4, unlabeled=0)).info
-    assert (bare["n_0"], bare["whitened_on"]) == (50, "training inputs")
-
-
 @pytest.mark.parametrize("whitening", ["exact", "regularizer"])
 def test_too_few_points_to_whiten_are_named(whitening):
     learner = QuadNeural(features=60, whitening=whitening)
@@ -137,67 +127,3 @@ def test_too_few_points_to_whiten_are_named(whitening):
     given = sample(30, 4, harmonic(4, 2))
     fitted = ridge.fit(given, context(4, unlabeled=0))
     assert ((fitted.predict(given.x) - given.y) ** 2).mean() < 0.01 * given.y.var()
-
-
-def test_a_batch_member_that_cannot_be_whitened_fails_alone():
-    data = sample(30, 4, harmonic(4, 2))
-    learner = QuadNeural(**SMALL, whitening="exact")
-    good, bad = QuadNeural.fit_batch([Job(learner, data, context(4)), Job(learner, data, context(4, unlabeled=5))])
-    assert torch.equal(good.predict(data.x), learner.fit(data, context(4)).predict(data.x))
-    assert isinstance(bad, Failure)
-    assert bad.status == "failed"
-
-
-def test_divergence_is_reported():
-    learner = QuadNeural(**SMALL, optimizer="noisy-sgd", lr=1e4, steps=20)
-    (outcome,) = QuadNeural.fit_batch([Job(learner, sample(30, 4, harmonic(4, 2)), context(4))])
-    assert outcome.status == "diverged"
-    assert "lr" in outcome.reason
-
-
-@pytest.mark.parametrize("inner", ["indicator", "relu", "relu2"])
-def test_features_without_bias_lack_just_the_degrees_it_says(inner):
-    """Even degrees above 2, or odd ones above 1, by least squares on the monomials that span the lower ones."""
-    learner = QuadNeural(inner=inner, bias=False, features=5, whitening="none")
-    x = sphere(3000, 3)
-    features = learner.represent(x, 1.0, Context()).features
-    plus, minus = features(x).numpy(), features(-x).numpy()
-    pairs = x[:, torch.cartesian_prod(torch.arange(3), torch.arange(3))].prod(-1).numpy()
-    for part, low, degree in ((plus + minus, pairs, 4), (plus - minus, x.numpy(), 3)):
-        rest = part - low @ np.linalg.lstsq(low, part, rcond=1e-10)[0]
-        assert (np.abs(rest).max() > 1e-3) == learner.has_degree(degree) == learner.has_degree(degree + 2)
-    assert (np.ptp(plus + minus, axis=0).max() > 1e-3) == learner.has_degree(2)
-    assert (np.abs(plus - minus).max() > 1e-3) == learner.has_degree(1)
-
-
-def test_missing_halves_of_the_target_are_named():
-    def caution(p, **options):
-        return QuadNeural(**options).caution(facts(p), 100)
-
-    assert caution(4) is None
-    assert "no part of degree 2" in caution(4, inner="indicator", bias=False)
-    assert caution(4, inner="relu2", bias=False) is None
-    assert "no part of degree 3" in caution(5, inner="relu", bias=False)
-    assert QuadNeural(inner="indicator", bias=False).caution(facts(), 100) is None
-
-
-def test_the_default_number_of_features_follows_the_harmonics():
-    assert [QuadNeural().dimension(d) for d in (2, 8, 12)] == [16, 280, 616]
-    assert QuadNeural(inner="indicator").dimension(8) == 560
-    assert QuadNeural(features=7).dimension(8) == 7
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"features": 0}, "features must be greater than or equal to 1"),
-        ({"width": 0}, "width must be greater than or equal to 1"),
-        ({"inner": "tanh"}, "inner must be 'indicator', 'relu' or 'relu2'"),
-        ({"whitening": "zca"}, "whitening must be 'exact', 'ridge', 'none' or 'regularizer'"),
-        ({"whitening_ridge": 0}, "whitening_ridge must be greater than 0"),
-        ({"feature": 5}, "Did you mean 'features'"),
-    ],
-)
-def test_bad_options_are_named(options, words):
-    with pytest.raises(UsageError, match=words):
-        QuadNeural.parse(options, "suite: learner")

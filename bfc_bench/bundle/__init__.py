@@ -1,1 +1,0 @@
-"""Bundles: one zip file with the results of suites, which others can check, cite and merge."""

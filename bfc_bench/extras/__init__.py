@@ -1,0 +1,1 @@
+"""Plugins that come with the framework. Each uses the hooks that other distributions have; nothing imports it."""

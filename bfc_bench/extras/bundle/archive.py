@@ -1,0 +1,141 @@
+"""Writes and reads a bundle: a zip file with a store's file, its verdicts, a citation and a manifest.
+
+What is read may come from another person, so it is checked before it is used.
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from pydantic import Field
+from pydantic_core import from_json
+
+from bfc_bench.config import Settings
+from bfc_bench.errors import StoreError
+from bfc_bench.utils.files import write_file
+from bfc_bench.utils.plain_json import readable_json
+
+FORMAT = 2
+MANIFEST, STORE, CLAIMS, CITATION = "manifest.json", "results.sqlite", "claims.json", "CITATION.cff"
+MOST_BYTES = {MANIFEST: 1_000_000, STORE: 4_000_000_000, CLAIMS: 50_000_000, CITATION: 1_000_000}
+"""The files of a bundle, with the maximum size of each when it is unpacked."""
+_END = 22
+"""Size of a zip file's last record in bytes. It counts the files, and is read before all their names are."""
+
+
+class Suite(Settings):
+    """What a manifest says of a suite."""
+
+    name: str
+    version: int
+    seed: int
+    statuses: dict[str, int]
+    """Number of rows by status."""
+    claims: dict[str, int]
+    """Number of verdicts by word."""
+
+    @property
+    def id(self) -> str:
+        """NAME@VERSION."""
+        return f"{self.name}@{self.version}"
+
+
+class File(Settings):
+    """Size and SHA-256 of a file."""
+
+    bytes: int
+    sha256: str
+
+
+class Manifest(Settings):
+    """What a bundle says of itself."""
+
+    format: int = Field(ge=FORMAT, le=FORMAT)
+    title: str
+    authors: list[str]
+    license: str
+    """Identifier of the licence in the SPDX list."""
+    date: str
+    """The day of the last row, in UTC."""
+    suites: list[Suite]
+    files: dict[str, File]
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """A bundle that was unpacked into a temporary folder."""
+
+    store: Path
+    """Folder of the store."""
+    manifest: Manifest
+    claims: list[Any]
+    """For each suite: its ``definition`` with the judged claims, and their ``verdicts``."""
+    digest: str
+    """SHA-256 of the manifest, in hexadecimal digits."""
+
+
+def write_archive(to: Path, files: Mapping[str, bytes], facts: Mapping[str, Any]) -> str:
+    """Write a bundle with a manifest and return the manifest's SHA-256. Raises ``OutputError``."""
+    listed = {name: {"bytes": len(content), "sha256": sha256(content).hexdigest()} for name, content in files.items()}
+    manifest = readable_json({"format": FORMAT, **facts, "files": listed})
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_BZIP2) as archive:
+        for name, content in {MANIFEST: manifest, **files}.items():
+            entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+            entry.compress_type, entry.external_attr = zipfile.ZIP_BZIP2, 0o644 << 16
+            archive.writestr(entry, content)
+    write_file(to, buffer.getbuffer())
+    return sha256(manifest).hexdigest()
+
+
+@contextmanager
+def unpacked(path: Path) -> Iterator[Bundle]:
+    """A bundle, in a temporary folder. Raises ``StoreError`` in one line for what is not a bundle or is damaged."""
+    with TemporaryDirectory(prefix="bfc-bench-") as folder:
+        try:
+            digests = _unpack(path, Path(folder))
+            text = Path(folder, MANIFEST).read_bytes()
+            manifest = Manifest.parse(from_json(text), MANIFEST)
+            if {name: file.sha256 for name, file in manifest.files.items()} != digests:
+                raise ValueError("its files are not those of its manifest")
+            claims = from_json(Path(folder, CLAIMS).read_bytes(), allow_inf_nan=False)
+            if not isinstance(claims, list):
+                raise ValueError(f"{CLAIMS} must be a list")
+        except Exception as error:  # zipfile raises more than ten kinds
+            reason = " ".join(str(error).split())[:300] or type(error).__name__
+            raise StoreError(f"{path} is not a bundle that bfc-bench reads: {reason}.") from None
+        yield Bundle(Path(folder), manifest, claims, sha256(text).hexdigest())
+
+
+def _unpack(path: Path, folder: Path) -> dict[str, str]:
+    """Write the files of a bundle; returns the SHA-256 of each but the manifest."""
+    with path.open("rb") as file:
+        file.seek(-_END, io.SEEK_END)
+        end = file.read()
+    if end[:4] != b"PK\x05\x06" or int.from_bytes(end[10:12], "little") > 10 * len(MOST_BYTES):
+        raise ValueError(f"it must be a zip file of {len(MOST_BYTES)} files")
+    digests = {}
+    with zipfile.ZipFile(path) as archive:
+        entries = [entry for entry in archive.infolist() if not entry.is_dir()]
+        if sorted(entry.filename for entry in entries) != sorted(MOST_BYTES):
+            raise ValueError(f"its files must be {', '.join(MOST_BYTES)}")
+        for entry in entries:
+            digest, left = sha256(), MOST_BYTES[entry.filename]
+            with archive.open(entry) as packed, Path(folder, entry.filename).open("wb") as file:
+                while content := packed.read(1 << 20):
+                    left -= len(content)
+                    if left < 0:
+                        raise ValueError(f"{entry.filename} has more than {MOST_BYTES[entry.filename]:,} bytes")
+                    digest.update(content)
+                    file.write(content)
+            digests[entry.filename] = digest.hexdigest()
+    del digests[MANIFEST]
+    return digests

@@ -1,0 +1,181 @@
+"""Runs cells of a bundle again and compares their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Protocol, get_args
+
+from bfc_bench.errors import BenchError, describe_error, error_text
+from bfc_bench.plugins import Plugins
+from bfc_bench.run.executor_selection import executor_of
+from bfc_bench.run.grid import Cell, Grid, resolve
+from bfc_bench.run.provenance import package_versions, processor
+from bfc_bench.run.session import run
+from bfc_bench.seeds import stream
+from bfc_bench.store.equality import GPU_TOLERANCE, closely_differing, differing
+from bfc_bench.store.row import Row
+from bfc_bench.stored_suite import OpenStore
+from bfc_bench.suite.model import Suite
+from bfc_bench.toolkit.precision import Device
+
+LEAST_SECONDS, MARGIN = 60.0, 20.0
+"""A cell that is run again may take ``MARGIN`` times ``seconds``, and at least ``LEAST_SECONDS``: it compiles alone
+what many cells shared, and this machine may be slower."""
+MEMORY_GB = 8.0
+"""Maximum memory of a cell that is run again."""
+LEAST_OTHERS = 2
+"""Other replicates that are needed to say how much two trainings may differ."""
+
+
+class Findings(Protocol):
+    """The part of ``Verification`` that this module writes to."""
+
+    cells: Any
+    """Number of cells by what they showed."""
+
+    def say(self, text: str) -> None:
+        """Tell a line of the result."""
+
+    def differs(self, text: str) -> None:
+        """Note a difference."""
+
+
+@dataclass
+class Cells:
+    """The cells of a store that this machine can run again."""
+
+    store: OpenStore
+    plugins: Plugins
+    executor: str
+    seconds: float
+    """Maximum CPU time that the fit of a drawn cell took."""
+    found: Findings
+    _rows: dict[str, Row] = field(default_factory=dict)
+    """Rows that are ok, by cell."""
+
+    def run(self, count: int, digest: str, draw: str) -> None:
+        """Run ``count`` cells again that are drawn by the bundle's digest and ``draw``."""
+        cells = sorted(self._usable(), key=lambda cell: cell[1].id)
+        order = stream("bundle", digest, draw).permutation(len(cells))[:count]
+        chosen = [cells[i] for i in order]
+        for grid in {id(grid): grid for grid, _ in chosen}.values():
+            for device in get_args(Device):
+                only = [cell for of, cell in chosen if of is grid and self._rows[cell.id].device == device]
+                if only:
+                    self._run_again(grid, only, device)
+        if not self.found.cells:
+            self.found.differs("no cell could be run again, so that nothing shows that these learners give these rows")
+
+    def _usable(self) -> Iterator[tuple[Grid, Cell]]:
+        """The cells that installed learners and tasks can make again, and that took little time."""
+        devices = {"cpu", self.plugins.executor(self.executor, {}).resolve_device("auto")}
+        for name, version in self.store.store.suites():
+            if (grid := self._grid(f"{name}@{version}")) is None:
+                continue
+            rows = [row for row in self.store.store.iter_rows(name, version) if row.status == "ok"]
+            left = len(rows)
+            for row in rows:
+                took = row.fit_cpu_seconds
+                if row.device not in devices or took is None or took > self.seconds:
+                    continue
+                if row.task in grid.tasks and row.label in grid.entries:
+                    cell = grid.cell(row.task, row.label, row.d, row.n, row.replicate)
+                    if cell.id == row.cell:
+                        self._rows[row.cell] = row
+                        left -= 1
+                        yield grid, cell
+            if left:
+                self.found.say(
+                    f"{name}@{version}: {left} of {len(rows)} cells are not drawn: they took more than "
+                    f"{self.seconds:g} s, or need another device or another version of a task or learner"
+                )
+
+    def _grid(self, suite: str) -> Grid | None:
+        """The grid of the last run, with limits of this verification; None, after a line, if it cannot be made."""
+        try:
+            definition = {**self.store[suite].definition, "executor": None}
+            limit = max(LEAST_SECONDS, MARGIN * self.seconds)
+            definition["budget"] = {"cell_seconds": limit, "memory_gb": MEMORY_GB}
+            return resolve(Suite.parse(definition, suite), self.plugins, suite)
+        except BenchError as error:
+            self.found.say(f"UNCHECKED  {suite} cannot be run here: {error_text(error)}")
+        except Exception as error:  # of hostile values that pass every check
+            self.found.say(f"UNCHECKED  {suite} cannot be run here: {describe_error(error)}")
+        return None
+
+    def _run_again(self, grid: Grid, cells: Sequence[Cell], device: Device) -> None:
+        part = replace(grid, only=tuple(cells), alone=frozenset(cell.id for cell in cells))
+        executor = executor_of(grid.suite, self.plugins, self.executor)
+        with TemporaryDirectory(prefix="bfc-bench-") as folder:
+            done = run(part, self.plugins, Path(folder), device=device, executor=executor, jobs=1)
+            if done.interrupted:
+                raise KeyboardInterrupt
+            with OpenStore(Path(folder), self.plugins) as again:
+                for row in again.store.iter_rows(grid.suite.name, grid.suite.version):
+                    self._compare(self._rows[row.cell], row)
+
+    def _compare(self, stored: Row, new: Row) -> None:
+        where = f"{stored.suite}@{stored.suite_version}: {stored.label} on {stored.task}, d = {stored.d}"
+        where += f", n = {stored.n}, replicate {stored.replicate}"
+        if new.status in ("skipped", "timeout", "out-of-memory", "killed"):
+            self.found.say(f"UNCHECKED  {where}: {new.status} here: {new.reason}")
+            return
+        one, other = _of_common_options(stored, new)
+        if not differing(one, other):
+            shown, remark = "reproduced", _result(new)
+        elif not (columns := closely_differing(one, other)):
+            shown, remark = "consistent", f"{_result(new)}, equal within a relative {GPU_TOLERANCE:g}"
+        elif self._are_alike(stored, new):
+            shown, remark = (
+                "alike",
+                f"{_result(stored)} in the bundle, {_result(new)} here, as two trainings may differ",
+            )
+        else:
+            self.found.differs(f"{where}: {_result(stored)} in the bundle, {_result(new)} here ({', '.join(columns)})")
+            return
+        self.found.cells[shown] += 1
+        self.found.say(f"{shown.upper()}  {where}: {remark}")
+
+    def _are_alike(self, stored: Row, new: Row) -> bool:
+        """Whether two rows may differ only because training magnified a rounding.
+
+        This may be if the cell was trained with others or on another machine, and not alone as here. Then the two
+        errors may differ by no larger factor than those of the other replicates do.
+        """
+        if stored.trained_together in (None, 1) and self._made_like_here(stored):
+            return False
+        others = [
+            row.nmse
+            for row in self.store.store.iter_rows(stored.suite, stored.suite_version)
+            if (row.task, row.label, row.d, row.n) == (stored.task, stored.label, stored.d, stored.n)
+            and row.replicate != stored.replicate
+            and row.nmse
+        ]
+        if not stored.nmse or not new.nmse or len(others) < LEAST_OTHERS:
+            return False
+        return max(stored.nmse, new.nmse) / min(stored.nmse, new.nmse) <= max(others) / min(others)
+
+    def _made_like_here(self, stored: Row) -> bool:
+        """Whether the processor and the packages of the run are those of this machine."""
+        facts = self.store.store.sessions.provenance(stored.provenance) or {}
+        return (facts.get("processor"), facts.get("packages")) == (processor(), package_versions())
+
+
+def _of_common_options(stored: Row, new: Row) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Both rows with the options that both have.
+
+    A release may have options that an earlier one lacked. Options that differ from their defaults are in the identity
+    of the cell, which the rows share.
+    """
+    common = stored.options.keys() & new.options.keys()
+    one, other = ({**row.as_dict(), "options": {name: row.options[name] for name in common}} for row in (stored, new))
+    return one, other
+
+
+def _result(row: Row) -> str:
+    if row.status != "ok":
+        return f"{row.status}: {row.reason}"
+    return f"error rate {row.error_rate!r}" if row.nmse is None else f"NMSE {row.nmse!r}"

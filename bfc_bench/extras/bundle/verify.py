@@ -1,0 +1,165 @@
+"""Verifies a bundle: its digests, verdicts that are computed again from the rows, and cells that are run again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from math import isclose
+from pathlib import Path
+from typing import Any
+
+from pydantic_core import from_json
+
+from bfc_bench.analysis.claims.verdict import verdict_record
+from bfc_bench.errors import BenchError, describe_error, error_text
+from bfc_bench.extras.bundle.archive import Bundle, unpacked
+from bfc_bench.extras.bundle.cells import Cells
+from bfc_bench.plugins import Plugins
+from bfc_bench.run.executor_selection import DEFAULT
+from bfc_bench.store.merge import merge
+from bfc_bench.stored_suite import OpenStore, StoredSuite
+from bfc_bench.suite.model import Suite
+from bfc_bench.utils.escape_control import visible
+from bfc_bench.utils.plain_json import readable_json
+
+CELLS, SECONDS = 3, 10.0
+"""Cells that are run again, and maximum CPU time of their fits in seconds, by default."""
+NUMBERS_AGREE = 1e-6
+"""Relative difference up to which numbers of verdicts are equal, since releases of libraries round differently."""
+
+
+@dataclass
+class Verification:
+    """The outcome of a verification."""
+
+    tell: Callable[[str], None]
+    differences: list[str] = field(default_factory=list)
+    """What differs, a line each; empty if nothing does."""
+    verdicts: int = 0
+    """Number of verdicts that agree."""
+    cells: Counter[str] = field(default_factory=Counter)
+    """Number of cells that were run again, by what they showed: ``reproduced`` (equal rows), ``consistent`` (equal
+    within the tolerance for GPUs) or ``alike`` (no more different than replicates)."""
+
+    @property
+    def exit_code(self) -> int:
+        """0 if everything agrees, otherwise 1."""
+        return int(bool(self.differences))
+
+    def say(self, text: str) -> None:
+        """Tell a line of the result."""
+        self.tell(visible(text, 2000))
+
+    def differs(self, text: str) -> None:
+        """Note a difference."""
+        self.differences.append(visible(text, 2000))
+        self.say(f"DIFFERS  {text}")
+
+
+def verify(
+    path: Path,
+    plugins: Plugins,
+    *,
+    cells: int = CELLS,
+    seconds: float = SECONDS,
+    draw: str = "",
+    executor: str = DEFAULT,
+    into: Path | None = None,
+    tell: Callable[[str], None] = lambda text: None,
+) -> Verification:
+    """Verify a bundle.
+
+    Every verdict is computed again from the rows alone and compared with the stored one. Then cells are run again that
+    are drawn by the digest of the bundle.
+
+    Args:
+        path: The bundle.
+        plugins: The plugins, which provide learners, tasks and claims.
+        cells: Number of cells to draw; 0 runs none.
+        seconds: Maximum CPU time that the fit of a drawn cell took, in seconds.
+        draw: Text that changes the draw, so that a sender cannot know it.
+        executor: Name of the executor.
+        into: Store to merge the rows into if nothing differs.
+        tell: Called with each line of the result.
+
+    Raises:
+        StoreError: The file is not a bundle, or is damaged; or the rows cannot be merged.
+    """
+    found = Verification(tell)
+    with unpacked(path) as bundle:
+        found.say(f"{path}: {_count(len(bundle.manifest.suites), 'suite')}; SHA-256 of the manifest: {bundle.digest}")
+        with OpenStore(bundle.store, plugins) as store:
+            try:
+                _check_suites(bundle, store, found)
+            except BenchError as error:
+                found.differs(f"the bundle cannot be judged: {error_text(error)}")
+            except Exception as error:  # of hostile values that pass every check
+                found.differs(f"the bundle cannot be judged: {describe_error(error)}")
+            if cells:
+                Cells(store, plugins, executor, seconds, found).run(cells, bundle.digest, draw)
+        if into is not None and not found.differences:
+            found.say(f"{into}: {merge([bundle.store], into)}.")
+    return found
+
+
+def _check_suites(bundle: Bundle, store: OpenStore, found: Verification) -> None:
+    """Compare what manifest, claims and store are about, then the counts and the verdicts of each suite."""
+    judged = [Suite.parse(one["definition"], "claims.json") for one in bundle.claims]
+    ids = [f"{suite.name}@{suite.version}" for suite in judged]
+    stored = [f"{name}@{version}" for name, version in store.store.suites()]
+    listed = [suite.id for suite in bundle.manifest.suites]
+    if not listed or not sorted(ids) == sorted(stored) == sorted(listed):
+        found.differs(
+            f"the suites must be the same ones: {listed} in the manifest, {stored} in the store, {ids} judged"
+        )
+        return
+    facts = {suite.id: suite for suite in bundle.manifest.suites}
+    for id, suite, one in zip(ids, judged, bundle.claims, strict=True):
+        statuses = dict(Counter(row.status for row in store.of(suite).each(every=True)))
+        if statuses != facts[id].statuses:
+            found.differs(f"{id}: the manifest counts {facts[id].statuses}, the rows give {statuses}")
+        _check_verdicts(id, store.of(suite), one["verdicts"], found)
+        installed = store.get(suite.name) if suite.name in store.plugins.suites else None
+        if installed is not None and installed.suite.definition()["claim"] != one["definition"]["claim"]:
+            found.say(f"{id}: its claims are not those of the installed suite {suite.name}")
+
+
+def _check_verdicts(id: str, suite: StoredSuite, stored: list[Mapping[str, Any]], found: Verification) -> None:
+    computed = {verdict.id: verdict for verdict in suite.claims()}
+    if sorted(str(one["id"]) for one in stored) != sorted(computed):
+        found.differs(f"{id}: the bundle has verdicts on other claims than its suite has")
+        return
+    words: Counter[str] = Counter()
+    for other in stored:
+        verdict = computed[other["id"]]
+        record = from_json(readable_json(verdict_record(verdict.as_dict())))
+        words[verdict.verdict] += 1
+        if wrong := sorted(
+            name for name in record.keys() | other.keys() if not _agree(record.get(name), other.get(name))
+        ):
+            both = (f"{name} {other.get(name)!r} in the bundle, {record.get(name)!r} by its rows" for name in wrong)
+            found.differs(f"{id}/{verdict.id}: {', '.join(both)}")
+        else:
+            found.verdicts += 1
+            found.say(f"{verdict.sign} {verdict.words}  {id}/{verdict.id}: {_interval(record)}")
+    counted = ", ".join(f"{words[word]} {word}" for word in ("supported", "contradicted", "undecided") if words[word])
+    found.say(f"{id}: {counted or 'no claims'}")
+
+
+def _interval(record: Mapping[str, Any]) -> str:
+    numbers = (record[name] for name in ("estimate", "lo", "hi"))
+    estimate, lo, hi = (f"{value:.3g}" if isinstance(value, float) else str(value or "-") for value in numbers)
+    return f"{estimate} [{lo}, {hi}], R = {record['replicates']}"
+
+
+def _agree(one: Any, other: Any) -> bool:
+    if isinstance(one, float) and isinstance(other, int | float):
+        return isclose(one, other, rel_tol=NUMBERS_AGREE)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_agree, one, other))
+    return bool(one == other)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number != 1)}"

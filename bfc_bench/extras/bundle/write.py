@@ -1,0 +1,192 @@
+"""Writes the results of suites in a store as a bundle."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from bfc_bench.analysis.claims.verdict import verdict_record
+from bfc_bench.errors import StoreError, UsageError
+from bfc_bench.extras.bundle.archive import CITATION, CLAIMS, STORE, write_archive
+from bfc_bench.store.merge import insert
+from bfc_bench.store.records import ROW, TABLES, TRACEBACK, Record, records_of
+from bfc_bench.store.store import Store
+from bfc_bench.stored_suite import OpenStore, StoredSuite
+from bfc_bench.utils.command_lines import without_folders
+from bfc_bench.utils.masking import mask_all, masker
+from bfc_bench.utils.plain_json import canonical_json, readable_json
+
+LICENCE = "CC-BY-4.0"
+"""The licence of results for which no other one is named."""
+ANONYMOUS = ("Anonymous",)
+"""The authors of results for which none is named."""
+_LICENCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]{0,60}")
+_SUITE = {"rows": 1, "sessions": 1, "definitions": 0, "looks": 0}
+"""Place of the suite's name in the records of each table; the version follows."""
+_PROVENANCE = 6
+"""Place of the provenance in a record of ``sessions``."""
+_FOLDER = re.compile(r"(?<![\w.:/])(/(?:home|root|Users|tmp|mnt|data|scratch|work|srv|opt)/[^\s'\",;:)\]}]+)")
+"""Paths of a machine in texts."""
+
+
+@dataclass
+class Bundled:
+    """What a bundle holds."""
+
+    digest: str
+    suites: int
+    rows: int = 0
+    remarks: list[str] = field(default_factory=list)
+    """What the bundle says of this machine, a line each."""
+
+
+def bundle(
+    store: OpenStore,
+    names: Sequence[str],
+    to: Path,
+    *,
+    title: str = "",
+    authors: Sequence[str] = (),
+    licence: str = LICENCE,
+) -> Bundled:
+    """Write suites of a store as a bundle.
+
+    It has all rows of the suites, their runs and looks, and the claims of their present files with verdicts.
+    Tracebacks, artifacts, credentials and folders in command lines are left out.
+
+    Args:
+        store: The store.
+        names: Suites by name or NAME@VERSION; empty means all.
+        to: The file.
+        title: Title to cite; by default it names the suites.
+        authors: Names of the authors, in their order.
+        licence: Identifier of the licence of the results in the SPDX list.
+
+    Raises:
+        UsageError: The licence is no identifier.
+        StoreError: The store lacks a suite, or has none.
+        OutputError: The file cannot be written.
+    """
+    if not _LICENCE.fullmatch(licence):
+        raise UsageError(f"--license must be an identifier of the SPDX list, such as {LICENCE}. Got {licence!r}.")
+    suites = _chosen(store, names)
+    if not suites:
+        raise StoreError(f"The store in {store.store.directory} holds no suite. Run one first.")
+    claims: list[dict[str, Any]] = [
+        {"definition": judged_suite(suite), "verdicts": _verdicts(suite)} for suite in suites
+    ]
+    done = Bundled("", len(suites))
+    content = _copied(store.store, {(suite.name, suite.version) for suite in suites}, done)
+    facts = [_facts(suite, found["verdicts"]) for suite, found in zip(suites, claims, strict=True)]
+    about = {
+        "title": title or _title(suites),
+        "authors": list(authors or ANONYMOUS),
+        "license": licence,
+        "date": _date(suites),
+        "suites": facts,
+    }
+    files = {STORE: content, CLAIMS: readable_json(claims), CITATION: _citation(about)}
+    done.digest = write_archive(to, files, about)
+    return done
+
+
+def judged_suite(suite: StoredSuite) -> dict[str, Any]:
+    """The suite whose claims are judged, with the seed of its last run."""
+    return {**suite.suite.definition(), "seed": suite.definition["seed"]}
+
+
+def _verdicts(suite: StoredSuite) -> list[dict[str, Any]]:
+    return [verdict_record(verdict.as_dict()) for verdict in suite.claims()]
+
+
+def _chosen(store: OpenStore, names: Sequence[str]) -> list[StoredSuite]:
+    """The suites, each once; without names all, judged by their present files where these have the same version."""
+    if names:
+        return list({(suite.name, suite.version): suite for suite in map(store.__getitem__, names)}.values())
+    chosen = []
+    for name, version in sorted(store.store.suites()):
+        present = store.get(name)
+        usable = present is not None and present.version == version
+        chosen.append(present if present is not None and usable else store[f"{name}@{version}"])
+    return chosen
+
+
+def _copied(store: Store, suites: set[tuple[str, int]], done: Bundled) -> bytes:
+    """The file of a store with these suites alone."""
+    folders: dict[tuple[str, int], str] = {}
+    with TemporaryDirectory(prefix="bfc-bench-") as folder:
+        with Store(Path(folder), write=True) as copy:
+            with copy.transaction() as db, store.snapshot():
+                for table in TABLES:
+                    for record in records_of(store, table):
+                        suite = record[_SUITE[table]], record[_SUITE[table] + 1]
+                        if suite in suites:
+                            insert(db, table, public := _public(table, record))
+                            done.rows += table == "rows"
+                            if named := _FOLDER.search(str(public[ROW] if table == "rows" else public)):
+                                folders.setdefault(suite, named[1])
+            copy.connection.execute("PRAGMA journal_mode = DELETE").fetchone()
+            copy.connection.execute("VACUUM")
+        done.remarks += [
+            f"{name}@{version}: the results name folders of a machine, such as {path}"
+            for (name, version), path in sorted(folders.items())
+        ]
+        return Path(folder, STORE).read_bytes()
+
+
+def _public(table: str, record: Record) -> Record:
+    """A record without its traceback, or without credentials and the folders in its command line."""
+    if table == "rows":
+        return (*record[:TRACEBACK], "", *record[TRACEBACK + 1 :])
+    if table != "sessions":
+        return record
+    provenance = mask_all(json.loads(record[_PROVENANCE]), masker())
+    command = without_folders(str(provenance.get("command", "")))
+    return (*record[:_PROVENANCE], canonical_json({**provenance, "command": command}))
+
+
+def _facts(suite: StoredSuite, verdicts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    return {
+        "name": suite.name,
+        "version": suite.version,
+        "seed": suite.definition["seed"],
+        "statuses": dict(Counter(row.status for row in suite.each(every=True))),
+        "claims": dict(Counter(str(verdict["verdict"]) for verdict in verdicts)),
+    }
+
+
+def _date(suites: Sequence[StoredSuite]) -> str:
+    last = max((row.finished_at or 0.0 for suite in suites for row in suite.each(every=True)), default=0.0)
+    return datetime.fromtimestamp(last, UTC).date().isoformat()
+
+
+def _title(suites: Sequence[StoredSuite]) -> str:
+    names = ", ".join(f"{suite.name}@{suite.version}" for suite in suites[:3])
+    return f"Results of {names if len(suites) <= 3 else f'{len(suites)} suites'} of bfc-bench"
+
+
+def _citation(about: Mapping[str, Any]) -> bytes:
+    """A CITATION.cff (https://citation-file-format.github.io, 1.2.0). Texts are quoted as in JSON, as YAML allows."""
+    lines = [
+        "cff-version: 1.2.0",
+        "message: If you use these results, please cite them and the papers whose claims they test.",
+        "type: dataset",
+        f"title: {json.dumps(about['title'])}",
+        f"license: {json.dumps(about['license'])}",
+        f"date-released: {about['date']}",
+        "authors:",
+        *(f"  - name: {json.dumps(name)}" for name in about["authors"]),
+        "identifiers:",
+        *(
+            f"  - type: other\n    value: {paper}\n    description: a paper whose claims are tested"
+            for paper in ("arXiv:2001.04413", "arXiv:2006.13436")
+        ),
+    ]
+    return "\n".join([*lines, ""]).encode()

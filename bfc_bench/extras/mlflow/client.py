@@ -1,0 +1,168 @@
+"""Connects to MLflow: its address, timeouts and errors, and the experiment of a suite."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bfc_bench.errors import OutputError, TrackingAddressError, TrackingError
+from bfc_bench.extras.mlflow.database import database_file, database_uri, make_database
+from bfc_bench.extras.mlflow.mlflow_internals import optional
+from bfc_bench.toolkit.libraries import install_command, missing
+from bfc_bench.utils.masking import masked
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+
+NOTE = "mlflow.note.content"
+"""Tag whose text MLflow shows as the description of a run or experiment."""
+
+_SETTINGS = {
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
+    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "MLFLOW_LOGGING_LEVEL": "WARNING",
+}
+_REFUSALS = {
+    "UNAUTHENTICATED": "the user name or the password is wrong; set MLFLOW_TRACKING_USERNAME and "
+    "MLFLOW_TRACKING_PASSWORD to those of a user of this server",
+    "PERMISSION_DENIED": "this user lacks the permission; ask the administrator of the server",
+}
+"""Error messages for failed authentication, by MLflow's error code."""
+_EXPERIMENT_NOTE = """\
+**step = n**, the number of training points. One run per curve: suite, task, d, label, replicate.
+
+- `nmse`, `error_rate`, `metric/*` (of plugins), `feature_error/*`, `part_error/*`, `stage/*`: errors on fresh test \
+points against n. Errors in parts of the target (`part_error/*`) are unbiased estimates, which may be negative.
+- `uncut_error/*`, `span_error/*`, `cka/*`: other measures of the hidden features; `weight_correlation/*`, \
+`weight_alignment/*`: initial weights compared with the final ones.
+- `nstar/0.1`, `nstar/0.01` (step 0): the n at which this replicate's NMSE reaches the level, if it does within the \
+tested sizes.
+- `fit/exponent`, `fit/exponent_lo`, `fit/exponent_hi` (step 0): slope of log N*(0.1) against log d over the tested d, \
+with its 95 % interval; the same on every run of a task and label.
+
+Bands of grouped charts extend from the smallest to the largest replicate, lines are arithmetic means over replicates.
+"""
+
+
+def default_uri(store_dir: Path, uri: str | None = None) -> str:
+    """The tracking URI: ``uri`` if given, else ``MLFLOW_TRACKING_URI``, else the database in the store directory."""
+    return uri or os.environ.get("MLFLOW_TRACKING_URI") or database_uri(store_dir)
+
+
+def artifact_root(store_dir: Path) -> str:
+    """URI of the artifacts of the database in a store directory."""
+    return (store_dir.resolve() / "mlflow-artifacts").as_uri()
+
+
+@contextmanager
+def connection(uri: str) -> Iterator[MlflowClient]:
+    """A context manager that gives an MLflow client with short timeouts and without log messages.
+
+    MLflow reads its limits from environment variables at each request, so those that the user has not set are set
+    inside the block.
+
+    Raises:
+        TrackingError: An error of MLflow inside the block, with credentials hidden, or MLflow is not installed.
+        TrackingAddressError: MLflow cannot use the address.
+    """
+    if missing({"mlflow"}):
+        raise TrackingError(f"MLflow is not installed: {install_command('mlflow')}")
+    added = {name: value for name, value in _SETTINGS.items() if name not in os.environ}
+    os.environ.update(added)
+    try:
+        with _quiet("mlflow", "alembic"):
+            yield _open(uri)
+    except TrackingError:
+        raise
+    except Exception as error:
+        raise _translated(error, uri) from None  # the traceback would show the address
+    finally:
+        for name in added:
+            os.environ.pop(name, None)
+
+
+def _open(uri: str) -> MlflowClient:
+    from mlflow import MlflowClient
+    from sqlalchemy.exc import DBAPIError
+
+    if "://" not in uri and uri != "databricks" and not uri.startswith(("sqlite:", "file:")):
+        raise TrackingAddressError(
+            f"MLflow at {masked(uri)}: must be an address, such as http://HOST:5000 or sqlite:///FILE.db."
+        )
+    storage_errors = (DBAPIError, sqlite3.Error, OSError, OutputError)
+    try:
+        if (file := database_file(uri)) is not None:
+            optional("MLflow makes its database itself", lambda: make_database(file), None, storage_errors)
+        return MlflowClient(tracking_uri=uri)
+    except storage_errors:
+        raise
+    except Exception as error:
+        raise _translated(error, uri, TrackingAddressError) from None
+
+
+def _translated(error: Exception, uri: str, kind: type[TrackingError] = TrackingError) -> TrackingError:
+    if type(error).__name__ == "InvalidUrlException":
+        kind = TrackingAddressError
+    reason = _REFUSALS.get(getattr(error, "error_code", ""), "") or _silence(error)
+    reason = reason or masked(" ".join(str(error).split()), uri)[:300] or type(error).__name__
+    return kind(f"MLflow at {masked(uri)}: {reason}")
+
+
+def _silence(error: Exception) -> str:
+    """What to do if the server does not answer, with the operating system's reason; else an empty string.
+
+    MLflow raises its own exception while it handles that of the connection, which is an ``OSError``.
+    """
+    if not isinstance(error.__context__, OSError):
+        return ""
+    found = re.search(r"\[Errno -?\d+\] ([\w ]+)", str(error))
+    why = found[1].strip() if found else "it took too long" if "timed out" in str(error) else "the connection broke"
+    return f"the server does not answer: {why}. Start it, or name another with --tracking-uri or MLFLOW_TRACKING_URI."
+
+
+@contextmanager
+def _quiet(*names: str) -> Iterator[None]:
+    loggers = [logging.getLogger(name) for name in names]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.WARNING)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+
+
+def experiment_name(suite: str, version: int) -> str:
+    """Name of the experiment of a suite version."""
+    return f"bfc/{suite}@{version}"
+
+
+def ensure_experiment(client: MlflowClient, uri: str, suite: str, version: int, store_dir: Path | None) -> str:
+    """The id of the experiment, which is created if missing and restored if deleted.
+
+    Args:
+        client: MLflow client.
+        uri: Tracking URI.
+        suite: Name of the suite.
+        version: Version of the suite.
+        store_dir: Folder for the artifacts of a local database; MLflow's default is the current directory.
+    """
+    name = experiment_name(suite, version)
+    experiment = client.get_experiment_by_name(name)
+    if experiment is None:
+        local = store_dir is not None and "://" in uri and not uri.startswith("http")
+        # With a kind, MLflow does not ask for one and shows the training runs first.
+        tags = {NOTE: _EXPERIMENT_NOTE, "mlflow.experimentKind": "custom_model_development", "bfc.kind": "suite"}
+        return str(client.create_experiment(name, artifact_root(store_dir) if local and store_dir else None, tags))
+    if experiment.lifecycle_stage == "deleted":
+        client.restore_experiment(experiment.experiment_id)
+    return str(experiment.experiment_id)

@@ -1,0 +1,199 @@
+"""Everything that relies on MLflow's internals: the format of saved views of its charts page, and making its database.
+
+MLflow may change these in any release, so they are optional: ``optional`` uses them with the known releases only.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+import re
+import sqlite3
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
+from importlib.metadata import version as installed_version
+from pathlib import Path
+from typing import Any, TypeVar
+
+from bfc_bench.extras.mlflow.curves import LOG_NMSE, PART_ERROR
+from bfc_bench.extras.mlflow.replicate_summaries import NAMES
+from bfc_bench.utils.plain_json import digest
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+FIRST, END = (3, 15), (4, 0)
+"""Known releases of MLflow, as in ``pyproject.toml``: from ``FIRST`` (major, minor) on and before ``END``."""
+
+VIEW_TAG = "mlflow.sharedViewState."
+"""Prefix of the experiment tags that hold saved views; the charts page opens a view with its key in the address."""
+VIEW_LENGTH = 20_000
+"""Maximum length of such a tag."""
+RUNS_PER_VIEW = 50
+"""Maximum number of runs of a view: the page loads 100 runs at first, and groups only these."""
+
+
+def is_known() -> bool:
+    """Whether the internals of the installed release of MLflow are known."""
+    major, minor = re.findall(r"\d+", installed_version("mlflow"))[:2]
+    return FIRST <= (int(major), int(minor)) < END
+
+
+def optional(otherwise: str, action: Callable[[], T], default: T, raised: tuple[type[Exception], ...] = ()) -> T:
+    """The result of ``action``; ``default`` if the release of MLflow is unknown or ``action`` fails.
+
+    Args:
+        otherwise: What happens without ``action``, for the debug log.
+        action: Function that uses this module.
+        default: Result without ``action``.
+        raised: Errors of ``action`` that are raised, because they do not come from this module.
+    """
+    try:
+        if is_known():
+            return action()
+        error: Exception | str = f"MLflow {installed_version('mlflow')} is unknown"
+    except raised:
+        raise
+    except Exception as failure:
+        error = failure
+    log.debug("%s: %s", otherwise, error)
+    return default
+
+
+def create_database(uri: str, artifact_root: str) -> None:
+    """Make MLflow's tables in an empty SQLite file."""
+    from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
+
+    SqlAlchemyStore(uri, artifact_root).engine.dispose()
+
+
+def is_complete(database: Path) -> bool:
+    """Whether a SQLite file has the tables of the installed release, or anything that any release has logged."""
+    from mlflow.store.db.utils import _get_latest_schema_revision
+
+    logged = _query(database, "SELECT EXISTS (SELECT 1 FROM runs) OR (SELECT count(*) FROM experiments) > 1")
+    return bool(logged) or _query(database, "SELECT version_num FROM alembic_version") == _get_latest_schema_revision()
+
+
+def _query(database: Path, query: str) -> object:
+    """The single value of a query, after SQLite has rolled back what a killed writer left; None if there is none."""
+    if not database.exists():
+        return None
+    with closing(sqlite3.connect(f"{database.absolute().as_uri()}?mode=rw", uri=True)) as db:
+        try:
+            record = db.execute(query).fetchone()
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_ERROR:
+                raise
+            return None  # no such table
+        return record[0] if record else None
+
+
+def view_path(experiment: str, key: str) -> str:
+    """The part of a saved view's address after that of the server."""
+    query = f"viewStateShareKey={key}&compareRunsMode=CHART&workflowType=machine_learning"
+    return f"/#/experiments/{experiment}/runs?{query}"
+
+
+def view_text(name: str, created: int, state: Mapping[str, Any]) -> str:
+    """Value of the tag of a view: JSON with the state as deflated JSON in base64.
+
+    Args:
+        name: Name of the view.
+        created: Time in Unix milliseconds.
+        state: State of the charts page.
+    """
+    packed = base64.b64encode(zlib.compress(json.dumps(state, separators=(",", ":")).encode(), 9)).decode()
+    return json.dumps({"name": name, "createdAt": created, "updatedAt": created, "state": f"deflate;{packed}"})
+
+
+def view_names(tags: Mapping[str, str], prefix: str) -> dict[str, str]:
+    """Names of the saved views whose keys start with ``prefix``, by key, from the tags of an experiment."""
+    texts = {tag.removeprefix(VIEW_TAG): text for tag, text in tags.items() if tag.startswith(VIEW_TAG + prefix)}
+    return {key: json.loads(text)["name"] for key, text in texts.items()}
+
+
+def page_state(
+    clause: str, sections: Iterable[tuple[str, bool, int, list[str]]], metrics: set[str], by: Sequence[str] = ("label",)
+) -> dict[str, Any]:
+    """State of the charts page: the runs averaged by label, with one chart per metric.
+
+    Args:
+        clause: Filter of the runs.
+        sections: Title, whether it is open, number of columns, and metrics. Sections without metrics are left out.
+        metrics: All metrics of the runs.
+        by: Parameters; the runs in which they are equal are averaged.
+    """
+    shown = {f"section-{digest(section[0], 4)}": section for section in sections if section[3]}
+    cards = [_card(metric, id) for id, section in shown.items() for metric in section[3]]
+    # MLflow adds a card for every metric that has none, unless there is a deleted one.
+    hidden = metrics - {card["metricKey"] for card in cards}
+    cards += [_card(metric, next(iter(shown)), deleted=True) for metric in sorted(hidden)]
+    return {
+        "searchFilter": clause,
+        "orderByKey": "attributes.`start_time`",
+        "orderByAsc": False,
+        "startTime": "ALL",
+        "lifecycleFilter": "Active",
+        "datasetsFilter": [],
+        "modelVersionFilter": "All Runs",
+        "groupBy": {
+            "aggregateFunction": "average",
+            "groupByKeys": [{"mode": "param", "groupByData": name} for name in by],
+        },
+        "useGroupedValuesInCharts": True,
+        "runsHiddenMode": "SHOW_ALL",
+        "hideEmptyCharts": True,
+        "isAccordionReordered": True,
+        "compareRunSections": [_section(id, *section[:3]) for id, section in shown.items()],
+        "compareRunCharts": cards,
+        "globalLineChartConfig": {"xAxisKey": "step", "lineSmoothness": 0, "selectedXAxisMetricKey": ""},
+        "runListHidden": True,
+        "selectedColumns": ["params.`replicate`", "metrics.`nmse`", f"metrics.`{LOG_NMSE}`"],
+    }
+
+
+def _section(id: str, title: str, is_open: bool, columns: int) -> dict[str, Any]:
+    return {
+        "uuid": id,
+        "name": title,
+        "display": is_open,
+        "columns": columns,
+        "cardHeight": 320 + 240 // columns,
+        "isReordered": True,
+        "deleted": False,
+        "isGenerated": False,
+    }
+
+
+def _card(metric: str, section: str, deleted: bool = False) -> dict[str, Any]:
+    """Bars of a metric at step 0, else lines against n.
+
+    Logarithms, and errors in parts of the target, which may be negative, have a linear axis.
+    """
+    bars = metric in NAMES
+    card = {
+        "uuid": f"card-{digest(metric, 4)}",
+        "type": "BAR" if bars else "LINE",
+        "metricSectionId": section,
+        "metricKey": metric,
+        "deleted": deleted,
+        "isGenerated": True,
+        "runsCountToCompare": RUNS_PER_VIEW,
+    }
+    if bars or deleted:
+        return card
+    return card | {
+        "selectedMetricKeys": [metric],
+        "lineSmoothness": 0,
+        "xAxisKey": "step",
+        "xAxisScaleType": "log",
+        "scaleType": "linear" if PART_ERROR in metric or metric == LOG_NMSE else "log",
+        "selectedXAxisMetricKey": "",
+        "useGlobalXaxisKey": False,
+        "useGlobalLineSmoothing": False,
+        "displayPoints": True,
+        "range": {},
+    }

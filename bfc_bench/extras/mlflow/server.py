@@ -1,0 +1,126 @@
+"""Starts and stops a local MLflow server for the runs and reports of a store."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from bfc_bench.errors import TrackingError, UsageError
+from bfc_bench.extras.mlflow.client import artifact_root, connection
+from bfc_bench.extras.mlflow.database import database_uri
+from bfc_bench.utils.files import make_folder
+
+HOST = "127.0.0.1"
+
+
+@dataclass(frozen=True)
+class Server:
+    """A running server; a context manager that stops it."""
+
+    url: str
+    process: subprocess.Popen[bytes]
+
+    def wait(self) -> int:
+        """Wait in the main thread until the server ends, and return its exit status.
+
+        SIGTERM raises ``SystemExit``, so that a ``with`` block around the call stops the server.
+        """
+        before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+        try:
+            return self.process.wait()
+        finally:
+            signal.signal(signal.SIGTERM, before)
+
+    def stop(self) -> None:
+        """End the server and all its processes, by SIGKILL after 5 seconds."""
+        for signum in (signal.SIGTERM, signal.SIGKILL):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signum)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(timeout=5)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+
+def serve(store_dir: Path, port: int = 0, timeout: float = 120.0) -> Server:
+    """Start a server on the loopback interface; its output goes to ``mlflow-server.log`` in the store.
+
+    Args:
+        store_dir: Folder of the store with the database and artifacts.
+        port: Port; 0 chooses a free one.
+        timeout: Maximum time in seconds until the server is healthy.
+
+    Raises:
+        UsageError: The port is taken.
+        TrackingError: The server is not healthy in time.
+    """
+    port = _free_port(port)
+    make_folder(store_dir, private=True)
+    with connection(database_uri(store_dir)):  # creates it: two servers at once would break it
+        pass
+    log = store_dir / "mlflow-server.log"
+    options = {
+        "host": HOST,
+        "port": port,
+        "workers": 1,
+        "backend-store-uri": database_uri(store_dir),
+        "default-artifact-root": artifact_root(store_dir),
+    }
+    # Without the artifact proxy, artifacts have the same URIs through the server and through the database.
+    command = [sys.executable, "-m", "mlflow", "server", "--no-serve-artifacts"]
+    command += [text for name, value in options.items() for text in (f"--{name}", str(value))]
+    environment = os.environ | {
+        "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
+        "MLFLOW_DISABLE_TELEMETRY": "true",
+    }
+    environment.pop("MLFLOW_TRACKING_URI", None)
+    with os.fdopen(os.open(log, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb") as output:
+        process = subprocess.Popen(
+            command, stdout=output, stderr=subprocess.STDOUT, env=environment, start_new_session=True
+        )
+    server = Server(f"http://{HOST}:{port}", process)
+    try:
+        _wait_until_healthy(server, timeout, log)
+    except BaseException:
+        server.stop()
+        raise
+    return server
+
+
+def _free_port(port: int) -> int:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError as error:
+            raise UsageError(f"ui: port {port} cannot be used: {error.strerror}. Choose another with --port.") from None
+        return int(probe.getsockname()[1])
+
+
+def _wait_until_healthy(server: Server, timeout: float, log: Path) -> None:
+    deadline = time.monotonic() + timeout
+    while time.monotonic() < deadline:
+        if server.process.poll() is not None:
+            break
+        with contextlib.suppress(OSError), urllib.request.urlopen(f"{server.url}/health", timeout=5):
+            return
+        time.sleep(0.2)
+    state = "did not answer in time" if server.process.poll() is None else f"ended with {server.process.returncode}"
+    tail = " | ".join(log.read_text(errors="replace").splitlines()[-3:])
+    raise TrackingError(f"ui: the MLflow server {state}. {log} ends: {tail}")

@@ -1,0 +1,53 @@
+"""``python -m bfc_bench.extras.slurm JOB NUMBER``: runs the cells of one shard of a job that have no row yet."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+
+from bfc_bench.cli.app import leave
+from bfc_bench.errors import BenchError, UsageError
+from bfc_bench.executors.processes import ProcessExecutor
+from bfc_bench.extras.slurm.job import ShardJob
+from bfc_bench.plugins import load_plugins
+from bfc_bench.run.grid import resolve
+from bfc_bench.run.session import run
+from bfc_bench.suite.model import Suite
+
+
+def main(folder: Path, number: int) -> int:
+    """Run a shard into its store; the exit code is that of ``bfc-bench run``, 130 if it was told to stop."""
+    for told in (signal.SIGTERM, signal.SIGUSR1):
+        signal.signal(told, _interrupt)
+    try:
+        job, plugins = ShardJob.read(folder), load_plugins()
+        job.note_process(number, os.getpid())
+        grid = resolve(Suite.parse(job.suite, job.where), plugins, job.where)
+        cells = job.cells[number]
+        known = {cell.id for cell in grid.cells()}
+        if strange := sum(cell.id not in known for cell in cells):
+            raise UsageError(
+                f"{job.name}: {strange} cells of shard {number} are other ones here than where it was submitted. Use "
+                "the same versions of bfc-bench and of its plugins on both machines."
+            )
+        grid = replace(grid, only=cells)
+        session = run(grid, plugins, job.store(number), device=job.device, executor=ProcessExecutor(), jobs=job.workers)
+    except BenchError as error:
+        print(f"bfc-bench: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        return 130
+    print(session.counts)
+    return session.exit_code
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    leave(main(Path(sys.argv[1]), int(sys.argv[2])))

@@ -1,0 +1,28 @@
+"""Brings the rows of shards into the store: their stores are merged into it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bfc_bench.extras.slurm.job import ShardJob, jobs, states
+from bfc_bench.extras.slurm.queue import tasks
+from bfc_bench.store.merge import NEWER, merge
+
+
+def collect(store: Path) -> list[str]:
+    """Merge the rows that shards have made so far; a line of text for each job that was not collected to its end.
+
+    Of two rows of a cell, as when a cell runs again, the newer stays. Collecting again changes nothing. Raises
+    ``StoreError``.
+    """
+    return [_collect(store, job) for job in jobs(store) if not job.collected]
+
+
+def _collect(store: Path, job: ShardJob) -> str:
+    running = sum(state != "ended" for state in states(job, tasks(job)))
+    made = [job.store(number) for number in range(len(job.cells))]
+    made = [folder for folder in made if (folder / "results.sqlite").exists()]
+    counts = merge(made, store, prefer=NEWER) if made else "no rows yet"
+    if not running:
+        job.note("collected")
+    return f"{job.name}: {counts}; {running} of {len(job.cells)} shards have not ended"

@@ -1,0 +1,107 @@
+"""Stores a job of shards in a folder of the store: its suite, and the cells of each shard."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from bfc_bench.errors import StoreError
+from bfc_bench.extras.slurm import SHARDS
+from bfc_bench.run.grid import Cell
+from bfc_bench.toolkit.precision import Device
+from bfc_bench.utils.files import make_folder, write_file
+from bfc_bench.utils.plain_json import canonical_json
+from bfc_bench.utils.process_start import process_start
+
+
+@dataclass(frozen=True)
+class ShardJob:
+    """A submitted job. Its folder has everything that a shard needs, so that a shard never opens the store."""
+
+    folder: Path
+    where: str
+    """Name of the suite in messages."""
+    suite: dict[str, Any]
+    """The definition of the suite."""
+    device: Device
+    workers: int
+    """Workers of each shard."""
+    cells: tuple[tuple[Cell, ...], ...]
+    """The cells of each shard."""
+
+    @property
+    def name(self) -> str:
+        """Name of the job."""
+        return self.folder.name
+
+    @classmethod
+    def read(cls, folder: Path) -> ShardJob:
+        """Read a job. Raises ``StoreError`` if the folder has none."""
+        try:
+            values = json.loads((folder / "job.json").read_text())
+            values["cells"] = tuple(tuple(Cell(**cell) for cell in part) for part in values["cells"])
+            return cls(folder, **values)
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            raise StoreError(f"{folder} is not the folder of a job of shards: {error}.") from None
+
+    def write(self) -> None:
+        """Write the folder. Raises ``OutputError``."""
+        make_folder(self.folder, private=True)
+        values = {name: value for name, value in asdict(self).items() if name != "folder"}
+        write_file(self.folder / "job.json", canonical_json(values).encode(), private=True)
+
+    def store(self, number: int) -> Path:
+        """The folder of a shard's store."""
+        return self.folder / f"shard-{number}"
+
+    def log(self, number: int) -> Path:
+        """The log of a shard."""
+        return self.folder / f"shard-{number}.log"
+
+    def note_process(self, number: int, process: int) -> None:
+        """Record the process that runs a shard on this machine."""
+        write_file(self.folder / f"shard-{number}.process", f"{process} {process_start(process)}".encode())
+
+    def runs_here(self, number: int) -> bool:
+        """Whether a process of this machine runs a shard."""
+        try:
+            process, started = (self.folder / f"shard-{number}.process").read_text().split()
+        except (OSError, ValueError):
+            return False
+        return process_start(int(process)) == started
+
+    @property
+    def array(self) -> str:
+        """The id of its SLURM array; empty if it was not sent to SLURM."""
+        path = self.folder / "array"
+        return path.read_text().strip() if path.exists() else ""
+
+    @property
+    def collected(self) -> bool:
+        """Whether all shards had ended when their rows were collected."""
+        return (self.folder / "collected").exists()
+
+    def note(self, name: str, text: str = "") -> None:
+        """Write a fact about the job, ``array`` or ``collected``."""
+        write_file(self.folder / name, text.encode())
+
+
+def jobs(store: Path) -> list[ShardJob]:
+    """The jobs of a store in the order of submission."""
+    return [ShardJob.read(path.parent) for path in sorted((store / SHARDS).glob("*/job.json"))]
+
+
+def next_folder(store: Path, suite: str) -> Path:
+    """The folder of the next job of a store."""
+    taken = [int(found[0]) for path in (store / SHARDS).glob("*") if (found := re.match(r"\d+", path.name))]
+    return (store / SHARDS / f"{max(taken, default=0) + 1:04}-{re.sub(r'[^A-Za-z0-9_.-]', '_', suite)}").resolve()
+
+
+def states(job: ShardJob, squeue: dict[int, str]) -> Sequence[str]:
+    """The state of each shard, by what SLURM says of its tasks: ``running`` here, a word of SLURM, or ``ended``."""
+    here = ["running" if job.runs_here(number) else "ended" for number in range(len(job.cells))]
+    return [squeue.get(number, state) for number, state in enumerate(here)]

@@ -1,0 +1,73 @@
+"""Uses SLURM through ``sbatch`` and ``squeue``."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+from collections.abc import Sequence
+
+from bfc_bench.errors import BenchError
+from bfc_bench.extras.slurm.job import ShardJob
+
+SIGNAL_SECONDS = 60
+"""Seconds before its time limit at which a shard is told to stop."""
+ENDED = frozenset(
+    ("CANCELLED", "COMPLETED", "FAILED", "TIMEOUT", "DEADLINE", "OUT_OF_MEMORY", "NODE_FAIL", "BOOT_FAIL", "PREEMPTED")
+)
+"""States of tasks that SLURM still shows for some minutes after their end."""
+
+
+class SlurmError(BenchError):
+    """A command of SLURM is missing, fails or does not answer."""
+
+
+def script(job: ShardJob, options: Sequence[str]) -> str:
+    """The batch script of a job, whose tasks are its shards.
+
+    ``exec`` replaces the shell by the shard, so that ``--signal=B:`` reaches the shard.
+    """
+    lines = [
+        f"--job-name={shlex.quote('bfc-' + job.suite['name'])}",
+        f"--array=0-{len(job.cells) - 1}",
+        f"--signal=B:USR1@{SIGNAL_SECONDS}",
+        "--requeue",
+        "--open-mode=append",
+        f"--output={shlex.quote(str(job.folder / 'shard-%a.log'))}",
+        f"--cpus-per-task={job.workers}",
+        *options,
+    ]
+    directives = "\n".join(f"#SBATCH {line}" for line in lines)
+    call = shlex.join([sys.executable, "-m", __package__ or "", str(job.folder)])
+    return f'#!/bin/bash\n{directives}\nexec {call} "$SLURM_ARRAY_TASK_ID"\n'
+
+
+def send(text: str) -> str:
+    """Submit a batch script and return the id of its array. Raises ``SlurmError`` with SLURM's reason."""
+    return _call("sbatch", "--parsable", text=text).strip().split(";")[0]
+
+
+def tasks(job: ShardJob) -> dict[int, str]:
+    """What SLURM says of the shards of a job that have not ended, by number: ``PENDING (Priority)``, ``RUNNING``."""
+    if not job.array:
+        return {}
+    command = ("squeue", "-h", "-r", "-t", "all", "-o", "%K %T %r", "-j", job.array)
+    found = {}
+    for line in _call(*command, tolerated="Invalid job id").splitlines():
+        number, state, reason = (*line.split(maxsplit=2), "", "", "")[:3]
+        if number.isdigit() and state not in ENDED:
+            found[int(number)] = state if reason in ("", "None") else f"{state} ({reason})"
+    return found
+
+
+def _call(*command: str, text: str = "", tolerated: str = "") -> str:
+    """The output of a command. Raises ``SlurmError`` if it fails, unless its error contains ``tolerated``."""
+    try:
+        done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=60, check=False)
+    except FileNotFoundError:
+        raise SlurmError(f"{command[0]} is not installed. `submit --local` runs the shards on this machine.") from None
+    except subprocess.TimeoutExpired:
+        raise SlurmError(f"{command[0]} did not answer within 60 s.") from None
+    if done.returncode and not (tolerated and tolerated in done.stderr):
+        raise SlurmError(" ".join(done.stderr.split()) or f"{command[0]} failed with exit code {done.returncode}.")
+    return done.stdout

@@ -1,0 +1,110 @@
+"""``bfc-bench submit``: run a suite in shards, as an array of SLURM jobs or as processes of this machine."""
+
+from __future__ import annotations
+
+import shlex
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from bfc_bench.cli.options import (
+    STORE,
+    DataOption,
+    LearnerOption,
+    RedoOption,
+    SetOption,
+    StoreOption,
+    SuiteArgument,
+    TaskOption,
+    redo_of,
+)
+
+if TYPE_CHECKING:
+    from bfc_bench.extras.slurm.job import ShardJob
+
+SESSION_GB = 1.0
+"""Memory of a shard, in GB, beside that of its cells: the session and the libraries of its workers."""
+
+
+def submit(
+    suite: SuiteArgument,
+    shards: Annotated[int, typer.Option("--shards", metavar="K", min=1, help="Maximum number of shards.")],
+    cpus: Annotated[
+        int, typer.Option("--cpus", metavar="N", min=1, help="Cores of each shard; each runs one cell.")
+    ] = 1,
+    sbatch: Annotated[
+        str,
+        typer.Option(
+            "--sbatch", metavar="OPTIONS", help="Options for sbatch, such as '--time=4:00:00 --partition=long'."
+        ),
+    ] = "",
+    local: Annotated[bool, typer.Option("--local", help="Run the shards on this machine and wait for them.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the batch script and submit nothing.")] = False,
+    learner: LearnerOption = None,
+    task: TaskOption = None,
+    set_: SetOption = None,
+    device: Annotated[
+        Literal["cpu", "cuda"],
+        typer.Option("--device", help="Device of learners; cuda asks for a GPU per shard."),
+    ] = "cpu",
+    store: StoreOption = STORE,
+    data: DataOption = None,
+    redo: RedoOption = None,
+) -> None:
+    """Run the missing cells of a suite in shards, as an array of SLURM jobs.
+
+    You need not stay logged in: `bfc-bench status` shows the shards, and `bfc-bench collect` brings their rows.
+    """
+    from bfc_bench.api import grid_of
+    from bfc_bench.extras.slurm.collect import collect
+    from bfc_bench.extras.slurm.prepare import prepare
+    from bfc_bench.extras.slurm.queue import script, send
+    from bfc_bench.plugins import load_plugins
+
+    for line in collect(store):
+        typer.echo(line)
+    grid = grid_of(suite, set_ or (), load_plugins(), learner or (), task or ())
+    job, left_out = prepare(grid, store, shards, cpus, device=device, redo=redo_of(redo))
+    if left_out:
+        typer.echo(f"{left_out} cells are left out, since shards that wait or run have them.")
+    if job is None:
+        typer.echo("nothing to do")
+        return
+    memory = int((cpus * grid.suite.budget.memory_gb + SESSION_GB) * 1e9) // 2**20
+    options = [f"--mem={memory}M", *["--gres=gpu:1"] * (device == "cuda"), *shlex.split(sbatch)]
+    if dry_run:
+        typer.echo(script(job, options), nl=False)
+        return
+    job.write()
+    typer.echo(f"{job.name}: {sum(map(len, job.cells))} cells in {len(job.cells)} shards")
+    if local:
+        codes = _run_here(job)
+        for line in collect(store):
+            typer.echo(line)
+        raise typer.Exit(max(map(abs, codes)) and 1)
+    job.note("array", send(script(job, options)))
+    typer.echo(f"Submitted as {job.array}. `bfc-bench status --store {store}` shows its progress.")
+
+
+def _run_here(job: ShardJob) -> list[int]:
+    """Run all shards at once as processes of this machine, and return their exit codes; an interrupt stops them."""
+    started: list[subprocess.Popen[bytes]] = []
+    try:
+        for number in range(len(job.cells)):
+            command = [sys.executable, "-m", __package__ or "", str(job.folder), str(number)]
+            with job.log(number).open("ab") as log:
+                started.append(
+                    subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+                )
+        return [process.wait() for process in started]
+    except BaseException:
+        for process in started:
+            with suppress(ProcessLookupError):
+                process.send_signal(signal.SIGTERM)
+        for process in started:
+            process.wait()
+        raise

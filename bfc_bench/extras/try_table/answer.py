@@ -1,0 +1,110 @@
+"""Says in words what the results on a table mean: how many rows, which learner, how sure."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from bfc_bench.analysis.compare import ALPHA, MIN_PAIRS, compare
+from bfc_bench.analysis.curves import Curve
+from bfc_bench.analysis.intervals import Interval
+from bfc_bench.analysis.thresholds import threshold
+from bfc_bench.extras.try_table.look import TableFacts
+from bfc_bench.report.tables import number, sample_size, with_interval
+from bfc_bench.stored_suite import StoredSuite
+
+BASELINES = ("mean", "most-frequent")
+Result: TypeAlias = tuple[Curve, Interval]
+"""The curve of a learner, and its error at one size."""
+
+
+def answer(stored: StoredSuite, facts: TableFacts) -> list[str]:
+    """Lines of text about the results of the suite that was made for a table."""
+    curves = list(stored.curves())
+    problems = Counter(
+        f"{row.label}: {row.status}: {row.reason}" for row in stored.rows() if row.status not in ("ok", "skipped")
+    )
+    notes = [f"  {problem} ({count} cells)" for problem, count in problems.items()]
+    results = {n: _results(curves, n) for n in sorted({int(n) for curve in curves for n in curve.n})}
+    most = max(map(len, results.values()), default=0)
+    if not most:
+        return ["No learner has a result:", *notes]
+    # The kernel method may end at a smaller size; a size with fewer learners was not run to its end.
+    sizes = [n for n, found in results.items() if len(found) >= max(most - 1, 1)]
+    n, last = sizes[-1], results[sizes[-1]]
+    if last[0][0].name in BASELINES:
+        notes.append(f"  No learner is better than the baseline: these columns tell little about {facts.target!r}.")
+    meaning = f"Errors are the fraction of {facts.tested:,} test rows whose {facts.target!r} is predicted wrongly."
+    if not facts.classes:
+        meaning = (
+            f"Errors are mean squared errors on {facts.tested:,} test rows over the variance of {facts.target!r}: 1 is "
+            f"no better than the mean. The typical error, its root, is in the unit of {facts.target!r}."
+        )
+    return [
+        meaning,
+        f"\nWith {n:,} training rows, best first:",
+        *(f"  {c.name}: {with_interval(i.mean, i.lo, i.hi)}{_typical(i.mean, facts)}" for c, i in last),
+        "\nWhich learner is better?",
+        *(_compared(last[0][0], rival, n) for rival, _ in last[1:] if rival is last[1][0] or rival.name in BASELINES),
+        "  Repetitions are other draws from this table: p and intervals say nothing about another table.",
+        "\nHow many rows do you need?",
+        *_rows_needed([curve for curve, _ in last if curve.name not in BASELINES], stored.levels, facts),
+        "\nWould more rows help?",
+        _growth(last[0], sizes),
+        *(["\nNote:", *notes] if notes else []),
+    ]
+
+
+def _results(curves: Sequence[Curve], n: int) -> list[Result]:
+    """The learners with an error at one size, best first."""
+    pairs = [(c, i) for c in curves for size, i in zip(c.n, c.intervals, strict=True) if size == n and i.count]
+    return sorted(pairs, key=lambda pair: pair[1].mean)
+
+
+def _typical(error: float, facts: TableFacts) -> str:
+    return "" if facts.classes else f" (typical error {number(math.sqrt(error) * facts.deviation, 3)})"
+
+
+def _compared(best: Curve, rival: Curve, n: int) -> str:
+    found = next((item for item in compare(best, rival) if item.n == n), None)
+    if found is None or found.pairs < MIN_PAIRS or math.isnan(found.p):
+        return f"  {best.name} against {rival.name}: too few repetitions to tell."
+    if math.isnan(found.ratio):
+        size = f"its error less that of {rival.name} is {with_interval(found.difference, found.lo, found.hi)}"
+    else:
+        size = f"its error is {with_interval(found.ratio, found.lo, found.hi)} times that of {rival.name}"
+    chance = f"{size} (p = {number(found.p)}, {found.pairs} repetitions)."
+    if found.p <= ALPHA:
+        return f"  {best.name} is better than {rival.name}: {chance}"
+    return f"  It is not sure that {best.name} is better than {rival.name}: {chance} More repetitions can tell."
+
+
+def _rows_needed(curves: Sequence[Curve], levels: Sequence[float], facts: TableFacts) -> list[str]:
+    """N* of each learner at the two smallest levels that one reaches in half of the repetitions, and the next level."""
+    found = {level: [threshold(curve, level) for curve in curves] for level in sorted(levels, reverse=True)}
+    reached = [level for level in found if any(2 * of.right < len(of.crossings) for of in found[level])]
+    lines = []
+    for level in reached[-2:]:
+        rows = [" ".join(sample_size(of)).strip() for of in found[level]]
+        needs = [f"{curve.name} {of}" for curve, of in zip(curves, rows, strict=True)]
+        lines.append(f"  For an error of {level:g}{_typical(level, facts)}: {'; '.join(needs)}.")
+    if level := next((level for level in found if level not in reached), 0.0):
+        lines.append(f"  No learner reaches an error of {level:g}{_typical(level, facts)} with these rows.")
+    return lines
+
+
+def _growth(best: Result, sizes: Sequence[int]) -> str:
+    """How the error of the best learner changed from the last size but one."""
+    curve, here = best
+    before = _results([curve], sizes[-2]) if len(sizes) > 1 else []
+    if not before or not before[0][1].mean:
+        return "  One size does not tell."
+    was = before[0][1].mean
+    change = 1 - here.mean / was
+    text = f"  From {sizes[-2]:,} to {sizes[-1]:,} rows the error of {curve.name} went from {number(was)} to "
+    text += f"{number(here.mean)}, by {change:.0%}"
+    if change > 0.1:
+        return f"{text}: it still falls, so more rows are likely to help."
+    return f"{text}: more rows of this kind change little. Other columns may help more."

@@ -1,0 +1,196 @@
+"""Looks at a table: how it is written, which columns can be learned from, and how many rows there are to train on."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bfc_bench.errors import UsageError
+from bfc_bench.tasks.data.columns import COMMA_NUMBER, ColumnOptions, Part, encode
+from bfc_bench.tasks.data.table import Table
+from bfc_bench.tasks.data_task import DataTask
+from bfc_bench.tasks.labels.clean import Clean
+
+SEPARATORS = (",", ";", "\t", "|")
+"""Separators that are recognised, in the order in which they are preferred."""
+SAMPLE_LINES = 200
+"""Lines that are looked at to find the separator."""
+MOST_TEXTS = 100
+"""A column of more different texts is left out, since it is a name or free text."""
+GAP_TEXTS = frozenset({"?", "-", "--", ".", "unknown", "unbekannt", "missing", "k.A.", "n.a.", "n. a.", "keine Angabe"})
+"""Texts that stand for a missing value if all other values of a column are numbers."""
+GROUP_WORDS = "id patient subject person customer client user group household family site".split()  # noqa: SIM905
+"""Words in the names of columns that often hold groups."""
+FEWEST_GROUPS = 11
+TEST_POINTS = 20_000
+"""Number of test points that a suite asks for by default."""
+
+
+@dataclass
+class TableFacts:
+    """What was found in a table."""
+
+    data: dict[str, Any]
+    """The table ``data`` of the suite's task, with the name of the file alone as ``path``."""
+    rows: int
+    pool: int
+    """Number of rows to train on."""
+    tested: int
+    """Number of rows to test on."""
+    d: int
+    """Number of columns of numbers that learners get."""
+    classes: tuple[str, ...]
+    """Names of the classes of the target; empty for numbers."""
+    deviation: float
+    """Standard deviation of a target of numbers."""
+    columns: dict[str, str]
+    """What each column holds, in words."""
+    remarks: list[str]
+    """What the reader should know or decide."""
+
+    @property
+    def target(self) -> str:
+        """The column that is predicted."""
+        return str(self.data["target"])
+
+
+def look_at(
+    path: Path, target: str, *, group: str | None = None, time: str | None = None, given: Mapping[str, Any] = {}
+) -> TableFacts:
+    """What a table holds, and the options with which it can be a task.
+
+    Args:
+        path: A CSV or parquet file.
+        target: The column to be predicted.
+        group: A column whose equal values are never on both sides of the split.
+        time: A column in whose order rows are split.
+        given: Options of the kind ``table`` that are not to be guessed, such as ``separator``.
+
+    Raises:
+        UsageError: The file cannot be read as a table, a column is unknown, or nothing can be learned.
+    """
+    if group and time:
+        raise UsageError("--group and --time exclude each other; give one of the two.")
+    split = {"split": {"group": group} if group else {"time": time}} if group or time else {}
+    options: dict[str, Any] = {"target": target, **split, **given}
+    remarks: list[str] = []
+    if path.suffix != ".parquet":
+        options = {"separator": _separator(path, options.get("encoding", "utf-8")), **options}
+    part = _read(path, options)
+    part.require(*filter(None, (target, group, time)))
+    if "decimal" not in options and (example := _comma_number(part)):
+        options["decimal"] = ","
+        remarks.append(f"numbers such as {example!r} are read with a decimal comma.")
+        part = _read(path, options)
+    if gaps := sorted({text for name in part.frame.columns for text in _gap_texts(part, str(name))}):
+        options["missing_texts"] = [*options.get("missing_texts", []), *gaps]
+        part = _read(path, options)
+    offered = options.get("columns") or [str(name) for name in part.frame.columns]
+    words = {name: _words(part, name, options) for name in offered if name not in (target, group, time)}
+    remarks += [f"column {name!r} is left out: {why}." for name, (what, why) in words.items() if not what]
+    kept = {name: what for name, (what, _) in words.items() if what}
+    if not kept:
+        raise UsageError(f"{path}: there is no column to learn from beside {target!r}.")
+    if len(kept) < len(words):
+        options["columns"] = list(kept)
+    if any("text" in what for what in kept.values()):
+        options.setdefault("categorical", "keep")
+    if any("missing" in what for what in kept.values()):
+        options.setdefault("missing", "keep")
+    if split:
+        kept[str(group or time)] = "groups" if group else "time"
+    else:
+        remarks += _group_remarks(part, target)
+    return _facts(path, options, len(part.frame), kept, remarks)
+
+
+def _facts(path: Path, options: dict[str, Any], rows: int, columns: dict[str, str], remarks: list[str]) -> TableFacts:
+    """The facts, for which the whole table is read with its options."""
+    task = DataTask("try", _table(path, {**options, "standardize": True}), Clean())
+    classes = task.contents.classes
+    data = {"kind": "table", "path": path.name, **options, "standardize": True}
+    if classes and "split" not in options:
+        data["stratify"] = True
+    pool, tested = task.pool(TEST_POINTS), task.test_points(TEST_POINTS)
+    deviation = float(np.asarray(task.contents.points.y, float).std())
+    return TableFacts(data, rows, pool, tested, task.dimension, classes, deviation, columns, remarks)
+
+
+def _table(path: Path, options: Mapping[str, Any]) -> Table:
+    return Table.parse({"path": str(path.resolve()), **options}, str(path))
+
+
+def _read(path: Path, options: Mapping[str, Any]) -> Part:
+    return _table(path, options).read_part(str(path))
+
+
+def _separator(path: Path, encoding: str) -> str:
+    """The first of ``SEPARATORS`` that splits header and first lines into equally many values, else the header's."""
+    lines: list[str] = []
+    with suppress(OSError, LookupError), path.open(encoding=encoding, errors="replace", newline="") as file:
+        lines = list(islice(file, SAMPLE_LINES))
+    for separator in SEPARATORS:
+        counts = {len(values) for values in csv.reader(lines, delimiter=separator) if values}
+        if len(counts) == 1 and counts != {1}:
+            return separator
+    return max(SEPARATORS, key=lambda separator: lines[0].count(separator) if lines else 0)
+
+
+def _comma_number(part: Part) -> str:
+    """A number with a comma from a column most of whose texts are numbers with one; empty if there is none."""
+    for name in part.frame.columns:
+        texts = [text for text in part.frame[name] if isinstance(text, str)]
+        numbers = [text for text in texts if COMMA_NUMBER.fullmatch(text)]
+        with_comma = [text for text in numbers if "," in text]
+        if with_comma and 2 * len(numbers) > len(texts):  # others may stand for a missing value
+            return with_comma[0]
+    return ""
+
+
+def _gap_texts(part: Part, name: str) -> set[str]:
+    """Texts of a column of numbers that stand for missing values."""
+    values = part.frame[name]
+    _, wrong = part.numbers(name)
+    texts = set(map(str, values.iloc[wrong]))
+    return texts if texts <= GAP_TEXTS and len(wrong) < values.notna().sum() else set()
+
+
+def _words(part: Part, name: str, options: Mapping[str, Any]) -> tuple[str, str]:
+    """What a column holds, or else why it is left out."""
+    values = part.frame[name].dropna()
+    distinct, gaps = values.nunique(), len(part.frame) - len(values)
+    if distinct < 2:
+        return "", "it has one value only" if distinct else "it has no value"
+    if name.startswith("Unnamed: "):
+        return "", "it has no name and looks like row numbers"
+    known = {key: options[key] for key in ("categories", "dates") if key in options}
+    column = encode([part], [name], ColumnOptions(categorical="keep", missing="keep", **known))[0][0]
+    if column.levels and (distinct > MOST_TEXTS or 2 * distinct > len(values)):
+        return "", f"its {distinct:,} different texts look like names or free text"
+    is_number = not len(part.numbers(name)[1])
+    what = f"text, {distinct} categories" if column.levels else "numbers" if is_number else "dates"
+    return what + (f", {gaps:,} missing" if gaps else ""), ""
+
+
+def _group_remarks(part: Part, target: str) -> list[str]:
+    """A question for a column whose values repeat and whose name says that it holds groups."""
+    for name in map(str, part.frame.columns):
+        distinct, rows = part.frame[name].nunique(), len(part.frame)
+        if (
+            name != target
+            and set(GROUP_WORDS) & set(re.split(r"[-_ ]", name.lower()))
+            and FEWEST_GROUPS <= distinct < rows
+        ):
+            return [
+                f"column {name!r} has {distinct:,} values in {rows:,} rows. If rows of one value belong together, add "
+                f"--group {name!r}; otherwise the error is too small."
+            ]
+    return []

@@ -1,0 +1,75 @@
+"""Writes a commented suite file for a table; ``numbers.toml`` and ``classes.toml`` have its learners."""
+
+from __future__ import annotations
+
+import json
+import re
+from importlib.resources import files
+from typing import Any
+
+from bfc_bench.extras.try_table.look import TableFacts
+from bfc_bench.utils.escape_control import visible
+
+SMALLEST = 16
+"""The smallest size is at least this."""
+LARGEST = 8000
+"""The largest size is at most this."""
+STEPS = 6
+"""Number of sizes, each twice the one before."""
+ERROR_LEVELS = [0.7, 0.5, 0.3, 0.2, 0.1, 0.05]
+RATE_LEVELS = [0.4, 0.3, 0.2, 0.1, 0.05, 0.02]
+
+
+def sizes(pool: int) -> list[int]:
+    """Training sizes, doubling up to the rows that there are, rounded down to two digits."""
+    top = min(pool, LARGEST)
+    top -= top % max(10 ** (len(str(top)) - 2), 1)
+    found = sorted({round(top / 2**step) for step in range(STEPS)})
+    return [n for n in found if n >= SMALLEST] or [max(top, 1)]
+
+
+def suite_text(facts: TableFacts, name: str) -> str:
+    """The text of a suite file with this name, for a table."""
+    levels = RATE_LEVELS if facts.classes else ERROR_LEVELS
+    measure = "fractions of wrong predictions" if facts.classes else "mean squared error over the target's variance"
+    learners = files(__package__).joinpath("classes.toml" if facts.classes else "numbers.toml").read_text()
+    # Names of columns may hold line breaks, which would end a comment.
+    comments = [
+        f"Made by `bfc-bench try` from {facts.data['path']}: {facts.rows:,} rows, {facts.tested:,} of them to test on.",
+        *(f"column {column}: {words}" for column, words in facts.columns.items()),
+        *(f"Note: {remark}" for remark in facts.remarks),
+    ]
+    lines = [
+        *(f"# {visible(' '.join(comment.split()))}" for comment in comments),
+        f"name = {_toml(name)}",
+        "version = 1",
+        "# Repetitions with other training and test rows; more make the answer surer.",
+        "replicates = 5",
+        f"# Errors for which the number of rows is given: {measure}.",
+        f"levels = {_toml(levels)}",
+        "",
+        "[[task]]",
+        f"name = {_toml(plain_name(facts.target))}",
+        f"n = {_toml(sizes(facts.pool))}",
+        "",
+        "# Standardizing, the fill of missing values and the categories use the n training rows only.",
+        "[task.data]",
+        *(f"{key} = {_toml(value)}" for key, value in facts.data.items()),
+        "",
+        learners.replace("GAMMAS", _toml([round(share / facts.d, 6) for share in (0.1, 1.0)])),
+    ]
+    return "\n".join(lines)
+
+
+def plain_name(text: str) -> str:
+    """A text as a name of a suite or a task: letters, digits and hyphens."""
+    return re.sub(r"[^A-Za-z0-9]+", "-", text).strip("-").lower() or "table"
+
+
+def _toml(value: Any) -> str:
+    """A value as TOML writes it: like JSON, apart from tables and one control character."""
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{_toml(key)} = {_toml(item)}" for key, item in value.items()) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,118 @@
+"""Checks the records of a store's tables. They may come from another person's file, which is refused if one is wrong.
+
+Names become names of files and folders, so they have the form of names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import pairwise
+from typing import Annotated, Any, Literal, NotRequired, TypeAlias
+
+from pydantic import ConfigDict, Field, Json, StringConstraints, TypeAdapter, ValidationError, with_config
+from typing_extensions import TypedDict  # pydantic accepts that of typing only from Python 3.12
+
+from bfc_bench.store.database import Database
+from bfc_bench.store.row import Count, Identity, Name, Size, Time, parse
+
+Record: TypeAlias = tuple[Any, ...]
+"""A record of a table, as SQLite gives it."""
+TABLES = ("rows", "definitions", "sessions", "looks")
+POINT = ("cell", "suite", "suite_version", "task", "label", "d", "n", "replicate", "status")
+"""What the first columns of the table ``rows`` repeat of a row's JSON."""
+CELL, ROW, TRACEBACK = 0, 11, 12
+"""Places of columns in a record of the table ``rows``."""
+
+_strictly = with_config(ConfigDict(strict=True, allow_inf_nan=False, extra="allow"))
+_Digest = Annotated[str, StringConstraints(max_length=64)]
+_Replicates = Annotated[int, Field(ge=2, le=2**53)]
+_Verdict: TypeAlias = Literal["supported", "contradicted", "undecided"] | None
+
+
+@_strictly
+class _Provenance(TypedDict, total=False):
+    """The parts of a run's provenance that readers use."""
+
+    command: str | None
+    git: str | None
+    host: str | None
+    platform: str | None
+    processor: str | None
+    python: str | None
+    packages: dict[str, Any]
+    executor_options: dict[str, Any]
+    precision: dict[str, Any]
+
+
+@_strictly
+class _Definition(TypedDict, total=False):
+    """The parts of a run's definition that readers use without parsing it as a suite."""
+
+    levels: list[Annotated[float, Field(gt=0)]]
+    task: list[dict[str, Any]]
+    learner: list[dict[str, Any]]
+
+
+@_strictly
+class _Schedule(TypedDict):
+    schedule: Annotated[list[_Replicates], Field(min_length=1)]
+    total: Annotated[float, Field(gt=0, lt=0.5)]
+    made: list[_Replicates]
+
+
+@_strictly
+class _Look(TypedDict):
+    claim: Name
+    content: _Digest
+    data: _Digest
+    replicates: _Replicates
+    reads: list[tuple[str, str, Size, list[Size]]]
+    looks: _Schedule
+    verdict: _Verdict
+    allows_skewness: NotRequired[bool]
+
+
+@cache
+def _adapter(table: str) -> TypeAdapter[Any]:
+    records: dict[str, Any] = {
+        "definitions": tuple[Name, Count, Literal["task", "learner"], Name, Identity],
+        "sessions": tuple[Identity, Name, Count, Time | None, Time | None, Json[_Definition], Json[_Provenance]],
+        "looks": tuple[Name, Count, Name, _Digest, _Digest, _Replicates, _Verdict, Json[_Look]],
+    }
+    return TypeAdapter(records[table])
+
+
+def check_record(table: str, record: Sequence[Any]) -> None:
+    """Raise ``ValueError`` for a record of a table that no release of this program could have written."""
+    if table == "rows":
+        values = parse(record[ROW])
+        if wrong := [name for name, value in zip(POINT, record, strict=False) if values[name] != value]:
+            raise ValueError(f"{wrong[0]} is not that of its JSON")
+        return
+    try:
+        values = _adapter(table).validate_python(tuple(record))
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        raise ValueError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+    if table == "looks":
+        _check_schedule(values)
+
+
+def records_of(database: Database, table: str, suite: tuple[str, int] | None = None) -> Iterator[Record]:
+    """The records of a table, or those of one suite, in the order of commits. Raises ``StoreError`` for a wrong one."""
+    chosen = "WHERE suite = ? AND version = ? " if suite else ""
+    for rowid, *record in database.stream(f"SELECT rowid, * FROM {table} {chosen}ORDER BY rowid", suite or ()):
+        try:
+            check_record(table, record)
+        except ValueError as error:
+            raise database.unreadable(f"record {rowid} of the table {table!r}", error) from None
+        yield tuple(record)
+
+
+def _check_schedule(record: Sequence[Any]) -> None:
+    *_, look = record
+    schedule, made = look["looks"]["schedule"], look["looks"]["made"]
+    grows = all(a < b for a, b in pairwise(schedule))
+    if not grows or made != schedule[: len(made)] or look["replicates"] not in schedule:
+        raise ValueError("looks: made and replicates must follow the schedule")

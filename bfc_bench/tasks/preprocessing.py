@@ -1,0 +1,49 @@
+"""What becomes of the points of a data set before learners see them, fitted to training points.
+
+Shapes: n training points, m points, k columns of the data, d columns of numbers that learners get.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from bfc_bench.tasks.base import Float
+from bfc_bench.tasks.table_encoding import TableEncoding
+from bfc_bench.tasks.whitening import Whitening
+
+Scaling: TypeAlias = tuple[Float, Float]
+"""Mean and deviation of each column, (d,) both."""
+
+
+@dataclass(frozen=True)
+class Preprocessing:
+    """Columns of a table become numbers, then points are standardised, then whitened."""
+
+    encoding: TableEncoding | None = None
+    scaling: Scaling | None = None
+    whitening: Whitening | None = None
+
+    def __call__(self, x: Float) -> Float:
+        """Points (m, k) as (m, d)."""
+        if self.encoding:
+            x = self.encoding.matrix(x)
+        if self.scaling:
+            x = (x - self.scaling[0]) / self.scaling[1]
+        return self.whitening(x) if self.whitening else x
+
+    def frame(self, x: Float) -> Float:
+        """Points (m, k) of a table as the numbers of a frame."""
+        assert self.encoding is not None
+        return self.encoding.frame(x)
+
+
+def scaling_of(x: Float, shape: tuple[int, ...]) -> Scaling:
+    """Mean and deviation of points (n, d), by channel for images; columns that are constant there keep their scale."""
+    by_channel = x.reshape(len(x), shape[0], -1) if shape else x.reshape(len(x), -1, 1)
+    mean, deviation = by_channel.mean(axis=(0, 2)), by_channel.std(axis=(0, 2))
+    constant = np.ptp(by_channel, axis=(0, 2)) == 0  # rounding may give equal numbers a deviation
+    repeats = by_channel.shape[2]
+    return np.repeat(mean, repeats), np.repeat(np.where(constant, 1.0, deviation), repeats)

@@ -1,0 +1,188 @@
+"""The small examples of the paper and the talk, and the talk's DenseNet, whose first layer is trained too."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from math import sqrt
+from typing import Annotated, ClassVar, Literal, TypeAlias
+
+import numpy as np
+from pydantic import Field, FiniteFloat, ValidationInfo, field_validator
+
+from bfc_bench.tasks.base import Float, InputLaw, Inputs, Target, Teacher
+from bfc_bench.tasks.orthonormal import orthonormal_rows
+from bfc_bench.tasks.targets.densenet_options import Alphas, Widths, constant_squares, one_per_width, too_wide
+from bfc_bench.tasks.targets.densenet_teacher import DensenetTeacher, draw_weights
+
+Weight: TypeAlias = Annotated[FiniteFloat, Field(gt=0)]
+Layer: TypeAlias = dict[int, Float]
+"""Weights of a layer by the layer that they read; 0 is x, 1 is x^2."""
+
+
+class Toy(Target):
+    """A fixed small network of the first ``coordinates`` inputs, or of as many random orthonormal directions."""
+
+    swept: ClassVar[frozenset[str]] = frozenset({"alpha"})
+    coordinates: ClassVar[int]
+    rotate: bool = False
+    """Whether x_1, x_2, ... are projections on random orthonormal directions, whose squares are not linear in the
+    squared inputs."""
+    alpha: Weight = 0.3
+    """Weight of the higher layer."""
+
+    @abstractmethod
+    def layers(self) -> list[Layer]:
+        """The weights of layers 2 and 3, as functions of the coordinates."""
+
+    def offset(self, law: InputLaw) -> Float:
+        """What is subtracted from the squares, (coordinates,)."""
+        return np.zeros(self.coordinates)
+
+    def check(self, d: int) -> str | None:
+        """Why there are too few coordinates, or None."""
+        return f"{self.kind} needs d >= {self.coordinates}, not {d}" if d < self.coordinates else None
+
+    def check_inputs(self, inputs: Inputs) -> str | None:
+        """The squares of the inputs must not be constant."""
+        return None if self.rotate else constant_squares(inputs)
+
+    def draw(self, rng: np.random.Generator, law: InputLaw) -> ToyTeacher:
+        """The network in d dimensions."""
+        basis = orthonormal_rows(rng, self.coordinates, law.d) if self.rotate else np.eye(self.coordinates, law.d)
+        return ToyTeacher(DensenetTeacher(self.layers(), (1.0, self.alpha), self.offset(law)), basis)
+
+
+class ToyTeacher(Teacher):
+    """A network of basis . x, for a basis (k, d)."""
+
+    def __init__(self, network: DensenetTeacher, basis: Float) -> None:
+        self.network, self.basis, self.facts = network, basis, network.facts
+
+    def __call__(self, x: Float) -> Float:
+        """G*(x), (m,), for x (m, d)."""
+        return self.network(x @ self.basis.T)
+
+    def hidden(self, x: Float) -> Mapping[str, Float]:
+        """sqrt(alpha_l) S_l(x), {"S2": (m, k_2), "S3": (m, k_3)}."""
+        return self.network.hidden(x @ self.basis.T)
+
+
+class SquaresToy(Toy):
+    """A toy whose first layer is x_i^2 as the paper writes it, or x_i^2 - E[x_i^2], the G_1 of its section 2."""
+
+    centred: bool = False
+    """Whether x_i^2 - E[x_i^2] replaces x_i^2, which puts the toy exactly into the concept class of section 2."""
+
+    @field_validator("centred")
+    @classmethod
+    def _centred_squares_are_of_inputs(cls, centred: bool, info: ValidationInfo) -> bool:
+        if centred and info.data.get("rotate"):
+            raise ValueError("must be false where rotate = true, since G_1 is made of the squared inputs")
+        return centred
+
+    def offset(self, law: InputLaw) -> Float:
+        """What is subtracted from the squares, (coordinates,)."""
+        return law.square_mean[: self.coordinates] if self.centred else super().offset(law)
+
+
+class ToyOverfit(SquaresToy):
+    """x_1^4 + 2 x_2^4 + alpha (x_1^4 + 2 x_2^4 + x_3^2)^2. BFC eq. (1.2), line 125, where alpha = .1.
+
+    S_2 = (x_1^2, sqrt(2) x_2^2) and S_3 = x_1^4 + 2 x_2^4 + x_3^2, so J_2 = {1} and J_3 = {1, 2}. The best degree-4
+    polynomial is not x_1^4 + 2 x_2^4: trained alone, layer 2 overfits to x_3^2.
+    """
+
+    kind: ClassVar[str] = "toy-overfit"
+    coordinates: ClassVar[int] = 3
+    alpha: Weight = 0.1
+    """Weight of the higher layer."""
+
+    def layers(self) -> list[Layer]:
+        """Of (x_1, x_2, x_3)."""
+        second = np.array([[1.0, 0.0, 0.0], [0.0, sqrt(2), 0.0]])
+        return [{1: second}, {1: np.array([[0.0, 0.0, 1.0]]), 2: np.ones((1, 2))}]
+
+
+class ToyRich(SquaresToy):
+    """x_1^4 + x_2^4 + alpha ((x_1^4 + x_3)^2 + (x_2^4 + x_4)^2). BFC section 6.1, lines 543-572.
+
+    S_2 = (x_1^2, x_2^2) and S_3 = (x_1^4 + x_3, x_2^4 + x_4), so J_2 = {1} and J_3 = {0, 2}. Two units of layer 2 may
+    represent x_1^4 + x_2^4 in a basis of which layer 3 cannot be made; three units in random directions suffice.
+    """
+
+    kind: ClassVar[str] = "toy-rich"
+    coordinates: ClassVar[int] = 4
+
+    def layers(self) -> list[Layer]:
+        """Of (x_1, ..., x_4)."""
+        return [{1: np.eye(2, 4)}, {0: np.eye(2, 4, k=2), 2: np.eye(2)}]
+
+
+class SlideQuartic(Toy):
+    """x_1^2 + x_2^2 + alpha (x_1^4 + x_2^4). SLIDES, "a super simple example", with d = 1000 and alpha = .3.
+
+    Layers are counted as in ``slide-densenet``: S_2 = (x_1, x_2), S_3 = (x_1^2, x_2^2), J_2 = {0} and J_3 = {2}.
+    """
+
+    kind: ClassVar[str] = "slide-quartic"
+    coordinates: ClassVar[int] = 2
+
+    def layers(self) -> list[Layer]:
+        """Of (x_1, x_2)."""
+        return [{0: np.eye(2)}, {2: np.eye(2)}]
+
+
+class SlideCorrection(Toy):
+    """x_1^2 + x_2^2 + alpha ((x_1^2 + x_3)^2 + (x_2^2 + x_4)^2). SLIDES, the "correction" stage, d = 1000, alpha = .3.
+
+    The talk has E[x_i] = 1 (``inputs = { kind = "gaussian", mean = 1.0 }``): only then is x_1^2 x_3 correlated with the
+    product x_1 x_3, to which layer 1 alone overfits as (x_1 + alpha x_3)^2. Layers are counted as in
+    ``slide-densenet``: S_2 = (x_1, x_2), S_3 = (x_1^2 + x_3, x_2^2 + x_4), J_2 = {0} and J_3 = {0, 2}.
+    """
+
+    kind: ClassVar[str] = "slide-correction"
+    coordinates: ClassVar[int] = 4
+
+    def layers(self) -> list[Layer]:
+        """Of (x_1, ..., x_4)."""
+        return [{0: np.eye(2, 4)}, {0: np.eye(2, 4, k=2), 2: np.eye(2)}]
+
+
+class SlideDensenet(Target):
+    """G = sum_l alpha_l w_l . G_l, l = 1..L, of degree 2^L. SLIDES, "Target network" and "Regularity condition".
+
+    G_1 = (W_{1,0} x)^2, G_l = (W_{l,0} x + sum_{j<l} W_{l,j} G_j)^2, w_l in {-1, 1}^{k_l}. Each W_{l,j} is drawn as for
+    ``quadratic-densenet``. Facts and hidden features count layers as there, where layer 1 is x^2: what the talk calls
+    layer l is layer l + 1 (``S2`` is W_{1,0} x), and no layer reads layer 1.
+    """
+
+    kind: ClassVar[str] = "slide-densenet"
+    swept: ClassVar[frozenset[str]] = frozenset({"alphas"})
+    widths: Widths
+    """k_1, ..., k_L, not increasing."""
+    alphas: Alphas
+    """alpha_1, ..., alpha_L, positive, not increasing; 1 > alpha_2 > ... in the talk."""
+    signs: Literal["random", "positive"] = "random"
+    """Whether entries of w_l are -1 or 1 with equal chance (``random``) or all 1 (``positive``), which a network of
+    positive sums can express."""
+
+    @field_validator("alphas")
+    @classmethod
+    def _one_alpha_per_width(cls, alphas: Alphas, info: ValidationInfo) -> Alphas:
+        one_per_width(alphas, info)
+        return alphas
+
+    def check(self, d: int) -> str | None:
+        """Orthonormal rows need k_1 <= d."""
+        return too_wide(self.widths, d)
+
+    def draw(self, rng: np.random.Generator, law: InputLaw) -> DensenetTeacher:
+        """One teacher; its facts also have the ``readouts`` w_l."""
+        skips = [[0, *range(2, layer)] for layer in range(2, len(self.widths) + 2)]
+        weights = draw_weights(rng, law, self.widths, skips, self.kind)
+        choices = [-1.0, 1.0] if self.signs == "random" else [1.0]
+        readouts = [rng.choice(choices, size=width) for width in self.widths]
+        teacher = DensenetTeacher(weights, self.alphas, law.square_mean, readouts)
+        teacher.facts = {**teacher.facts, "readouts": [readout.tolist() for readout in readouts]}
+        return teacher

@@ -1,0 +1,178 @@
+"""Requirements of claims, plots, verbs, listeners and suites: each is used once, on made-up results."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, ClassVar
+
+import numpy as np
+
+from bfc_bench.analysis.claims import Claim, Verdict
+from bfc_bench.executors.serial import SerialExecutor
+from bfc_bench.learner import Context, Data, Learner, Predictor
+from bfc_bench.plugins import draw_figure, load_plugins
+from bfc_bench.run.grid import resolve
+from bfc_bench.run.session import run
+from bfc_bench.store.row import Row
+from bfc_bench.suite.model import Suite, read_suite
+from bfc_bench.testing.assertions import rng
+from bfc_bench.testing.requirement import require, requirement
+from bfc_bench.utils.hook_markers import hookimpl
+
+SIZES, DIMS, REPLICATES = (50, 100, 200, 400, 800, 1600), (5, 10, 20, 40), 5
+SUITE: dict[str, Any] = {
+    "name": "check",
+    "replicates": 2,
+    "test_size": 100,
+    "task": [{"name": "t", "inputs": {"kind": "uniform"}, "target": {"kind": "linear"}, "d": [3], "n": [10, 20]}],
+    "learner": [{"name": "check-mean"}],
+}
+
+
+def made_up_rows(tasks: Sequence[str], labels: Sequence[str], predictors: Sequence[str] = ()) -> Iterator[Row]:
+    """Results with errors (d / n)^(k + 1) of the k-th label up to noise, and with the stages in ``predictors``."""
+    for task in tasks:
+        for k, label in enumerate(labels):
+            stages = [name.partition("/")[2] for name in predictors if name.startswith(f"{label}/")]
+            for cell in np.ndindex(len(DIMS), len(SIZES), REPLICATES):
+                d, n, replicate = DIMS[cell[0]], SIZES[cell[1]], cell[2]
+                noise = float(rng("rows", task, label, *cell).normal(0, 0.2))
+                error = float(np.exp(noise) * min(1.0, (d / n) ** (k + 1)))
+                layers = {"S2": error, "S3": error}
+                measured: dict[str, Any] = {"nmse": error, "feature_errors": layers, "part_errors": {"degree2": error}}
+                yield Row(
+                    f"{task}-{label}-{d}-{n}-{replicate}", "check", 1, task, label, label, {}, d, n, replicate, "ok",
+                    parameters=100 * (k + 1), train_nmse=error / 2, nmse_trimmed=error / 2, error_rate=min(error, 0.5),
+                    stages={name: {**measured, "uncut_errors": layers} for name in stages}, fit_cpu_seconds=n / 1e4,
+                    chosen={"measured": {"uncut_errors": layers}}, **measured,
+                )  # fmt: skip
+
+
+@requirement()
+def curves_get_a_verdict(claim: Claim) -> None:
+    """``predictors`` and ``tasks`` are tuples of names; ``judge`` returns a ``Verdict`` with a statement."""
+    for what in ("predictors", "tasks"):
+        names = getattr(claim, what)
+        fine = isinstance(names, tuple) and names and all(isinstance(name, str) for name in names)
+        require(bool(fine), f"{what} must be a tuple of names, one or more. Got {names!r}")
+    verdict = claim.judge(list(made_up_rows(claim.tasks, claim.labels, claim.predictors)))
+    require(isinstance(verdict, Verdict), f"judge must return a Verdict. Got {type(verdict).__name__}")
+    known = ("supported", "contradicted", "undecided")
+    require(verdict.verdict in known, f"the verdict must be one of {known}. Got {verdict.verdict!r}")
+    require(bool(verdict.statement.strip()), "a verdict must have a statement")
+
+
+@requirement(curves_get_a_verdict)
+def one_replicate_decides_nothing(claim: Claim) -> None:
+    """No results, and one replicate, which has no interval, leave the claim undecided."""
+    rows = made_up_rows(claim.tasks, claim.labels, claim.predictors)
+    for what, few in (("no rows", []), ("one replicate", [row for row in rows if row.replicate == 0])):
+        verdict = claim.judge(few).verdict
+        require(verdict == "undecided", f"{what} must leave it undecided. Got {verdict!r}")
+
+
+@requirement()
+def its_figures_can_be_drawn(plot: Callable[[Sequence[Row]], Any]) -> None:
+    """``plot(rows)`` returns {file stem: chart of Altair or figure of Matplotlib}, also where no cell has an error."""
+    rows = list(made_up_rows(("values", "classes"), ("first", "second")))
+    failed = [replace(row, status="failed", nmse=None, error_rate=None, train_nmse=None) for row in rows]
+    for given in (rows, failed, []):
+        figures = plot(given)
+        require(isinstance(figures, Mapping), f"a plot must return {{file stem: figure}}. Got {type(figures).__name__}")
+        require(bool(figures) or given is not rows, "made-up results of two learners must give one figure or more")
+        for stem, figure in figures.items():
+            fine = isinstance(stem, str) and Path(stem).name == stem and stem not in ("", ".", "..")
+            require(fine, f"a file stem must be a text without a folder, such as 'every-cell'. Got {stem!r}")
+            draw_figure(figure)
+
+
+@requirement()
+def its_help_is_printed(verb: Callable[..., Any]) -> None:
+    """The verb has a docstring, Typer can read its parameters, which have types, and ``--help`` is printed."""
+    import typer
+    from typer.testing import CliRunner
+
+    require(bool((inspect.getdoc(verb) or "").strip()), "the function has no docstring, which is its help")
+    parameters = inspect.signature(verb).parameters.values()
+    untyped = [each.name for each in parameters if each.annotation is inspect.Parameter.empty]
+    example = "".join(untyped[:1])
+    require(not untyped, f"parameters without a type: {', '.join(untyped)}. Write, for example, {example}: str")
+    app = typer.Typer(pretty_exceptions_enable=False)
+    app.command("verb")(verb)
+    result = CliRunner().invoke(app, ["--help"])
+    require(result.exit_code == 0, f"--help failed: {result.exception or result.output.strip()[-200:]}")
+
+
+@requirement()
+def it_plans_cells(path: Path) -> None:
+    """Everything that the suite names is installed, and every learner has at least one cell."""
+    suite = read_suite(path)
+    planned = {cell.label for cell in resolve(suite, load_plugins(), str(path)).cells()}
+    idle = [entry.label for entry in suite.learner if entry.label not in planned]
+    require(not idle, f"no cell is planned for {', '.join(idle)}")
+
+
+@requirement()
+def it_hears_a_run(listener: object) -> None:
+    """Its hooks exist, and none raises in a run with cells that are ok and cells that failed."""
+    plugins = load_plugins([_Helper(), listener])
+    name = plugins.manager.get_name(listener) or ""
+    problems = [item.why for item in plugins.unavailable if item.plugin == name]
+    require(not problems, "; ".join(problems))
+    hooks = [hook.name for hook in plugins.manager.get_hookcallers(listener) or ()]
+    require(bool(hooks), "it implements no hook with @bfc_bench.hookimpl, such as bfc_result")
+    failures, log = _Failures(), logging.getLogger("bfc_bench.plugins")
+    log.addHandler(failures)
+    log.propagate, propagated = False, log.propagate
+    try:
+        with TemporaryDirectory() as folder:
+            grid = resolve(Suite.parse(SUITE, "check"), plugins, "check")
+            run(grid, plugins, Path(folder), executor=SerialExecutor())
+    finally:
+        log.removeHandler(failures)
+        log.propagate = propagated
+    require(not failures.reported, "; ".join(failures.reported))
+
+
+class Mean(Learner):
+    """The mean of the labels."""
+
+    name: ClassVar[str] = "check-mean"
+
+    def fit(self, train: Data, ctx: Context) -> Predictor:
+        """Compute the mean; no fit exists at n = 20, so that some cells fail."""
+        if train.n == 20:
+            raise ValueError("made up")
+        return _Constant(float(train.y.mean()))
+
+
+class _Constant(Predictor):
+    def __init__(self, value: float) -> None:
+        self.value = value
+
+    def predict(self, x: np.ndarray) -> np.ndarray:
+        return np.full(len(x), self.value)
+
+
+class _Helper:
+    """Registers the learner of the run."""
+
+    @hookimpl
+    def bfc_register_learners(self, register: Callable[[type[Learner]], None]) -> None:
+        register(Mean)
+
+
+class _Failures(logging.Handler):
+    """Collects what the plugins' manager reports."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reported: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.reported.append(record.getMessage())

@@ -1,0 +1,21 @@
+"""What learners share that train a network with ``toolkit.ensemble``; importing it imports no JAX."""
+
+import numpy as np
+
+PROGRAM_BYTES = 150e6
+"""Memory of JAX's compiler and runtime, in bytes; every fit takes at least this."""
+STEP_SECONDS = 15e-6
+"""Least time of a compiled step, in seconds."""
+
+
+def label_scale(y: np.ndarray) -> float:
+    """The 90th percentile of |y - median(y)| of real labels (n,), by which they are divided; 1 if that is 0."""
+    return float(np.quantile(np.abs(y - np.median(y)), 0.9)) or 1.0
+
+
+def probabilities(scores: np.ndarray) -> np.ndarray:
+    """Logistic function of margins (m,), or softmax of scores (m, C)."""
+    if scores.ndim == 1:
+        return np.asarray(probabilities(np.stack([np.zeros(len(scores)), scores], axis=1))[:, 1])
+    odds = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return np.asarray(odds / odds.sum(axis=1, keepdims=True))

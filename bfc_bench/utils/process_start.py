@@ -1,0 +1,22 @@
+"""Says when a process started, which tells it from a later one of the same number."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def process_start(process: int) -> str:
+    """The boot id of this machine and the start of a process in ticks; empty if the process does not exist or the
+    platform has no ``/proc``."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        ticks, state = _ticks(process)
+    except OSError:
+        return ""
+    return "" if state == "Z" else f"{boot}/{ticks}"
+
+
+def _ticks(process: int) -> tuple[str, str]:
+    """Start of a process in ticks since boot, and its state."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return fields[19], fields[0]

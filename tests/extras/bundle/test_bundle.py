@@ -1,0 +1,278 @@
+"""A bundle holds a store's rows bit for bit; what was changed in it is found, and what is hostile is refused."""
+
+import json
+import os
+import re
+import shutil
+import sqlite3
+import zipfile
+from contextlib import closing
+from hashlib import sha256
+
+import pytest
+
+from bfc_bench import open_store
+from bfc_bench.cli.app import run
+from bfc_bench.errors import StoreError
+from bfc_bench.extras.bundle import archive
+from bfc_bench.extras.bundle.archive import CITATION, CLAIMS, MANIFEST, STORE, unpacked
+from bfc_bench.extras.bundle.verify import verify
+from bfc_bench.extras.bundle.write import bundle
+from bfc_bench.plugins import load_plugins
+from bfc_bench.store.records import TABLES
+from bfc_bench.utils.plain_json import readable_json
+
+
+def written(store, to, **options):
+    with open_store(store) as opened:
+        return bundle(opened, (), to, **options)
+
+
+def content(store):
+    """All that the tables of a store hold, in their order."""
+    with closing(sqlite3.connect(store / STORE)) as db:
+        return {table: db.execute(f"SELECT * FROM {table} ORDER BY rowid").fetchall() for table in TABLES}
+
+
+def count(made):
+    """The number of rows."""
+    return len(content(made / "store")["rows"])
+
+
+def files_of(path):
+    with zipfile.ZipFile(path) as opened:
+        return {name: opened.read(name) for name in opened.namelist()}
+
+
+def changed(path, to, changes=(), facts=()):
+    """A bundle with other files, and a manifest that fits them, with other ``facts``."""
+    files = files_of(path)
+    for name, change in dict(changes).items():
+        files[name] = change(files[name])
+    said = json.loads(files[MANIFEST]) | dict(facts)
+    said["files"] = {
+        name: {"bytes": len(text), "sha256": sha256(text).hexdigest()}
+        for name, text in files.items()
+        if name != MANIFEST
+    }
+    files[MANIFEST] = readable_json(said)
+    with zipfile.ZipFile(to, "w", zipfile.ZIP_DEFLATED) as new:
+        for name, text in files.items():
+            new.writestr(name, text)
+    return to
+
+
+def forged(folder, **values):
+    """A change of the store in a bundle: other values in the row of ``linear`` that is second by its error."""
+
+    def change(text):
+        folder.mkdir(exist_ok=True)
+        (folder / STORE).write_bytes(text)
+        with closing(sqlite3.connect(folder / STORE)) as db:
+            rows = [json.loads(row) for (row,) in db.execute("SELECT row FROM rows WHERE label = 'linear' AND n = 20")]
+            least, row = sorted(rows, key=lambda row: row["nmse"])[:2]
+            new = {name: value(least, row) if callable(value) else value for name, value in values.items()}
+            db.execute("UPDATE rows SET row = ? WHERE cell = ?", (json.dumps(row | new), row["cell"]))
+            db.commit()
+        return (folder / STORE).read_bytes()
+
+    return change
+
+
+def test_unpacked_a_bundle_holds_the_same(made):
+    with unpacked(made / "made.zip") as opened:
+        before, after = content(made / "store"), content(opened.store)
+        assert after["rows"] == before["rows"] != []
+        assert after["looks"] == before["looks"] != []
+        assert sorted(after["definitions"]) == sorted(before["definitions"]) != []
+        assert [run[:6] for run in after["sessions"]] == [run[:6] for run in before["sessions"]]
+        with open_store(made / "store") as one, open_store(opened.store) as other:
+            assert list(map(repr, other["tiny@1"].claims())) == list(map(repr, one["tiny@1"].claims()))
+            assert other["tiny@1"].looks_by_claim() == one["tiny@1"].looks_by_claim()
+
+
+def test_the_file_in_a_bundle_is_a_store(made, tmp_path):
+    with zipfile.ZipFile(made / "made.zip") as opened:
+        opened.extract(STORE, tmp_path)
+    with open_store(tmp_path) as store:
+        assert len(store["tiny"].rows()) == count(made)
+
+
+def test_only_chosen_suites_tracebacks_and_folders_are_left_out(made, tmp_path):
+    shutil.copytree(made / "store", tmp_path / "store")
+    command = "bfc-bench run /home/me/s.toml --store=/data/x --tracking-uri http://me:secret@host:1/p --set n=[1,2]"
+    with closing(sqlite3.connect(tmp_path / "store" / STORE)) as db:
+        db.execute("UPDATE rows SET traceback = 'File /home/me/x.py'")
+        db.execute("UPDATE sessions SET provenance = ?", (json.dumps({"command": command}),))
+        db.execute("INSERT INTO sessions SELECT id || 'b', 'other', 1, 1.0, 2.0, definition, provenance FROM sessions")
+        db.commit()
+    with open_store(tmp_path / "store") as opened:
+        bundle(opened, ["tiny"], tmp_path / "b.zip")
+    with unpacked(tmp_path / "b.zip") as found:
+        tables = content(found.store)
+    assert {row[12] for row in tables["rows"]} == {""}
+    assert {run[1] for run in tables["sessions"]} == {"tiny"}
+    assert json.loads(tables["sessions"][0][6])["command"] == (
+        "bfc-bench run s.toml --store=x --tracking-uri http: --set 'n=[1,2]'"
+    )
+
+
+def test_the_citation_names_authors_licence_and_title(made, tmp_path):
+    import yaml
+
+    written(made / "store", tmp_path / "b.zip", authors=["A. Uthor"], licence="CC0-1.0", title='Rows: "a" # b')
+    files = files_of(tmp_path / "b.zip")
+    cited, said = yaml.safe_load(files[CITATION]), json.loads(files[MANIFEST])
+    assert (cited["title"], cited["authors"]) == ('Rows: "a" # b', [{"name": "A. Uthor"}])
+    assert said["license"] == cited["license"] == "CC0-1.0"
+    assert said["suites"][0]["statuses"] == {"ok": count(made)}
+
+
+def test_a_bundle_is_verified_by_its_rows_and_by_cells_that_are_run_again(made, tmp_path, capsys):
+    into = tmp_path / "into"
+    assert run(["verify", str(made / "made.zip"), "--executor", "serial", "--into", str(into)]) == 0
+    said = capsys.readouterr().out
+    assert "tiny@1/better" in said
+    assert re.search(r"^1 verdicts agree; (3 cells|[12] cells consistent, [12] cells) .*; 0 differences\.$", said, re.M)
+    assert content(into)["rows"] == content(made / "store")["rows"]
+
+
+def test_cells_are_drawn_by_the_digest(made, tmp_path):
+    def drawn(path, **options):
+        lines = []
+        verify(path, load_plugins(), cells=1, executor="serial", tell=lines.append, **options)
+        return [line for line in lines if line.startswith(("REPRODUCED", "CONSISTENT"))]
+
+    assert drawn(made / "made.zip") == drawn(made / "made.zip") != []
+    titled = [tmp_path / f"{i}.zip" for i in range(2)]
+    for path in titled:
+        written(made / "store", path, title=path.stem)
+    assert len({tuple(drawn(path)) for path in (made / "made.zip", *titled)}) > 1
+    assert len({tuple(drawn(made / "made.zip", draw=text)) for text in "abc"}) > 1
+
+
+def test_a_forged_row_is_found_when_its_cell_is_drawn(made, tmp_path):
+    path = changed(made / "made.zip", tmp_path / "f.zip", {STORE: forged(tmp_path / "s", nmse=0.01)})
+    into = tmp_path / "into"
+    found = verify(path, load_plugins(), cells=count(made), executor="serial", into=into)
+    assert any("NMSE 0.01 in the bundle" in line for line in found.differences)
+    assert not into.exists()
+
+
+@pytest.mark.parametrize(
+    ("where", "together", "expected"), [("middle", 13, "ALIKE"), ("middle", 1, "DIFFERS"), ("far", 13, "DIFFERS")]
+)
+def test_cells_that_were_trained_with_others_may_differ_as_the_replicates_do(where, together, expected, made, tmp_path):
+    def error(least, row):
+        return (least["nmse"] + row["nmse"]) / 2 if where == "middle" else least["nmse"] / 1000
+
+    change = forged(tmp_path / "s", nmse=error, trained_together=together)
+    path, lines = changed(made / "made.zip", tmp_path / "t.zip", {STORE: change}), []
+    verify(path, load_plugins(), cells=count(made), executor="serial", tell=lines.append)
+    assert [line.split()[0] for line in lines if line.startswith(("ALIKE", "DIFFERS  tiny@1: linear"))] == [expected]
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (lambda verdicts: [verdicts[0] | {"verdict": "no"}], "tiny@1/better: verdict 'no' in the bundle"),
+        (lambda verdicts: [verdicts[0] | {"note": "sure"}], "tiny@1/better: note 'sure' in the bundle"),
+        (lambda verdicts: [*verdicts, verdicts[0] | {"id": "added"}], "verdicts on other claims"),
+        (lambda verdicts: verdicts * 2, "verdicts on other claims"),
+        (lambda verdicts: [], "verdicts on other claims"),
+    ],
+)
+def test_forged_verdicts_differ(change, expected, made, tmp_path):
+    def verdicts(text):
+        [suite] = json.loads(text)
+        return readable_json([suite | {"verdicts": change(suite["verdicts"])}])
+
+    path = changed(made / "made.zip", tmp_path / "f.zip", {CLAIMS: verdicts})
+    assert any(expected in line for line in verify(path, load_plugins(), cells=0).differences)
+
+
+@pytest.mark.parametrize(
+    ("suites", "claims", "expected"),
+    [
+        (lambda suites: [suites[0] | {"statuses": {"ok": 500}}], list, "{'ok': 500}"),
+        (lambda suites: [], list, "the suites must be the same"),
+        (lambda suites: [], lambda claims: [], "the suites must be the same"),
+        (lambda suites: suites * 2, list, "the suites must be the same"),
+        (lambda suites: [suites[0] | {"name": "other"}], list, "the suites must be the same"),
+        (list, lambda claims: claims * 2, "the suites must be the same"),
+        (list, lambda claims: ["x"], "cannot be judged"),
+    ],
+)
+def test_suites_that_are_not_those_of_the_rows_differ(suites, claims, expected, made, tmp_path):
+    said = json.loads(files_of(made / "made.zip")[MANIFEST])
+    path = changed(
+        made / "made.zip",
+        tmp_path / "f.zip",
+        {CLAIMS: lambda text: readable_json(claims(json.loads(text)))},
+        {"suites": suites(said["suites"])},
+    )
+    assert any(expected in line for line in verify(path, load_plugins(), cells=0).differences)
+
+
+def test_when_no_cell_can_be_run_again_the_bundle_is_not_called_verified(made):
+    differences = verify(made / "made.zip", load_plugins(), seconds=0.0, executor="serial").differences
+    assert [line for line in differences if "no cell could be run again" in line] == differences != []
+
+
+def test_a_zip_of_another_tool_is_read(made, tmp_path):
+    with zipfile.ZipFile(tmp_path / "again.zip", "w", zipfile.ZIP_DEFLATED) as new:
+        new.mkdir("folder")
+        for name, text in sorted(files_of(made / "made.zip").items(), reverse=True):
+            new.writestr(name, text)
+    assert verify(tmp_path / "again.zip", load_plugins(), cells=0).exit_code == 0
+
+
+def rewritten(made, to, **others):
+    files = files_of(made / "made.zip") | others
+    with zipfile.ZipFile(to, "w", zipfile.ZIP_DEFLATED) as new:
+        for name, text in files.items():
+            if text is not None:
+                new.writestr(name, text)
+    return to
+
+
+HOSTILE = {
+    "leaves the folder": {"../x": b"x"},
+    "absolute": {"/etc/x": b"x"},
+    "unknown": {"run.py": b"x"},
+    "no manifest": {MANIFEST: None},
+    "nested": {MANIFEST: b"[" * 100_000},
+    "another format": {MANIFEST: b'{"format": 99}'},
+    "another file": {CITATION: b"x"},
+    "no JSON": {CLAIMS: b"NaN"},
+    "many files": {f"f{i}": b"" for i in range(100)},
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_hostile_archives_are_refused_in_one_line(what, made, tmp_path, capsys):
+    assert run(["verify", str(rewritten(made, tmp_path / "h.zip", **HOSTILE[what]))]) == 2
+    said = capsys.readouterr().err
+    assert re.fullmatch(r"bfc-bench: .*h\.zip is not a bundle that bfc-bench reads: .+\n", said)
+    assert os.listdir(tmp_path) == ["h.zip"]
+
+
+def test_a_store_in_a_bundle_that_does_not_parse_is_a_difference(made, tmp_path):
+    path = changed(made / "made.zip", tmp_path / "f.zip", {STORE: forged(tmp_path / "s", nmse="small")})
+    [difference] = verify(path, load_plugins(), cells=0).differences
+    assert "is not one that bfc-bench wrote: nmse" in difference
+
+
+def test_bombs_and_damage_are_refused(made, tmp_path, monkeypatch):
+    whole = (made / "made.zip").read_bytes()
+    (tmp_path / "cut.zip").write_bytes(whole[:-30])
+    (tmp_path / "folder.zip").mkdir()
+    (tmp_path / "text.zip").write_text("x")
+    flipped = bytearray(whole)
+    flipped[len(whole) // 2] ^= 1
+    (tmp_path / "flipped.zip").write_bytes(flipped)
+    rewritten(made, tmp_path / "bomb.zip", **{CITATION: bytes(3_000_000)})
+    monkeypatch.setitem(archive.MOST_BYTES, CITATION, 2_000_000)
+    for name in ("bomb", "cut", "folder", "text", "flipped", "missing"):
+        with pytest.raises(StoreError, match=f"{name}.zip is not a bundle that bfc-bench reads"):
+            verify(tmp_path / f"{name}.zip", load_plugins(), cells=0)

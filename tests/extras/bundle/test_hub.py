@@ -1,0 +1,81 @@
+"""A bundle is sent to the hub with its rows and a card; whatever the library raises is one line."""
+
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from bfc_bench.cli.app import run
+from bfc_bench.errors import OutputError, UsageError
+from bfc_bench.extras.bundle.hub import publish
+from bfc_bench.plugins import load_plugins
+
+
+class Api:
+    """Keeps what it is asked to send."""
+
+    def __init__(self, **about):
+        self.made, self.sent = [], {}
+
+    def create_repo(self, name, **options):
+        self.made.append((name, options))
+
+    def upload_folder(self, *, repo_id, folder_path, **options):
+        self.sent = {path.name: path.read_bytes() for path in Path(folder_path).iterdir()}
+        return SimpleNamespace(commit_url=f"https://hub/{repo_id}/commit/1")
+
+
+@pytest.fixture
+def api(monkeypatch):
+    api = Api()
+    monkeypatch.setitem(sys.modules, "huggingface_hub", SimpleNamespace(HfApi=lambda **about: api))
+    return api
+
+
+def test_bundle_rows_and_card_are_one_commit(api, made, capsys):
+    assert run(["publish", str(made / "made.zip"), "--hub", "ada/curves", "--private"]) == 0
+    assert capsys.readouterr().out == "https://hub/ada/curves/commit/1\n"
+    [(name, options)] = api.made
+    assert (name, options["repo_type"], options["private"]) == ("ada/curves", "dataset", True)
+    assert sorted(api.sent) == ["README.md", "bundle.zip", "tiny@1.parquet"]
+    assert api.sent["bundle.zip"] == (made / "made.zip").read_bytes()
+
+
+def test_the_card_says_where_the_rows_are(api, made):
+    import pandas as pd
+    import yaml
+
+    publish(made / "made.zip", "ada/curves", load_plugins())
+    _, front, text = api.sent["README.md"].decode().split("---\n", 2)
+    [config] = yaml.safe_load(front)["configs"]
+    assert config == {"config_name": "tiny@1", "data_files": "tiny@1.parquet"}
+    assert "hf download ada/curves bundle.zip" in text
+    from io import BytesIO
+
+    assert len(pd.read_parquet(BytesIO(api.sent["tiny@1.parquet"]))) > 0
+
+
+@pytest.mark.parametrize(
+    "error", [OSError("no route\nto host"), ValueError("bad token"), KeyError("x"), RuntimeError(), TimeoutError()]
+)
+def test_any_error_of_the_library_is_one_line(error, api, made, monkeypatch):
+    def fail(*arguments, **options):
+        raise error
+
+    monkeypatch.setattr(api, "upload_folder", fail)
+    with pytest.raises(OutputError, match="ada/curves is not published: ") as raised:
+        publish(made / "made.zip", "ada/curves", load_plugins())
+    assert len(str(raised.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize("name", ["curves", "ada/", "/x", "a/b/c", "../x"])
+def test_a_wrong_name_is_refused(name, made):
+    with pytest.raises(UsageError, match="OWNER/NAME"):
+        publish(made / "made.zip", name, load_plugins())
+
+
+def test_without_the_library_the_message_says_what_to_install(made, monkeypatch):
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    with pytest.raises(UsageError, match=r"bfc-bench\[hub\]"):
+        publish(made / "made.zip", "ada/curves", load_plugins())

@@ -1,0 +1,211 @@
+"""Synthetic rows without training, a store with a server, and a headless browser."""
+
+import base64
+import fcntl
+import json
+import math
+import os
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bfc_bench.extras.mlflow.client import connection
+from bfc_bench.extras.mlflow.database import database_uri
+from bfc_bench.store.row import Row
+
+SIZES = (100, 200, 400, 800)
+LEARNERS = {"net": (1.5, 1.0), "kernel": (0.6, 2.0), "linear": (0.1, 1.0)}
+"""Per learner: how fast its error falls with n, and how its N* grows with d."""
+
+
+def make_row(learner: str, task: str = "teacher", d: int = 10, n: int = 100, replicate: int = 0, **changes: Any) -> Row:
+    """One ok row; ``changes`` replace its fields."""
+    decay, exponent = LEARNERS.get(learner, (1.0, 1.0))
+    noise = np.random.default_rng([len(learner), d, n, replicate]).normal(0, 0.1)
+    nmse = math.exp(-decay * math.log(n / (2 * d**exponent)) + noise)
+    fields: dict[str, Any] = {
+        "cell": f"{learner}-{task}-{d}-{n}-{replicate}",
+        "suite": "toy",
+        "suite_version": 1,
+        "task": task,
+        "learner": learner,
+        "label": learner,
+        "options": {"width": 8, "optimizer": {"lr": 0.01, "betas": [0.9, 0.99]}},
+        "d": d,
+        "n": n,
+        "replicate": replicate,
+        "status": "ok",
+        "nmse": nmse,
+        "nmse_trimmed": 0.9 * nmse,
+        "train_nmse": 0.1 * nmse,
+        "feature_errors": {"S2": 0.5 * nmse, "S3": 0.8 * nmse},
+        "stages": {"layerwise": {"nmse": 2 * nmse, "nmse_trimmed": None, "feature_errors": {"S2": nmse}}},
+        "fit_cpu_seconds": 0.001 * n,
+        "finished_at": 1_700_000_000.0 + n + replicate / 8,
+    }
+    return Row(**{**fields, **changes})
+
+
+@pytest.fixture
+def row() -> Callable[..., Row]:
+    return make_row
+
+
+@pytest.fixture
+def rows() -> list[Row]:
+    """3 learners x 2 tasks x 4 sizes x 3 replicates at d = 10."""
+    return [
+        make_row(learner, task, 10, n, replicate)
+        for learner in LEARNERS
+        for task in ("teacher", "student")
+        for n in SIZES
+        for replicate in range(3)
+    ]
+
+
+@pytest.fixture(scope="session")
+def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """MLflow's tables take seconds to create: once is enough."""
+    directory = tmp_path_factory.mktemp("mlflow")
+    with connection(database_uri(directory)) as client:
+        client.search_experiments(max_results=1)
+    return directory / "mlflow.db"
+
+
+@pytest.fixture
+def store_dir(tmp_path: Path, empty_database: Path) -> Path:
+    directory = tmp_path / "store"
+    directory.mkdir()
+    shutil.copy(empty_database, directory)
+    return directory
+
+
+@pytest.fixture
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@pytest.fixture
+def contents() -> Callable[[str], dict[str, Any]]:
+    """Reads everything that MLflow holds at a URI: the views, and per active run all that was ever logged to it."""
+
+    def read(uri: str) -> dict[str, Any]:
+        with connection(uri) as client:
+            experiment = client.get_experiment_by_name("bfc/toy@1")
+            runs = client.search_runs([experiment.experiment_id], max_results=1000)
+            history = [
+                (run.info.run_name, metric.step, metric.key, metric.value)
+                for run in runs
+                for key in run.data.metrics
+                for metric in client.get_metric_history(run.info.run_id, key)
+            ]
+        return {
+            "tags": dict(experiment.tags),
+            "all": list(runs),
+            "runs": {run.info.run_name: run for run in runs},
+            "history": {(name, step, key): value for name, step, key, value in history},
+            "values": len(history),
+        }
+
+    return read
+
+
+BECOME = (
+    "import os, sys; os.dup2(int(sys.argv[1]), 3); os.dup2(int(sys.argv[2]), 4); os.execv(sys.argv[3], sys.argv[3:])"
+)
+"""The DevTools protocol's pipe is file descriptors 3 and 4."""
+
+
+class Browser:
+    """One page of a headless Chromium that reaches nothing but this machine, over the DevTools protocol's pipe."""
+
+    def __init__(self, executable: str, profile: Path) -> None:
+        commands, self._commands = (fcntl.fcntl(fd, fcntl.F_DUPFD, 10) for fd in os.pipe())
+        self._answers, answers = (fcntl.fcntl(fd, fcntl.F_DUPFD, 10) for fd in os.pipe())
+        flags = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
+        flags += " --disable-component-update --disable-sync --remote-debugging-pipe --window-size=1600,1300"
+        self.process = subprocess.Popen(
+            [
+                *(sys.executable, "-c", BECOME, str(commands), str(answers)),
+                executable,
+                *flags.split(),
+                "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+                f"--user-data-dir={profile}",
+                "about:blank",
+            ],
+            pass_fds=(commands, answers),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        os.close(commands)
+        os.close(answers)
+        self._buffer = b""
+        self._sent = 0
+        self._session: str | None = None
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+
+    def call(self, method: str, **params: Any) -> dict[str, Any]:
+        self._sent += 1
+        message = {"id": self._sent, "method": method, "params": params}
+        message |= {"sessionId": self._session} if self._session else {}
+        os.write(self._commands, json.dumps(message).encode() + b"\0")
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            text, found, rest = self._buffer.partition(b"\0")
+            if found:
+                self._buffer = rest
+                answer = json.loads(text)
+                if answer.get("id") == self._sent:
+                    assert "error" not in answer, answer
+                    return answer["result"]
+            elif select.select([self._answers], [], [], 1)[0]:
+                self._buffer += os.read(self._answers, 1 << 20)
+        raise TimeoutError(f"Chromium did not answer {method}")
+
+    def open(self, url: str) -> None:
+        self.call("Page.navigate", url=url)
+
+    def evaluate(self, expression: str) -> Any:
+        return self.call("Runtime.evaluate", expression=expression, returnByValue=True)["result"].get("value")
+
+    def wait_for(self, expression: str, seconds: float = 60) -> Any:
+        """The expression's value once it is true."""
+        deadline = time.monotonic() + seconds
+        while not (value := self.evaluate(expression)) and time.monotonic() < deadline:
+            time.sleep(0.3)
+        return value
+
+    def screenshot(self, path: Path) -> None:
+        path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"]))
+
+    def close(self) -> None:
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        os.close(self._commands)
+        os.close(self._answers)
+
+
+@pytest.fixture
+def browser(tmp_path: Path) -> Iterator[Browser]:
+    names = ("chromium", "chromium-browser", "google-chrome", "chrome")
+    executable = next((path for name in names if (path := shutil.which(name))), None)
+    if executable is None:
+        pytest.skip(f"no browser: none of {', '.join(names)} is on PATH")
+    page = Browser(executable, tmp_path / "profile")
+    yield page
+    page.close()

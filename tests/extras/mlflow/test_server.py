@@ -1,0 +1,87 @@
+import json
+import os
+import signal
+import socket
+import time
+import urllib.request
+
+import pytest
+
+from bfc_bench.errors import UsageError
+from bfc_bench.extras.mlflow.database import database_uri
+from bfc_bench.extras.mlflow.report_run import log_report
+from bfc_bench.extras.mlflow.server import Server, serve
+from bfc_bench.extras.mlflow.sync import sync
+
+# SQLAlchemy about MLflow's own queries.
+pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy:DeprecationWarning")
+
+# What plotly drew: axis types, and how many filled bands and lines with markers there are.
+CHARTS = """JSON.stringify([...document.querySelectorAll('.js-plotly-plot')]
+.filter(plot => plot._fullLayout).map(plot => ({
+    x: plot._fullLayout.xaxis.type,
+    y: plot._fullLayout.yaxis.type,
+    bands: plot.data.filter(trace => trace.fill).length,
+    lines: plot.data.filter(trace => (trace.mode || '').includes('markers')).map(trace => trace.x.length),
+})))"""
+# MLflow opens a side panel when a browser sees it for the first time.
+CLOSE_PANEL = "(document.querySelector('[aria-label=Close]') || document.body).click()"
+
+
+def test_the_saved_view_shows_every_learner_on_logarithmic_axes_offline(store_dir, rows, browser, tmp_path):
+    report = sync(rows, database_uri(store_dir), suite="toy", version=1, store_dir=store_dir)
+    with serve(store_dir) as server:
+        view = next(view for view in report.views if view.name == "teacher · d=10")
+        browser.open(view.url(server.url))
+        browser.wait_for("document.querySelectorAll('.js-plotly-plot .scatterlayer .trace').length >= 6")
+        browser.evaluate(CLOSE_PANEL)
+        browser.wait_for("!document.querySelector('[aria-label=Close]')", seconds=5)
+        charts = json.loads(browser.evaluate(CHARTS))
+        text = browser.evaluate("document.body.innerText")
+        browser.screenshot(tmp_path / "view.png")
+    nmse = charts[0]
+    assert (nmse["x"], nmse["y"]) == ("log", "log")
+    assert nmse["bands"] == 3
+    assert nmse["lines"] == [4, 4, 4]
+    assert "Error against n" in text
+    assert all(f"{label} (nmse)" in text for label in ("net", "kernel", "linear"))
+
+
+def test_artifacts_logged_to_the_database_and_through_the_server_are_both_shown(store_dir, tmp_path):
+    directory = tmp_path / "report"
+    directory.mkdir()
+    (directory / "report.html").write_text("<h1>Report</h1>")
+    uri = database_uri(store_dir)
+    by_database = log_report(uri, "toy", 1, directory, session="s1", store_dir=store_dir)
+    with serve(store_dir) as server:
+        through_server = log_report(server.url, "toy", 1, directory, session="s2", store_dir=store_dir)
+        for run in (by_database, through_server):
+            with urllib.request.urlopen(f"{server.url}/get-artifact?path=report.html&run_uuid={run}") as answer:
+                assert answer.read() == b"<h1>Report</h1>"
+        again = log_report(uri, "toy", 1, directory, session="s2", store_dir=store_dir)
+    assert again == through_server
+    with pytest.raises(ProcessLookupError):
+        os.killpg(server.process.pid, 0)
+
+
+def test_a_port_in_use_is_a_usage_error(store_dir, free_port):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", free_port))
+        taken.listen()
+        with pytest.raises(UsageError, match=f"port {free_port}"):
+            serve(store_dir, free_port)
+
+
+def test_waiting_for_a_server_ends_cleanly_when_this_process_is_told_to_end():
+    class Process:
+        def wait(self):
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(30)
+
+    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    try:
+        with pytest.raises(SystemExit):
+            Server("http://127.0.0.1", Process()).wait()
+        assert signal.getsignal(signal.SIGTERM) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGTERM, before)

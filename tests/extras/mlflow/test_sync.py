@@ -1,0 +1,310 @@
+import math
+import socket
+import subprocess
+import sys
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import pytest
+
+from bfc_bench.errors import TrackingError
+from bfc_bench.extras.mlflow.client import connection, default_uri
+from bfc_bench.extras.mlflow.curves import metrics
+from bfc_bench.extras.mlflow.database import database_uri
+from bfc_bench.extras.mlflow.report_run import log_report
+from bfc_bench.extras.mlflow.sync import METRICS_PER_BATCH, sync
+from bfc_bench.extras.mlflow.sync_cache import is_current
+from bfc_bench.extras.mlflow.views import _filters, _overlays, view_state
+from bfc_bench.store.artifacts import digests
+from bfc_bench.store.store import Store
+
+# SQLAlchemy about MLflow's own queries.
+pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy:DeprecationWarning")
+
+
+@pytest.fixture
+def up_to_date(store_dir):
+    """Syncs rows to the store's database."""
+
+    def call(rows, **options):
+        uri = database_uri(store_dir)
+        return sync(rows, uri, **{"suite": "toy", "version": 1, "store_dir": store_dir, "git": "abc1234", **options})
+
+    return call
+
+
+def test_every_finite_value_is_at_step_n_with_the_time_of_its_row(up_to_date, rows, store_dir, contents):
+    report = up_to_date(rows)
+    held = contents(database_uri(store_dir))
+    assert report.created == report.curves == len(held["runs"]) == 18
+    assert report.points == held["values"]
+    for row in rows:
+        name = f"{row.label} · {row.task} · d={row.d} · r{row.replicate}"
+        for metric, value in metrics(row).items():
+            assert held["history"][name, row.n, metric] == value
+    run = held["runs"]["net · teacher · d=10 · r1"]
+    assert run.info.status == "FINISHED"
+    assert run.info.end_time == round(1000 * max(row.finished_at for row in rows if row.replicate == 1))
+    assert run.data.tags["bfc.kind"] == "curve"
+    assert run.data.tags["bfc.version"] == "1"
+    assert run.data.tags["bfc.git"] == "abc1234"
+    assert "step = n" in held["tags"]["mlflow.note.content"]
+
+
+def test_second_sync_adds_nothing(up_to_date, rows, store_dir, contents):
+    up_to_date(rows)
+    before = contents(database_uri(store_dir))
+    report = up_to_date(rows)
+    assert (report.created, report.points, report.unchanged) == (0, 0, 18)
+    assert contents(database_uri(store_dir)) | {"runs": 0, "all": 0} == before | {"runs": 0, "all": 0}
+
+
+def test_later_rows_extend_the_same_runs(up_to_date, rows, store_dir, contents):
+    up_to_date([row for row in rows if row.n < 800], complete=False)
+    before = contents(database_uri(store_dir))
+    report = up_to_date(rows, complete=False)
+    after = contents(database_uri(store_dir))
+    assert report.created == 0
+    assert report.points == sum(len(metrics(row)) for row in rows if row.n == 800)
+    assert {run.info.run_id for run in before["runs"].values()} == {run.info.run_id for run in after["runs"].values()}
+    assert before["history"].items() <= after["history"].items()
+    assert after["values"] == before["values"] + report.points
+
+
+def test_a_point_whose_value_changed_leaves_only_the_new_value(up_to_date, row, store_dir, contents):
+    up_to_date([row("net", n=100), row("net", n=200)])
+    up_to_date([row("net", n=100), row("net", n=200, nmse=0.125, finished_at=1_800_000_000.0)])
+    held = contents(database_uri(store_dir))
+    (run,) = held["runs"].values()
+    assert held["history"][run.info.run_name, 200, "nmse"] == 0.125
+    assert held["values"] == len(held["history"])
+
+
+def test_a_retried_failure_keeps_its_run_and_loses_its_failure_tag(up_to_date, row, store_dir, contents):
+    failed = row("net", n=400, status="timeout", reason="over 120 s", nmse=None)
+    up_to_date([failed])
+    (first,) = contents(database_uri(store_dir))["runs"].values()
+    assert (first.info.status, first.data.tags["bfc.failures"]) == ("FAILED", "n=400: timeout over 120 s")
+    up_to_date([row("net", n=400)])
+    (second,) = contents(database_uri(store_dir))["runs"].values()
+    assert second.info.run_id == first.info.run_id
+    assert (second.info.status, second.data.tags["bfc.failures"]) == ("FINISHED", "")
+
+
+def test_values_that_are_not_finite_are_dropped(up_to_date, row, store_dir, contents):
+    up_to_date(
+        [row("net", n=n, nmse=value, nmse_trimmed=value) for n, value in ((100, math.nan), (200, math.inf), (400, 0.5))]
+    )
+    steps = [step for _, step, metric in contents(database_uri(store_dir))["history"] if metric == "nmse"]
+    assert steps == [400]
+
+
+def test_more_options_and_metrics_than_one_request_may_hold(up_to_date, row, store_dir, contents):
+    options = {f"option_{i}": i for i in range(120)}
+    errors = {f"S{i}": 0.5 for i in range(METRICS_PER_BATCH // 3)}
+    up_to_date([row("net", n=n, options=options, feature_errors=errors) for n in range(100, 500, 100)])
+    (run,) = contents(database_uri(store_dir))["runs"].values()
+    assert sum(key.startswith("opt.") for key in run.data.params) == 120
+    assert len(run.data.metrics) > METRICS_PER_BATCH // 3
+
+
+def test_an_ill_behaved_curve_has_a_tag_with_both_crossings(up_to_date, row, store_dir, contents):
+    errors = {25: 1.0, 50: 0.4, 100: 0.05, 200: 0.6, 400: 0.5, 800: 0.05, 1600: 0.02}
+    up_to_date([row("net", n=n, nmse=error) for n, error in errors.items()])
+    (run,) = contents(database_uri(store_dir))["runs"].values()
+    assert run.data.tags["bfc.ill_behaved"].startswith("0.1: first at ")
+    assert "last at " in run.data.tags["bfc.ill_behaved"]
+
+
+def test_thresholds_and_exponents_are_at_step_0_and_follow_new_rows(up_to_date, row, store_dir, contents):
+    def rows(dims):
+        sizes = [25, 50, 100, 200, 400, 800, 1600, 3200]
+        return [row("net", d=d, n=n, replicate=r) for d in dims for n in sizes for r in range(3)]
+
+    up_to_date(rows([5, 10]))
+    up_to_date(rows([5, 10, 20, 40]))
+    again = up_to_date(rows([5, 10, 20, 40]))
+    assert again.points == 0
+    runs = contents(database_uri(store_dir))["runs"]
+    latest = runs["net · teacher · d=40 · r0"].data.metrics
+    assert runs["net · teacher · d=5 · r0"].data.metrics["fit/exponent"] == latest["fit/exponent"]
+    assert latest["fit/exponent_lo"] <= latest["fit/exponent"] <= latest["fit/exponent_hi"]
+    # NMSE = (n / 2d)^-1.5: N*(0.1) = 2 d 0.1^(-2/3).
+    assert latest["nstar/0.1"] == pytest.approx(2 * 40 * 0.1 ** (-2 / 3), rel=0.2)
+    assert latest["fit/exponent"] == pytest.approx(1.0, abs=0.15)
+    assert "d = 5..40" in runs["net · teacher · d=40 · r0"].data.tags["bfc.exponent"]
+
+
+def test_rows_of_other_suites_and_versions_are_left_out(up_to_date, row):
+    assert up_to_date([row("net", suite="other"), row("net", suite_version=2)]).curves == 0
+
+
+def test_report_is_one_run_per_session_and_is_replaced_only_when_its_content_changes(store_dir, tmp_path, contents):
+    directory = tmp_path / "report"
+    (directory / "figures").mkdir(parents=True)
+    (directory / "report.html").write_text("<h1>Report</h1>")
+    (directory / "figures" / "curves.png").write_bytes(b"\x89PNG")
+    uri = database_uri(store_dir)
+
+    def log(**options):
+        records = [{"label": "net", "nmse": 0.5, "lo": math.nan}, {"label": "kernel", "nmse": None}]
+        defaults = {"session": "s1", "tables": {"summary": records}, "note": "# Claims", "store_dir": store_dir}
+        return log_report(uri, "toy", 1, directory, **{**defaults, **options})
+
+    first = log()
+    assert log() == first
+    second = log(note="# Other claims")
+    other = log(session="s2")
+    assert len({first, second, other}) == 3
+    runs = contents(uri)["runs"]
+    assert {run.info.run_id for run in runs.values()} == {second, other}
+    tags = runs["report · s1"].data.tags
+    assert (tags["bfc.kind"], tags["mlflow.note.content"]) == ("report", "# Other claims")
+    held = {str(path.relative_to(store_dir)) for path in (store_dir / "mlflow-artifacts").rglob("*") if path.is_file()}
+    for name in ("report.html", "figures/curves.png", "tables/summary.json"):
+        assert any(path.endswith(f"{second}/artifacts/{name}") for path in held)
+
+
+def test_artifacts_of_cells_are_in_the_run_of_their_curve(up_to_date, row, store_dir, contents):
+    def cell(n, **files):
+        named = {f"{name}.json": str(content).encode() for name, content in files.items()}
+        made = row("net", n=n, artifacts=digests(named), finished_at=1e9 + n + sum(files.values()))
+        with Store(store_dir, write=True) as store:
+            store.put([(made, "", "", "")], {made.cell: named})
+        return made
+
+    def logged():
+        run = contents(database_uri(store_dir))["runs"]["net · teacher · d=10 · r0"]
+        place = store_dir / "mlflow-artifacts" / run.info.run_id / "artifacts"
+        return {str(path.relative_to(place)): path.read_text() for path in place.rglob("*") if path.is_file()}
+
+    first, plain = cell(100, a=1, b=2), row("net", n=200)
+    assert up_to_date([first, plain]).created == 1
+    assert logged() == {"n=100/a.json": "1", "n=100/b.json": "2"}
+    assert up_to_date([first, plain]).unchanged == 1
+    assert up_to_date([first, plain, cell(400, a=3)]).created == 0
+    assert logged() == {"n=100/a.json": "1", "n=100/b.json": "2", "n=400/a.json": "3"}
+    assert up_to_date([cell(100, a=5), plain]).created == 1  # made again: MLflow keeps what it was once given
+    assert logged() == {"n=100/a.json": "5"}
+
+
+def test_uri_is_the_argument_then_the_environment_then_the_store(tmp_path, monkeypatch):
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    assert default_uri(tmp_path) == f"sqlite:///{tmp_path}/mlflow.db"
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://a")
+    assert default_uri(tmp_path) == "http://a"
+    assert default_uri(tmp_path, "http://b") == "http://b"
+
+
+def test_the_database_is_in_the_store_whatever_the_store_is_called(rows, store_dir, tmp_path):
+    odd = store_dir.rename(tmp_path / "a?b #c%20d")
+    for _ in range(2):
+        report = sync(rows, database_uri(odd), suite="toy", version=1, store_dir=odd)
+    assert report.unchanged == report.curves
+    assert is_current(odd, database_uri(odd), "toy", 1, rows)
+    assert {path.name for path in tmp_path.iterdir()} == {odd.name}
+
+
+def test_a_bar_that_changes_is_shown_though_the_clock_was_set_back(up_to_date, row, store_dir, contents, monkeypatch):
+    sizes = [25, 50, 100, 200, 400, 800, 1600, 3200]
+    for now, dims in ((2.3e9, [5, 10]), (2.2e9, [5, 10, 20]), (2.1e9, [5, 10, 20, 40])):
+        monkeypatch.setattr(time, "time", lambda now=now: now)
+        up_to_date([row("net", d=d, n=n, replicate=r) for d in dims for n in sizes for r in range(2)])
+    runs = contents(database_uri(store_dir))["runs"]
+    first, last = (runs[f"net · teacher · d={d} · r0"].data.metrics["fit/exponent"] for d in (5, 40))
+    assert first == last
+
+
+def test_nothing_listening_is_an_error_that_names_the_address(free_port, row, monkeypatch):
+    uri = f"http://127.0.0.1:{free_port}"
+    with pytest.raises(TrackingError, match=uri):
+        sync([row("net")], uri, suite="toy", version=1)
+
+
+def test_runs_of_former_options_leave_the_saved_views_and_come_back_with_them(up_to_date, row, store_dir, contents):
+    """What the store calls current is what the views show: one label stands for one set of options."""
+    old = [row("net", n=n, options={"width": 8}) for n in (100, 200)]
+    new = [row("net", n=n, options={"width": 16}) for n in (100, 200)]
+
+    def kinds():
+        runs = contents(database_uri(store_dir))["all"]
+        return {run.data.params["opt.width"]: run.data.tags["bfc.kind"] for run in runs}
+
+    up_to_date(old)
+    assert kinds() == {"8": "curve"}
+    assert up_to_date(new, complete=False).retired == 0  # a run in progress takes nothing away
+    assert up_to_date(new).retired == 1
+    assert kinds() == {"8": "retired", "16": "curve"}
+    assert (again := up_to_date(new)).retired == again.created == 0
+    report = up_to_date(old)
+    assert (report.created, report.retired) == (0, 1)
+    assert kinds() == {"8": "curve", "16": "retired"}
+
+
+def test_saved_views_select_current_runs_only(rows):
+    split = [clause for overlay in _overlays(rows) for _, clause in _filters(overlay.rows, overlay.clause)]
+    clauses = [view_state(rows, clause)["searchFilter"] for clause in split]
+    assert clauses
+    assert all("tags.`bfc.kind` = 'curve'" in clause for clause in clauses)
+
+
+NOTHING_TO_DO = """
+import sys
+from bfc_bench.cli.app import run
+assert run(["sync", *sys.argv[1:]]) == 0
+assert "mlflow" not in sys.modules
+"""
+
+
+def test_a_sync_without_work_leaves_mlflow_alone_and_one_after_a_loss_repairs_it(faulty, suite_file, store_dir, bench):
+    command = [suite_file(learner=[{"name": "mean"}]), "--store", store_dir]
+    assert bench("run", *command, "--executor", "serial", "--no-mlflow").returncode == 0
+    assert ": 1 curves: 1 new" in bench("sync", *command).stdout
+    again = [sys.executable, "-c", NOTHING_TO_DO, *map(str, command)]
+    ran = subprocess.run(again, capture_output=True, text=True, check=True)
+    assert "1 curves: 0 new, 1 unchanged, 0 values logged" in ran.stdout
+
+    with connection(database_uri(store_dir)) as client:
+        experiment = client.get_experiment_by_name("bfc/tiny@1")
+        (curve,) = client.search_runs([experiment.experiment_id], "tags.`bfc.kind` = 'curve'")
+        client.delete_run(curve.info.run_id)
+    assert ": 1 curves: 1 new" in bench("sync", *command).stdout
+    assert bench("run", *command, "--set", "replicates=2", "--executor", "serial", "--no-mlflow").returncode == 0
+    assert ": 2 curves: 1 new, 1 unchanged" in bench("sync", *command).stdout
+
+
+@pytest.mark.parametrize(("status", "said"), [(401, "MLFLOW_TRACKING_PASSWORD"), (403, "ask the administrator")])
+def test_a_server_that_refuses_a_user_is_told_of_in_one_plain_line(status, said, rows, store_dir, monkeypatch):
+    """MLflow's answer names its interface and a page about it; what to do is not in it."""
+
+    class Refuses(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_error(status)
+
+        def log_message(self, *_):
+            pass
+
+    monkeypatch.setenv("MLFLOW_TRACKING_USERNAME", "ada")
+    monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", "not-the-one")
+    with HTTPServer(("127.0.0.1", 0), Refuses) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        uri = f"http://127.0.0.1:{server.server_port}"
+        with pytest.raises(TrackingError, match=said) as error:
+            sync(rows, uri, suite="toy", version=1, store_dir=store_dir)
+        server.shutdown()
+    assert str(error.value).startswith(f"MLflow at {uri}: ")
+    assert len(str(error.value).splitlines()) == 1
+    assert "not-the-one" not in str(error.value)
+
+
+def test_a_server_that_does_not_answer_is_named_in_a_short_line(rows, store_dir):
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        uri = f"http://127.0.0.1:{probe.getsockname()[1]}"
+    with pytest.raises(TrackingError) as error:
+        sync(rows, uri, suite="toy", version=1, store_dir=store_dir)
+    assert str(error.value) == (
+        f"MLflow at {uri}: the server does not answer: Connection refused. Start it, or name another with "
+        "--tracking-uri or MLFLOW_TRACKING_URI."
+    )

@@ -1,0 +1,111 @@
+import base64
+import json
+import zlib
+
+import pytest
+
+from bfc_bench.extras.mlflow.client import connection, ensure_experiment
+from bfc_bench.extras.mlflow.curves import metrics
+from bfc_bench.extras.mlflow.database import database_uri
+from bfc_bench.extras.mlflow.mlflow_internals import RUNS_PER_VIEW, VIEW_LENGTH, VIEW_TAG
+from bfc_bench.extras.mlflow.replicate_summaries import NAMES
+from bfc_bench.extras.mlflow.views import save_views, saved_views, view_state
+
+# SQLAlchemy about MLflow's own queries.
+pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy:DeprecationWarning")
+
+
+@pytest.fixture
+def save(store_dir):
+    """Saves the views of rows; gives them with the experiment's view tags."""
+
+    def call(rows):
+        uri = database_uri(store_dir)
+        with connection(uri) as client:
+            experiment = ensure_experiment(client, uri, "toy", 1, store_dir)
+            found = save_views(client, experiment, rows)
+            tags = client.get_experiment(experiment).tags
+        return found, {key: text for key, text in tags.items() if key.startswith(VIEW_TAG)}
+
+    return call
+
+
+def unpack(text):
+    envelope = json.loads(text)
+    assert envelope["state"].startswith("deflate;")
+    return json.loads(zlib.decompress(base64.b64decode(envelope["state"].removeprefix("deflate;"))))
+
+
+def test_one_view_per_task_and_dimension_that_selects_its_runs(save, rows, row, store_dir):
+    rows += [row("net", d=20), row("kernel", d=20)]
+    found, tags = save(rows)
+    assert [view.name for view in found] == ["student · d=10", "teacher · d=10", "teacher · d=20"]
+    assert {VIEW_TAG + view.key for view in found} == set(tags)
+    state = unpack(tags[VIEW_TAG + found[-1].key])
+    assert "params.task = 'teacher'" in state["searchFilter"]
+    assert "params.d = '20'" in state["searchFilter"]
+    assert saved_views(database_uri(store_dir), suite="toy", version=1) == found
+    assert (
+        found[0]
+        .url("http://host/")
+        .startswith(f"http://host/#/experiments/{found[0].experiment}/runs?viewStateShareKey=")
+    )
+
+
+def test_every_metric_has_a_card_and_lines_have_logarithmic_axes(rows):
+    state = view_state(rows, "")
+    cards = {card["metricKey"]: card for card in state["compareRunCharts"]}
+    assert set(cards) == {name for row in rows for name in metrics(row)} | set(NAMES)
+    assert not cards["nmse"]["deleted"]
+    assert cards["nmse_trimmed"]["deleted"]
+    sections = {section["uuid"] for section in state["compareRunSections"]}
+    for name, card in cards.items():
+        assert card["metricSectionId"] in sections
+        if name not in NAMES and not card["deleted"]:
+            assert (card["xAxisScaleType"], card["scaleType"]) == ("log", "linear" if name == "log10_nmse" else "log")
+
+
+def test_errors_that_may_be_negative_have_a_linear_axis_and_a_section(row):
+    stages = {"one": {"nmse": 0.5, "part_errors": {"degree1": 0.1}}}
+    state = view_state([row("net", part_errors={"degree1": -0.001}, stages=stages)], "")
+    cards = {card["metricKey"]: card for card in state["compareRunCharts"]}
+    for name in ("part_error/degree1", "stage/one/part_error/degree1"):
+        assert (cards[name]["xAxisScaleType"], cards[name]["scaleType"]) == ("log", "linear")
+    sections = {section["uuid"]: section["name"] for section in state["compareRunSections"]}
+    assert sections[cards["part_error/degree1"]["metricSectionId"]] == "Errors in parts of the target against n"
+
+
+def test_more_runs_than_a_view_may_hold_are_split_by_label(save, row):
+    rows = [row("net", label=f"label{i:02}", replicate=r) for i in range(12) for r in range(5)]
+    before, _ = save(rows[:50])
+    found, tags = save(rows)
+    assert [view.name for view in before] == ["teacher · d=10"]
+    assert [view.name for view in found] == ["teacher · d=10 (1 of 2)", "teacher · d=10 (2 of 2)"]
+    assert len(tags) == 2
+    shown = []
+    for text in tags.values():
+        clause = unpack(text)["searchFilter"]
+        labels = {row.label for row in rows if f"params.label != '{row.label}'" not in clause}
+        assert 5 * len(labels) <= RUNS_PER_VIEW
+        shown += labels
+    assert sorted(shown) == sorted({row.label for row in rows})
+
+
+def test_saving_again_writes_nothing(save, rows):
+    _, before = save(rows)
+    _, after = save(reversed(rows))
+    assert after == before
+
+
+def test_views_stay_under_the_limit_of_a_tag_for_many_layers_and_stages(save, row):
+    stages = {f"stage {i}": {"nmse": 0.5, "feature_errors": {f"S{k}": 0.5 for k in range(9)}} for i in range(9)}
+    _, tags = save([row("net", stages=stages)])
+    assert all(len(text) < VIEW_LENGTH for text in tags.values())
+
+
+def test_an_mlflow_that_refuses_them_gives_no_views_and_no_error(rows):
+    class Refusing:
+        def get_experiment(self, experiment):
+            raise RuntimeError("unsupported")
+
+    assert save_views(Refusing(), "1", rows) == []

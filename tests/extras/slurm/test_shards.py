@@ -1,0 +1,167 @@
+"""A suite in parts gives the rows of one run, whatever becomes of the parts."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from slurm_cluster import cluster, missing
+from stored_rows import read_results
+
+from bfc_bench import RunOptions, run_suite
+from bfc_bench.api import grid_of
+from bfc_bench.extras.slurm.collect import collect
+from bfc_bench.extras.slurm.job import jobs
+from bfc_bench.extras.slurm.prepare import divide
+from bfc_bench.plugins import load_plugins
+from bfc_bench.run.session import plan_for
+from bfc_bench.store.row import measured
+
+pytestmark = pytest.mark.usefixtures("faulty")
+
+
+@pytest.fixture
+def store(tmp_path):
+    return tmp_path / "store"
+
+
+def said(rows):
+    """What rows say of their cells, without what is about the run."""
+    return {row.cell: measured(row.as_dict()) for row in rows}
+
+
+def rows_of(path, store):
+    return said(read_results(path, store=store))
+
+
+def wait_for(condition, seconds=120):
+    deadline = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < deadline, "what was waited for did not come"
+        time.sleep(0.1)
+    return found
+
+
+def start(*arguments):
+    return subprocess.Popen([sys.executable, "-m", "bfc_bench", *map(str, arguments)], stdout=subprocess.DEVNULL)
+
+
+def processes(store, number):
+    """The process of a shard of the last job."""
+    (job, *_) = reversed(jobs(store)) if jobs(store) else [None]
+    path = job and job.folder / f"shard-{number}.process"
+    return int(path.read_text().split()[0]) if path and path.exists() and job.runs_here(number) else 0
+
+
+def test_three_shards_make_the_rows_of_one_run(suite_file, store, tmp_path, bench):
+    learners = [
+        *({"name": name} for name in ("mean", "linear-ridge", "kernel-ridge", "huge")),
+        {"name": "together", "options": {"how": "raise", "at": 20}},
+    ]
+    path = suite_file(learner=learners, replicates=2, budget={"memory_gb": 15})
+    run_suite(path, RunOptions(store=tmp_path / "one", jobs=1))
+    ran = bench("submit", path, "--shards", "3", "--local", "--store", store)
+    assert ran.returncode == 1  # two cells failed
+    assert "20 new rows" in ran.stdout
+    assert rows_of(path, store) == rows_of(path, tmp_path / "one")
+    assert run_suite(path, RunOptions(store=store, executor="serial")).statuses == {}
+    assert "nothing to do" in bench("submit", path, "--shards", "3", "--local", "--store", store).stdout
+
+
+def test_a_shard_that_is_killed_is_collected_and_its_cells_are_submitted_again(suite_file, store, tmp_path, bench):
+    path = suite_file(learner=[{"name": "slow"}], replicates=6)
+    submitted = start("submit", path, "--shards", 3, "--local", "--store", store)
+    killed = wait_for(lambda: processes(store, 1))
+    wait_for((jobs(store)[0].store(1) / "results.sqlite").exists)
+    assert "open" not in " ".join(collect(store))  # while the shards run
+    os.kill(killed, signal.SIGKILL)
+    assert submitted.wait() == 1
+    before = rows_of(path, store)
+    assert 0 < len(before) < 12
+    assert collect(store) == []  # submit has collected them
+    again = bench("submit", path, "--shards", "2", "--local", "--store", store)
+    assert again.returncode == 0, again.stderr
+    after = rows_of(path, store)
+    assert len(after) == 12
+    assert before.items() <= after.items()
+    run_suite(path, RunOptions(store=tmp_path / "one", jobs=1, executor="serial"))
+    assert after == rows_of(path, tmp_path / "one")
+
+
+def test_cells_of_shards_that_run_are_left_out_and_a_run_says_that_rows_may_be_missing(suite_file, store, bench):
+    path = suite_file(learner=[{"name": "slow"}], replicates=20)
+    submitted = start("submit", path, "--shards", 2, "--local", "--store", store)
+    wait_for(lambda: processes(store, 0) and processes(store, 1))
+    said = bench("submit", path, "--shards", "2", "--store", store, "--dry-run").stdout
+    assert "40 cells are left out" in said
+    assert "running" in bench("status", "--store", store).stdout
+    submitted.send_signal(signal.SIGTERM)
+    assert submitted.wait() == 130
+    ran = bench("run", path, "--store", store, "--no-mlflow", "--executor", "serial")
+    assert "rows of the shards of 0001-tiny may be missing here: `bfc-bench collect` brings them" in ran.stdout
+    assert len(read_results(path, store=store)) == 40
+    collect(store)
+    assert len(read_results(path, store=store)) == 40
+
+
+def test_a_failed_cell_is_made_again_if_asked_and_has_one_row(suite_file, store, bench):
+    path = suite_file(learner=[{"name": "faulty", "options": {"how": "raise", "at": 20}}])
+    for redo in ([], ["--redo", "failed"]):
+        bench("submit", path, "--shards", "2", "--local", "--store", store, *redo)
+    assert len(jobs(store)) == 2
+    rows = read_results(path, store=store)
+    assert sorted((row.n, row.status) for row in rows) == [(10, "ok"), (20, "failed")]
+
+
+def test_a_shard_of_another_version_of_a_learner_is_one_line(suite_file, store, bench):
+    path = suite_file(learner=[{"name": "mean"}])
+    bench("submit", path, "--shards", "1", "--local", "--store", store)
+    folder = jobs(store)[0].folder
+    text = (folder / "job.json").read_text()
+    cell = jobs(store)[0].cells[0][0].id
+    (folder / "job.json").write_text(text.replace(cell, "0" * 16))
+    done = subprocess.run(
+        [sys.executable, "-m", "bfc_bench.extras.slurm", str(folder), "0"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert "1 cells of shard 0 are other ones here" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_shards_have_similar_work_and_every_cell_once(suite_file):
+    path = suite_file(learner=[{"name": "linear-ridge"}, {"name": "kernel-ridge"}], replicates=9)
+    plan = plan_for(grid_of(path, (), load_plugins(), (), ()), None, "cpu")
+    parts = divide(plan, 4, 1)
+    assert len(parts) == 4
+    assert sorted(cell.id for part in parts for cell in part) == sorted(cell.id for cell in plan.todo)
+    assert divide(plan, 4, 1) == parts
+    assert len(divide(plan, 1000, 1)) <= len(plan.todo)
+
+
+@pytest.mark.slurm
+@pytest.mark.skipif(bool(missing()), reason=missing())
+def test_a_real_slurm_runs_a_suite_whose_task_is_cancelled(suite_file, store, tmp_path, bench):
+    path = suite_file(learner=[{"name": "slow"}, {"name": "linear-ridge"}], replicates=5)
+    before = dict(os.environ)
+    with cluster() as environment:
+        os.environ.update(environment)
+        try:
+            refused = bench("submit", path, "--shards", "2", "--store", store, "--sbatch", "--partition=none")
+            assert refused.returncode != 0
+            assert "invalid partition" in refused.stderr.lower()
+            sent = bench("submit", path, "--shards", "3", "--store", store, "--sbatch", "--time=10")
+            assert sent.returncode == 0, sent.stderr
+            job = next(job for job in jobs(store) if job.array)
+            wait_for(lambda: any((job.store(k) / "results.sqlite").exists() for k in range(3)))
+            subprocess.run(["scancel", f"{job.array}_1"], check=True)
+            wait_for(lambda: not subprocess.run(["squeue", "-h"], capture_output=True, check=True).stdout)
+            assert "0 of 3 shards have not ended" in bench("collect", "--store", store).stdout
+            again = bench("submit", path, "--shards", "2", "--local", "--store", store)
+            assert again.returncode == 0, again.stderr
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
+    run_suite(path, RunOptions(store=tmp_path / "one", jobs=1, executor="serial"))
+    assert rows_of(path, store) == rows_of(path, tmp_path / "one")

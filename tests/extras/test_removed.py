@@ -1,0 +1,70 @@
+"""Without one of the extras, or without all of them, what is left works: the core imports none of them."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+import bfc_bench
+from bfc_bench.builtin import EXTRAS
+
+PACKAGE = Path(bfc_bench.__file__).parent
+TESTS = Path(__file__).parents[1]
+WITHOUT_CORE_TESTS = ("extras", "docs", "benchmarks", "distribution", "minimal")
+"""Folders of tests of extras, and of what a copy of the package does not have."""
+
+
+def without(extras: Sequence[str], folder: Path) -> dict[str, str]:
+    """An environment in which ``bfc_bench`` is a copy without these extras."""
+    copy = shutil.copytree(PACKAGE, folder / "bfc_bench", ignore=shutil.ignore_patterns("__pycache__"))
+    builtin = copy / "builtin.py"
+    kept = tuple(extra for extra in EXTRAS if extra not in extras)
+    builtin.write_text(re.sub(r"^EXTRAS = .*$", f"EXTRAS = {kept!r}", builtin.read_text(), flags=re.MULTILINE))
+    for extra in extras:
+        shutil.rmtree(copy / "extras" / extra)
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), str(TESTS)]), "OMP_NUM_THREADS": "1"}
+
+
+def bench(environment: dict[str, str], *arguments: object) -> str:
+    """What ``bfc-bench`` prints there."""
+    command = [sys.executable, "-m", "bfc_bench", *map(str, arguments)]
+    folder = environment["PYTHONPATH"].partition(os.pathsep)[0]
+    done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("extra", EXTRAS)
+def test_the_others_work_without_it(suite_file, tmp_path, extra):
+    environment = without([extra], tmp_path / "site")
+    claim = {"id": "c", "kind": "reaches", "label": "kernel-ridge", "task": "t", "at_most": 1.0}
+    path, store = suite_file(learner=[{"name": "kernel-ridge"}], claim=[claim]), tmp_path / "store"
+    told = bench(environment, "run", path, "--store", store, *["--no-mlflow"] * (extra != "mlflow"))
+    assert "report.html" in told
+    for verb in ("results", "claims", "report", "plan"):
+        bench(environment, verb, path, "--store", store)
+    listed = set(re.findall(r"^│ ([a-z]+) ", bench(environment, "--help"), flags=re.MULTILINE))
+    assert {"run", "report", "doctor"} <= listed
+    assert not listed & verbs_of(extra)
+
+
+def verbs_of(extra: str) -> set[str]:
+    """The verbs that an extra registers."""
+    return {path.stem.removesuffix("_verb") for path in (PACKAGE / "extras" / extra).glob("*_verb.py")}
+
+
+@pytest.mark.slow
+def test_smoke_and_the_tests_of_the_core_pass_without_any(tmp_path):
+    environment = without(EXTRAS, tmp_path / "site")
+    assert "180 ok" in bench(environment, "run", "smoke", "--store", tmp_path / "store")
+    left_out = [f"--ignore={TESTS / folder}" for folder in WITHOUT_CORE_TESTS]
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", str(TESTS), *left_out]
+    done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-5000:]

@@ -1,0 +1,132 @@
+"""``bfc-bench try`` on tables as spreadsheets write them: semicolons, decimal commas, text, dates, gaps and groups."""
+
+import tomllib
+
+import numpy as np
+import pytest
+
+import bfc_bench as bb
+from bfc_bench.cli.app import run
+from bfc_bench.tasks.data.table import Table
+
+
+def flats(n=260, seed=5):
+    """Lines of a table whose price is linear in area and rooms, with a bonus for a city."""
+    rng = np.random.default_rng(seed)
+    area, rooms, city = rng.uniform(30, 200, n), rng.integers(1, 7, n), rng.choice(["Köln", "Bonn", "Ulm"], n)
+    agent, year = rng.integers(0, 40, n), rng.integers(1950, 2020, n)
+    price = 2.5 * area + 20 * rooms + 60 * (city == "Köln") + 10 * rng.standard_normal(n)
+    lines = ["Fläche m²;Zimmer;Stadt;gebaut;Heizung;Makler id;Notiz;Preis €"]
+    for i in range(n):
+        size = "" if rng.random() < 0.1 else f"{area[i]:.1f}"
+        count = "?" if rng.random() < 0.05 else rooms[i]
+        heating = rng.choice(["Gas", "Öl", ""])
+        line = f'{size};{count};{city[i]};01.02.{year[i]};{heating};M{agent[i]};"Nr. {i}, hell";{price[i]:.1f}'
+        lines.append(
+            line if ".02." not in line else line.replace(f"{price[i]:.1f}", f"{price[i]:.1f}".replace(".", ","))
+        )
+    return [line.replace(size_text(line), size_text(line).replace(".", ",")) for line in lines]
+
+
+def size_text(line):
+    return line.partition(";")[0] if line[0].isdigit() else "\0"
+
+
+@pytest.fixture
+def table(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "flats.csv").write_text("\n".join(flats()) + "\n", encoding="utf-8-sig")
+    return tmp_path / "flats.csv"
+
+
+def test_a_hard_table_gets_an_answer(table, capsys):
+    command = ["try", "flats.csv", "--target", "Preis €", "--group", "Makler id", "--seconds", "3600"]
+    assert run([*command, "--store", "s"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    for part in (
+        "260 rows",
+        "Fläche m²: numbers",
+        "Stadt: text, 3 categories",
+        "gebaut: dates",
+        "Makler id: groups",
+        "column 'Notiz' is left out",
+        "best first",
+        "linear is better than mean",
+        "How many rows do you need?",
+        "For an error of",
+        "Would more rows help?",
+        "bfc-bench report flats.toml --store s",
+    ):
+        assert part in said, said
+    text = (table.parent / "flats.toml").read_text()
+    data = tomllib.loads(text)["task"][0]["data"]
+    assert data["split"] == {"group": "Makler id"}
+    assert (data["categorical"], data["missing"], data["missing_texts"]) == ("keep", "keep", ["?"])
+    assert (data["separator"], data["decimal"]) == (";", ",")
+    assert "Makler id" not in data["columns"]
+    with bb.open_store("s") as suites:
+        rows = [
+            row for row in suites["flats.toml"].rows() if row.n == min(row.n for row in suites["flats.toml"].rows())
+        ]
+        assert {row.label for row in rows if row.status == "ok"} == {"mean", "linear", "kernel", "forest", "boosting"}
+    # The noise is 10 of a deviation above 100, and a tenth of the areas is missing.
+    with bb.open_store("s") as suites:
+        curves = {curve.label: curve for curve in suites["flats.toml"].curves()}
+    assert curves["linear"].intervals[-1].mean < 0.4
+    assert curves["mean"].intervals[-1].mean > 0.9
+    assert run([*command, "--store", "s"]) == 0  # the file is the same, and all cells are there
+    (table.parent / "flats.toml").write_text("# mine\n")
+    assert run([*command, "--store", "s"]) == 2
+    assert "the file exists" in capsys.readouterr().err
+
+
+def test_a_table_of_classes_in_time(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((200, 2))
+    kind = np.where(x[:, 0] + 0.3 * rng.standard_normal(200) > 0, "up", "down")
+    lines = [f"2020-{1 + i // 20:02d}-{1 + i % 20:02d},{x[i, 0]:.3f},{x[i, 1]:.3f},{kind[i]}" for i in range(200)]
+    (tmp_path / "t.csv").write_text("\n".join(["day,a,b,kind", *lines]) + "\n")
+    assert run(["try", "t.csv", "--target", "kind", "--time", "day", "--seconds", "3600"]) == 0
+    said = capsys.readouterr().out
+    assert "fraction of 50 test rows" in " ".join(said.split())
+    assert "most-frequent" in said
+
+
+WRONG = {
+    "target": (["--target", "Preis"], ["no column 'Preis'", "Did you mean 'Preis €'?"]),
+    "group": (["--target", "Preis €", "--group", "Makler"], ["no column 'Makler'", "Did you mean 'Makler id'?"]),
+    "both": (["--target", "Preis €", "--group", "Stadt", "--time", "gebaut"], ["exclude each other"]),
+    "separator": (["--target", "Preis €", "--set", "separator=','"], ["separator ','", "set separator"]),
+    "option": (["--target", "Preis €", "--set", "seperator=';'"], ["Did you mean 'separator'?"]),
+    "missing target": (["--target", "Heizung"], ["column 'Heizung' is empty"]),
+    "folder": (["--target", "Preis €", "--out", "/tmp/x.toml"], ["must be in the folder of the table"]),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_is_wrong_is_one_line(table, capsys, case):
+    options, expected = WRONG[case]
+    assert run(["try", "flats.csv", *options]) == 2
+    said = capsys.readouterr().err.strip()
+    assert said.count("\n") == 0
+    for part in expected:
+        assert part in said
+    assert not (table.parent / "flats.toml").exists()
+
+
+def test_names_of_columns_that_toml_must_quote_are_kept(tmp_path):
+    from bfc_bench.extras.try_table.look import look_at
+    from bfc_bench.extras.try_table.suite_file import suite_text
+
+    name = 'a "b" \\ # = €\n[x]'
+    lines = [f'"{name.replace(chr(34), chr(34) * 2)}",y', *(f"{i % 7},{i}" for i in range(80))]
+    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
+    facts = look_at(tmp_path / "t.csv", "y")
+    text = suite_text(facts, "t")
+    assert not [line for line in text.splitlines() if line.startswith("[x]")]
+    assert tomllib.loads(text)["name"] == "t"
+    facts = look_at(tmp_path / "t.csv", name)
+    data = tomllib.loads(suite_text(facts, "t"))["task"][0]["data"]
+    assert data["target"] == name
+    Table.parse({key: value for key, value in data.items() if key != "kind"}, "t")

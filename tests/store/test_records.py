@@ -1,0 +1,217 @@
+"""A store that another person made is data: a record that bfc-bench could not have written is one line."""
+
+import json
+import os
+import sqlite3
+import warnings
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bfc_bench.cli.app import run
+from bfc_bench.errors import StoreError
+from bfc_bench.store import artifacts
+from bfc_bench.store.merge import merge
+from bfc_bench.store.row import Row
+from bfc_bench.store.store import Store
+
+ROW = Row(
+    cell="0123456789abcdef",
+    suite="s",
+    suite_version=1,
+    task="t",
+    learner="l",
+    label="l",
+    options={},
+    d=2,
+    n=3,
+    replicate=0,
+    status="ok",
+    nmse=0.5,
+    finished_at=1.0,
+)
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def store_of(folder: Path, *rows: Row, files: dict[str, bytes] | None = None) -> Path:
+    with Store(folder, write=True) as store:
+        store.sessions.begin("run", "s", 1, {"name": "s", "version": 1, "levels": [0.1]}, {})
+        store.sessions.define("s", 1, {"t": "td"}, {"l": "ld"})
+        store.put([(row, "td", "ld", "") for row in rows], {rows[0].cell: files} if files else {})
+    return folder
+
+
+def change(folder: Path, sql: str, *values: object) -> None:
+    with closing(sqlite3.connect(folder / "results.sqlite")) as db:
+        db.execute(sql, values)
+        db.commit()
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"cell": "../../../../root/.ssh"},
+        {"cell": "0123456789abcdef/x"},
+        {"cell": "fedcba9876543210"},
+        {"nmse": "0.5"},
+        {"nmse": [0.5]},
+        {"nmse": -5.0},
+        {"nmse": 1e308},
+        {"options": None},
+        {"d": 10**30},
+        {"n": 0},
+        {"replicate": -1},
+        {"label": "l" * 190},
+        {"label": "\x1b[31ml"},
+        {"task": "../t"},
+        {"finished_at": "yesterday"},
+        {"finished_at": 1e300},
+        {"metrics": {"m": "x"}},
+        {"artifacts": {"a.png": 1}},
+        {"status": "fine"},
+        {"suite": "../s"},
+        {"reason": "x" * 3_000_000},
+        {"peak_memory_bytes": 10**30},
+        {"trained_together": 10**30},
+        {"learner_version": 10**30},
+        {"seed": 2**63},
+    ],
+    ids=lambda odd: f"{next(iter(odd))}={str(next(iter(odd.values())))[:20]}",
+)
+def test_a_row_that_could_not_be_written_is_refused_with_its_number(odd, tmp_path):
+    folder = store_of(tmp_path / "s", replace(ROW, cell="fedcba9876543210", n=4), ROW)
+    change(folder, "UPDATE rows SET row = ? WHERE cell = ?", json.dumps(ROW.as_dict() | odd), ROW.cell)
+    with Store(folder) as store:
+        for read in (store.rows, store.columns, lambda *suite: store.columns_with_callback(*suite, lambda row: None)):
+            with pytest.raises(StoreError, match="row 2 is not one that bfc-bench wrote"):
+                read("s", 1)
+    with pytest.raises(StoreError, match="record 2 of the table 'rows' is not one that bfc-bench wrote"):
+        merge([folder], tmp_path / "into")
+    assert not (tmp_path / "into").exists()
+
+
+LOOK = {
+    "claim": "c",
+    "content": "1",
+    "data": "2",
+    "replicates": 3,
+    "reads": [["t", "l", 2, [3]]],
+    "looks": {"schedule": [3, 5], "total": 0.025, "made": []},
+    "verdict": None,
+}
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"data": None},
+        {"content": {}},
+        {"replicates": 4},
+        {"reads": 1},
+        {"reads": [["t", {}, 2, [3]]]},
+        {"reads": [["t", "l", 2, 3]]},
+        {"looks": {"schedule": 3, "total": 0.025, "made": []}},
+        {"looks": {"schedule": [5, 3], "total": 0.025, "made": []}},
+        {"looks": {"schedule": [3, 5], "total": 0.6, "made": []}},
+        {"looks": {"schedule": [3, 5], "total": 0.025, "made": [5]}},
+        {"looks": {"schedule": [3, 5], "total": 0.025}},
+        {"verdict": "certain"},
+        {"allows_skewness": 1},
+    ],
+    ids=str,
+)
+def test_a_look_that_could_not_be_written_is_refused(odd, tmp_path):
+    folder = store_of(tmp_path / "s", ROW)
+    with Store(folder, write=True) as store:
+        store.looks.put("s", 1, [LOOK])
+    with Store(folder) as store:
+        assert store.looks.of("s", 1) == [LOOK]
+    columns = {name: value for name, value in odd.items() if name in ("replicates", "verdict")}
+    for name, value in columns.items():
+        change(folder, f"UPDATE looks SET {name} = ?", value)
+    change(folder, "UPDATE looks SET record = ?", json.dumps(LOOK | odd))
+    with Store(folder) as store, pytest.raises(StoreError, match="record 1 of the table 'looks' is not one"):
+        store.looks.of("s", 1)
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("suite", "../x"),
+        ("suite", "/x"),
+        ("version", -1),
+        ("version", 2**53 + 1),
+        ("version", 1.5),
+        ("started_at", -1.0),
+        ("started_at", 2e11),
+        ("definition", "[1]"),
+        ("definition", '{"levels": [NaN]}'),
+        ("definition", '{"levels": 0.1}'),
+        ("definition", '{"levels": [0]}'),
+        ("definition", '{"levels": [0.1, "0.2"]}'),
+        ("definition", '{"task": {}}'),
+        ("definition", '{"task": ["t"]}'),
+        ("definition", '{"learner": 1}'),
+        ("definition", '{"learner": ["l"]}'),
+        ("provenance", "no"),
+        ("provenance", '{"command": 1}'),
+        ("provenance", '{"packages": []}'),
+    ],
+)
+def test_a_run_of_a_suite_that_cannot_be_is_refused(column, value, tmp_path):
+    folder = store_of(tmp_path / "s", ROW)
+    change(folder, f"UPDATE sessions SET {column} = ?", value)
+    with Store(folder) as store, pytest.raises(StoreError, match="record 1 of the table 'sessions' is not one"):
+        store.suites()
+    with pytest.raises(StoreError):
+        merge([folder], tmp_path / "into")
+    assert run(["site", str(tmp_path / "site"), "--store", str(folder)]) in (0, 1, 2)
+    assert {path.name for path in tmp_path.iterdir()} <= {"s", "into", "site"}
+
+
+def listed(folder: Path, cell: str = ROW.cell) -> set[str]:
+    with Store(folder) as store:
+        return set(store.artifacts(cell))
+
+
+def test_artifacts_are_regular_files_of_known_kinds_inside_the_store(tmp_path):
+    row = replace(ROW, artifacts=artifacts.digests({"a.png": PNG, "b.png": PNG + b"b", "look.html": PNG}))
+    folder = store_of(tmp_path / "s", row, files={"a.png": PNG, "b.png": PNG + b"b", "look.html": PNG})
+    assert listed(folder) == {"a.png", "b.png"}
+    place = artifacts.folder(folder, "s", 1, ROW.cell)
+    (tmp_path / "elsewhere.png").write_bytes(PNG)
+    (place / "a.png").unlink()
+    (place / "a.png").symlink_to(tmp_path / "elsewhere.png")
+    (place / "b.png").unlink()
+    os.mkfifo(place / "b.png")
+    assert listed(folder) == set()
+
+
+def test_a_folder_of_artifacts_that_is_a_link_is_not_followed(tmp_path):
+    row = replace(ROW, artifacts=artifacts.digests({"a.png": PNG}))
+    folder = store_of(tmp_path / "s", row, files={"a.png": PNG})
+    suite = folder / "artifacts" / "s@1"
+    suite.rename(tmp_path / "deep")
+    suite.symlink_to(tmp_path / "deep")
+    assert listed(folder) == set()
+    merge([folder], tmp_path / "into")
+    assert not list((tmp_path / "into").glob("artifacts/*/*"))
+
+
+def test_what_learners_said_is_shown_without_control_characters(tmp_path):
+    folder = store_of(tmp_path / "s", replace(ROW, device="\x1b[31mred", release="0\u202e1"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with Store(folder) as store:
+            (row,) = store.rows("s", 1)
+    assert (row.device, row.release) == (r"\x1b[31mred", r"0\u202e1")
+
+
+def test_a_damaged_file_is_one_message(tmp_path):
+    folder = store_of(tmp_path / "s", ROW)
+    content = (folder / "results.sqlite").read_bytes()
+    (folder / "results.sqlite").write_bytes(content.replace(b"CREATE TABLE looks", b"CREATE \xd4ABLE looks"))
+    with pytest.raises(StoreError, match="cannot be read"):
+        Store(folder)

@@ -1,0 +1,226 @@
+"""Public sets of images: their files, and what is said of those that are missing or damaged."""
+
+import gzip
+import io
+import struct
+import tarfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bfc_bench.errors import UsageError
+from bfc_bench.plugins import load_plugins
+from bfc_bench.tasks.build import build_part
+from bfc_bench.tasks.data import cifar
+from bfc_bench.tasks.data.images import pooled
+from bfc_bench.tasks.load_data import read
+
+RNG = np.random.default_rng(0)
+
+
+def load(kind, **options):
+    return read(build_part({"kind": kind, **options}, load_plugins().data, "s"), "t")
+
+
+def refuses(*expected, kind, **options):
+    """One line that says all that is expected."""
+    with pytest.raises(UsageError) as caught:
+        load(kind, **options)
+    message = str(caught.value)
+    assert "\n" not in message
+    for part in expected:
+        assert part in message, message
+
+
+@pytest.fixture(autouse=True)
+def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """No public data set is there but those that a test puts into the folder."""
+    for name in ("XDG_DATA_DIRS", "XDG_CACHE_HOME", "BFC_BENCH_DATA"):
+        (tmp_path / name).mkdir()
+        monkeypatch.setenv(name, str(tmp_path / name))
+    return tmp_path / "BFC_BENCH_DATA"
+
+
+# --- IDX, MNIST
+
+
+def idx(array, code=0x08):
+    return bytes([0, 0, code, array.ndim]) + struct.pack(f">{array.ndim}I", *array.shape) + array.tobytes()
+
+
+IMAGES = RNG.integers(0, 256, (40, 6, 4)).astype(np.uint8)
+LABELS = (np.arange(40) % 10).astype(np.uint8)
+
+
+def mnist(folder, packed=gzip.compress):
+    suffix = ".gz" if packed is gzip.compress else ""
+    folder.mkdir(parents=True, exist_ok=True)
+    for part in ("train", "t10k"):
+        (folder / f"{part}-images-idx3-ubyte{suffix}").write_bytes(packed(idx(IMAGES)))
+        (folder / f"{part}-labels-idx1-ubyte{suffix}").write_bytes(packed(idx(LABELS)))
+
+
+@pytest.mark.parametrize("packed", [bytes, gzip.compress])
+def test_idx_files_are_read_packed_or_not(nowhere, packed):
+    mnist(nowhere, packed)
+    found = load("mnist")
+    np.testing.assert_array_equal(found.points.x.reshape(IMAGES.shape), IMAGES)
+    assert (found.points.y.tolist(), found.shape, found.divisor) == (LABELS.tolist(), (1, 6, 4), 255.0)
+    assert len(found.test) == 40
+
+
+IDX = {
+    "truncated": (idx(IMAGES)[:-1], ["is truncated", "40 x 6 x 4 values take 976 bytes. Got 975"]),
+    "cut-in-the-head": (idx(IMAGES)[:9], ["is truncated"]),
+    "long": (idx(IMAGES) + b"\0", ["is too long"]),
+    "magic": (b"\0\1" + idx(IMAGES)[2:], ["must begin with 0, 0 and a type's number. Got 00 01 08 03"]),
+    "type": (idx(IMAGES, 0x55), ["must begin with 0, 0 and a type's number"]),
+    "empty": (b"", ["must begin with 0, 0"]),
+    "gzip": (gzip.compress(idx(IMAGES))[:-30], ["is truncated or damaged"]),
+    "bits": (gzip.compress(idx(IMAGES))[:200] + bytes(50) + gzip.compress(idx(IMAGES))[250:], ["truncated or damaged"]),
+    "floats": (idx(IMAGES.astype(">f4"), 0x0D), ["must hold images of bytes. Got float32"]),
+    "labels": (idx(LABELS), ["must hold images of bytes"]),
+    "fewer": (idx(IMAGES[:7]), ["one for each of 7 images"]),
+    "huge": (bytes([0, 0, 8, 3]) + b"\xff" * 12, ["is truncated", "4294967295 x 4294967295 x 4294967295"]),
+}
+
+
+@pytest.mark.parametrize("name", IDX)
+def test_an_idx_file_that_is_wrong_is_one_line(nowhere, name):
+    content, expected = IDX[name]
+    mnist(nowhere, bytes)
+    (nowhere / "train-images-idx3-ubyte").write_bytes(content)
+    refuses(*expected, kind="mnist")
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "BFC_BENCH_DATA/fashion-mnist",
+        "BFC_BENCH_DATA",
+        "XDG_DATA_DIRS/datasets/fashion-mnist",
+        "XDG_CACHE_HOME/bfc-bench/data/fashion-mnist",
+    ],
+)
+def test_fashion_mnist_is_found_where_it_may_lie(tmp_path, place):
+    assert build_part({"kind": "fashion-mnist"}, load_plugins().data, "s").missing_files()
+    mnist(tmp_path / place)
+    assert build_part({"kind": "fashion-mnist"}, load_plugins().data, "s").missing_files() is None
+    found = load("fashion-mnist", pool=2)
+    assert (found.classes[9], found.shape) == ("Ankle boot", (1, 3, 2))
+    assert (len(found.points), len(found.test)) == (40, 40)
+
+
+@pytest.mark.parametrize("kind", ["mnist", "fashion-mnist", "cifar-10", "cifar-100"])
+def test_what_is_nowhere_says_what_to_type(kind, tmp_path):
+    refuses(f"`bfc-bench data get {kind}`", "--data DIR", str(tmp_path / "BFC_BENCH_DATA"), kind=kind)
+
+
+def test_debians_package_is_named():
+    refuses("apt-get install dataset-fashion-mnist", kind="fashion-mnist")
+
+
+def test_labels_of_mnist_are_ten(nowhere):
+    mnist(nowhere)
+    (nowhere / "train-labels-idx1-ubyte.gz").write_bytes(gzip.compress(idx(LABELS % 9)))
+    (nowhere / "t10k-labels-idx1-ubyte.gz").write_bytes(gzip.compress(idx(LABELS % 9)))
+    refuses("mnist: labels must be 0 ... 9", kind="mnist")
+
+
+# --- pooling
+
+
+@pytest.mark.parametrize(("pool", "dtype"), [(1, np.uint8), (2, np.uint16), (16, np.uint16), (32, np.uint32)])
+def test_pooling_is_the_mean_exactly(pool, dtype):
+    images = RNG.integers(0, 256, (5, 3, 32, 32)).astype(np.uint8)
+    images[0] = 255
+    made = pooled(images.reshape(5, -1), (3, 32, 32), pool)
+    assert made.dtype == dtype
+    side = 32 // pool
+    for image, row in zip(images.tolist(), made.reshape(5, 3, side, side).tolist(), strict=True):
+        for channel in range(3):
+            for i in range(side):
+                for j in range(side):
+                    block = [image[channel][pool * i + a][pool * j + b] for a in range(pool) for b in range(pool)]
+                    assert sum(block) == row[channel][i][j]
+
+
+def test_points_of_pooled_images_are_in_0_to_1(nowhere):
+    mnist(nowhere)
+    found = load("mnist", pool=2)
+    np.testing.assert_allclose(
+        found.points.x.reshape(40, 3, 2) / found.divisor, IMAGES.reshape(40, 3, 2, 2, 2).mean(axis=(2, 4)) / 255
+    )
+
+
+def test_a_pool_that_does_not_divide_is_refused(nowhere):
+    mnist(nowhere)
+    refuses("pool must divide height and width, 6 x 4. Got 3", kind="mnist", pool=3)
+    refuses("pool must be greater than or equal to 1", kind="mnist", pool=0)
+
+
+# --- CIFAR
+
+COLOURS = RNG.integers(0, 256, (20, 3072)).astype(np.uint8)
+CLASSES = np.arange(20) % 10
+
+
+def tar(path, files):
+    with tarfile.open(path, "w:gz") as archive:
+        for name, content in files.items():
+            item = tarfile.TarInfo(f"{path.name}/{name}")
+            item.size = len(content)
+            archive.addfile(item, io.BytesIO(content))
+
+
+def binary_10():
+    content = np.column_stack([CLASSES.astype(np.uint8), COLOURS]).tobytes()
+    return dict.fromkeys([*(f"data_batch_{number}.bin" for number in range(1, 6)), "test_batch.bin"], content)
+
+
+@pytest.mark.parametrize("version", ["archive", "folder"])
+def test_cifar_10_is_the_same_from_the_archive_and_from_a_folder(nowhere, version):
+    if version == "folder":
+        (nowhere / "cifar-10-batches-bin").mkdir()
+        for name, content in binary_10().items():
+            (nowhere / "cifar-10-batches-bin" / name).write_bytes(content)
+    else:
+        tar(nowhere / "cifar-10-binary.tar.gz", binary_10())
+    found = load("cifar-10")
+    np.testing.assert_array_equal(found.points.x, np.tile(COLOURS, (5, 1)))
+    np.testing.assert_array_equal(found.points.y, np.tile(CLASSES, 5))
+    assert (len(found.test), found.shape, found.classes[3]) == (20, (3, 32, 32), "cat")
+
+
+def test_cifar_100_has_the_fine_classes(nowhere):
+    names, fine = [f"thing_{number}" for number in range(100)], np.arange(200) % 100
+    part = np.column_stack([np.zeros(200, np.uint8), fine.astype(np.uint8), np.tile(COLOURS, (10, 1))]).tobytes()
+    files = {"train.bin": part, "test.bin": part, "fine_label_names.txt": "\n".join(names).encode()}
+    tar(nowhere / "cifar-100-binary.tar.gz", files)
+    found = load("cifar-100")
+    np.testing.assert_array_equal(found.points.y, fine)
+    assert found.classes == tuple(names)
+    del files["fine_label_names.txt"]
+    tar(nowhere / "cifar-100-binary.tar.gz", files)
+    refuses("must name 100 classes", kind="cifar-100")
+
+
+def test_a_damaged_archive_is_one_line(nowhere):
+    place = nowhere / "cifar-10-binary.tar.gz"
+    tar(place, {**binary_10(), "test_batch.bin": b"1234"})
+    refuses("test_batch.bin is truncated: 4 bytes are no multiple of 3073", kind="cifar-10")
+    tar(place, {key: value for key, value in binary_10().items() if key != "data_batch_2.bin"})
+    refuses("there is no file 'data_batch_2.bin'", kind="cifar-10")
+    tar(place, {**binary_10(), "test_batch.bin": b"\n" * 3073})
+    refuses("labels must be in 0 ... 9. Got 10", kind="cifar-10")
+    tar(place, binary_10())
+    place.write_bytes(place.read_bytes()[:5000])
+    refuses("cifar-10-binary.tar.gz", "truncated or damaged", kind="cifar-10")
+    place.write_bytes(b"none")
+    refuses("cifar-10-binary.tar.gz", "truncated or damaged", kind="cifar-10")
+
+
+def test_addresses_have_the_checksums_of_the_originals():
+    assert cifar.Cifar10.checksum == "c32a1d4ab5d03f1284b67883e8d87530"
+    assert all(len(md5) == 32 for md5 in load_plugins().data.get("mnist").checksums.values())
