@@ -51,14 +51,7 @@ def bfc_register_learners(register: Callable[[type[Learner]], None]) -> None:
 
 
 def busy_toml(labels: int, sizes: int, replicates: int, test_size: int = 1000) -> str:
-    """The text of the suite file of ``busy_suite``.
-
-    Args:
-        labels: number of learners.
-        sizes: number of sample sizes.
-        replicates: number of replicates.
-        test_size: number of test points.
-    """
+    """The text of the suite file of ``busy_suite``."""
     learners = "".join(
         f'[[learner]]\nname = "busy"\nlabel = "busy{i}"\noptions = {{ tag = {i} }}\n' for i in range(labels)
     )

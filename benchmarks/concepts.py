@@ -44,16 +44,7 @@ def add(figure: Drawing, look: dict[str, Any], *records: Record, **options: Any)
 
 
 def write(figure: Drawing, text: str, x: float, y: float, colour: str, **look: Any) -> None:
-    """Write lines of text into a figure.
-
-    Args:
-        figure: the figure.
-        text: the lines.
-        x: value on the x axis.
-        y: value on the y axis.
-        colour: colour of the text.
-        look: Vega-Lite's options of text, such as ``dx`` in pixels.
-    """
+    """Write lines of text into a figure."""
     shown = {"type": "text", "clip": False, "fontSize": 13, "align": "left", "lineBreak": "\n", "color": colour}
     add(figure, shown | look, {figure.x.field: x, figure.y.field: y, "text": text}, text="text")
 

@@ -126,13 +126,7 @@ def room(name: str, files: Mapping[str, Path]) -> str:
 
 
 def imported(name: str, path: Path, files: Mapping[str, Path]) -> set[str]:
-    """Modules of this project that a module imports.
-
-    Args:
-        name: dotted name of the module.
-        path: its file.
-        files: files of all modules by dotted name.
-    """
+    """Modules of this project that a module imports."""
     names: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):

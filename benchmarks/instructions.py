@@ -62,13 +62,7 @@ def run(command: Sequence[str]) -> int:
 
 
 def suites(names: Sequence[str], folder: Path, options: Sequence[str]) -> int:
-    """Run suites with both instruction sets; return 0 if statuses, verdicts and N* agree, otherwise 1.
-
-    Args:
-        names: names of the suites.
-        folder: folder for the two stores.
-        options: further options of ``bfc-bench run``.
-    """
+    """Run suites with both instruction sets; return 0 if statuses, verdicts and N* agree, otherwise 1."""
     for instructions, variables in environments().items():
         for name in names:
             command = [sys.executable, "-m", "bfc_bench", "run", name, "--no-mlflow", "--store", folder / instructions]
@@ -81,13 +75,7 @@ def suites(names: Sequence[str], folder: Path, options: Sequence[str]) -> int:
 
 
 def compare(name: str, one: StoredSuite, other: StoredSuite) -> bool:
-    """Print how the results of a suite differ, and return whether statuses, verdicts or N* do.
-
-    Args:
-        name: name of the suite.
-        one: the suite with AVX2.
-        other: the suite with all instructions.
-    """
+    """Print how the results of a suite differ, and return whether statuses, verdicts or N* do."""
     first, second = ({_key(row): row for row in suite.each()} for suite in (one, other))
     pairs = [(first[key], second[key]) for key in first if key in second]
     wrong = [f"status of {_key(a)}: {a.status} | {b.status}" for a, b in pairs if a.status != b.status]

@@ -88,17 +88,7 @@ class Pairs:
         theirs_scale: float = 1.0,
         note: str = "",
     ) -> Measurement:
-        """The line of the table.
-
-        Args:
-            what: what is measured.
-            opponent: name of the opponent.
-            unit: unit of the times.
-            goal: smallest accepted median ratio.
-            ours_scale: factor from the time of our call to the time per ``unit``.
-            theirs_scale: the same for the opponent.
-            note: remark for the footer.
-        """
+        """The line of the table."""
         ours, theirs = ([t * s for t in times] for times, s in ((self.ours, ours_scale), (self.theirs, theirs_scale)))
         ratios = [b / a for a, b in zip(ours, theirs, strict=True)]
         return Measurement(
@@ -116,15 +106,7 @@ def timed(call: Callable[[], object], clock: Clock = own_cpu) -> float:
 def interleave(
     ours: Callable[[], Any], theirs: Callable[[], Any], pairs: int, *, clock: Clock = own_cpu, warm: bool = True
 ) -> Pairs:
-    """Call two functions in turn and time them.
-
-    Args:
-        ours: our function.
-        theirs: the opponent's function.
-        pairs: number of timed calls of each.
-        clock: clock that is read before and after each call.
-        warm: whether to call each once before, untimed.
-    """
+    """Call two functions in turn and time them."""
     times: tuple[list[float], list[float]] = ([], [])
     results: list[Any] = [None, None]
     for counts in [False] * warm + [True] * pairs:

@@ -58,25 +58,12 @@ class Size:
     def compiled(
         self, members: Sequence[Member], steps: int, lanes: int | None = None, device: str = "cpu"
     ) -> list[float]:
-        """Final losses after training with this project's engine.
-
-        Args:
-            members: models to train.
-            steps: number of steps.
-            lanes: number of models trained at a time; None for the engine's choice.
-            device: "cpu" or "cuda".
-        """
+        """Final losses after training with this project's engine."""
         recipe = Recipe(self.net, self.batch_size, weighted_square_loss)
         return [model.loss for model in train(recipe, members, steps, device=device, lanes=lanes)]
 
     def eager(self, members: Sequence[Member], steps: int, device: str = "cpu") -> list[float]:
-        """Final losses after training with the plain PyTorch loop.
-
-        Args:
-            members: models to train, one after another.
-            steps: number of steps.
-            device: "cpu" or "cuda".
-        """
+        """Final losses after training with the plain PyTorch loop."""
         losses = []
         for member in members:
             x, y = (torch.tensor(array, dtype=torch.float32, device=device) for array in (member.inputs, member.y))

@@ -36,16 +36,7 @@ class DenseNet(torch.nn.Module):
 
 
 def main(d: int, width: int, depth: int, batch: int, steps: int, seeds: int) -> None:
-    """Print the test error of every seed.
-
-    Args:
-        d: input dimension.
-        width: width of each layer.
-        depth: number of layers.
-        batch: size of a minibatch.
-        steps: number of steps.
-        seeds: number of seeds.
-    """
+    """Print the test error of every seed."""
     for seed in range(seeds):
         torch.manual_seed(seed)
         teacher, model = DenseNet(d, [2] * depth), DenseNet(d, [width] * depth)

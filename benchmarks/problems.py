@@ -12,14 +12,7 @@ from bfc_bench.tasks.teacher_task import TeacherProblem, TeacherTask
 
 
 def teacher_problems(plugins: Plugins, d: int, count: int, test_size: int = 1000) -> list[TeacherProblem]:
-    """Three-layer teachers (L = 3), each with its own sample.
-
-    Args:
-        plugins: the loaded plugins.
-        d: input dimension.
-        count: number of teachers.
-        test_size: number of test points of each.
-    """
+    """Three-layer teachers (L = 3), each with its own sample."""
     task = build_task(
         "benchmarks",
         inputs={"kind": "uniform"},

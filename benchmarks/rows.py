@@ -175,13 +175,7 @@ def _toml(shape: Shape) -> str:
 
 
 def synthetic_row(cell: Cell, grid: Grid, rng: np.random.Generator) -> Row:
-    """A plausible row: the error falls with n, and one cell in fifty is not ok.
-
-    Args:
-        cell: the cell.
-        grid: the grid that contains it.
-        rng: generator of its numbers.
-    """
+    """A plausible row: the error falls with n, and one cell in fifty is not ok."""
     entry = grid.entries[cell.label]
     rank = list(grid.entries).index(cell.label)
     fields: dict[str, Any] = {

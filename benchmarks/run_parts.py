@@ -76,13 +76,7 @@ class Clock:
             self.leave()
 
     def around(self, part: str, owner: Any, name: str) -> None:
-        """Count the time of a function to ``part``.
-
-        Args:
-            part: the part.
-            owner: module or class that has the function; its attribute is replaced.
-            name: name of the function.
-        """
+        """Count the time of a function to ``part``."""
         function: Callable[..., Any] = getattr(owner, name)
 
         def timed(*arguments: Any, **options: Any) -> Any:

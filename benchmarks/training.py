@@ -10,18 +10,7 @@ EAGER_MODELS = 3
 
 
 def against_eager(size: Size, count: int, steps: int, pairs: int, goal: float) -> Measurement:
-    """Time an ensemble, without compile time.
-
-    Args:
-        size: network and size of the problem.
-        count: number of models.
-        steps: number of steps of each.
-        pairs: number of measurements of each engine.
-        goal: smallest accepted ratio.
-
-    Raises:
-        RuntimeError: if the losses differ too much.
-    """
+    """Time an ensemble, without compile time."""
     members = size.members(count)
     some = members[:EAGER_MODELS]
     times = interleave(lambda: size.compiled(members, steps), lambda: size.eager(some, steps), pairs)

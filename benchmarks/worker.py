@@ -15,13 +15,7 @@ from benchmarks import machine
 
 
 def main(name: str, file: str, *flags: str) -> None:
-    """Run a benchmark.
-
-    Args:
-        name: name of the benchmark.
-        file: file for the lines.
-        flags: ``--quick`` for small measurements, which have no goals.
-    """
+    """Run a benchmark."""
     quick = "--quick" in flags
     for measurement in import_module(f"benchmarks.{name}").measure(quick):
         line = replace(measurement, goal=None) if quick else measurement

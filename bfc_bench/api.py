@@ -200,18 +200,7 @@ def _require_options(options: object) -> None:
 def grid_of(
     suite: str | Path | Suite, changes: Sequence[str], plugins: Plugins, learners: Sequence[str], tasks: Sequence[str]
 ) -> Grid:
-    """The cells of a suite, or of some of its learners and tasks.
-
-    Args:
-        suite: Name or path of a suite, or a ``Suite``, to which ``changes`` do not apply.
-        changes: Changes such as ``"replicates=2"``.
-        plugins: Plugins to use.
-        learners: Names or labels; all of them if empty.
-        tasks: Names; all of them if empty.
-
-    Raises:
-        UsageError: A name is unknown.
-    """
+    """The cells of a suite, or of some of its learners and tasks."""
     from bfc_bench.run.grid import resolve
 
     read, where = _read(suite, changes, plugins)

@@ -107,13 +107,7 @@ PLAINLY = {"list_type": "must be a list", "model_type": "must be a table", "dict
 
 
 def explain(error: ValidationError, model: type[BaseModel], where: str) -> str:
-    """One line per wrong key: where, which key, what was expected, what came, the nearest valid name.
-
-    Args:
-        error: What pydantic raised.
-        model: The class that was to be built.
-        where: Start of each line, for example the file and the table.
-    """
+    """One line per wrong key: where, which key, what was expected, what came, the nearest valid name."""
     lines, found = [], error.errors(include_url=False)
     missing = [_dotted_path(item["loc"]) for item in found if item["type"] == "missing"]
     for item in found:

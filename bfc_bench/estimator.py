@@ -71,13 +71,7 @@ class EveryFifth(BaseCrossValidator):  # type: ignore[misc]
     """One split, which validates on every fifth point in the given order."""
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
-        """The number of splits, 1.
-
-        Args:
-            X: Ignored.
-            y: Ignored.
-            groups: Ignored.
-        """
+        """The number of splits, 1."""
         return 1
 
     def _iter_test_masks(self, X: Any = None, y: Any = None, groups: Any = None) -> Iterator[np.ndarray]:
@@ -154,12 +148,7 @@ class _LearnerEstimator(BaseEstimator):  # type: ignore[misc]
         return to_numpy(self.predictor_.predict(self._inputs(x))).astype(np.float64)
 
     def _checked(self, x: Any, *y: Any, **options: Any) -> Any:
-        """What scikit-learn's check makes of the inputs, and of labels if they are given, in float64.
-
-        Raises:
-            UsageError: An input is a text.
-            ValueError: Anything else that the check refuses.
-        """
+        """What scikit-learn's check makes of the inputs, and of labels if they are given, in float64."""
         try:
             return validate_data(self, x, *y, dtype=np.float64, **options)
         except ValueError:

@@ -48,13 +48,7 @@ class IsolatingManager(pluggy.PluginManager):
     def register(
         self, plugin: object, name: str | None = None, passes: tuple[type[BaseException], ...] = (KeyboardInterrupt,)
     ) -> str | None:
-        """Register a plugin with its hooks guarded, and return its name.
-
-        Args:
-            plugin: A module or an object with hooks.
-            name: Name of the plugin; by default one is made from the object.
-            passes: Exceptions that events of the plugin may raise.
-        """
+        """Register a plugin with its hooks guarded, and return its name."""
         try:
             name = super().register(plugin, name)
         except pluggy.PluginValidationError:

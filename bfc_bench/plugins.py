@@ -294,14 +294,7 @@ def _not_a_function(value: Any) -> str | None:
 
 
 def draw_figure(figure: Any) -> None:
-    """Draw what a plot gave, so that its errors appear.
-
-    Args:
-        figure: A chart of Altair, or a figure of Matplotlib.
-
-    Raises:
-        TypeError: It is neither.
-    """
+    """Draw what a plot gave, so that its errors appear."""
     if hasattr(figure, "to_dict"):
         figure.to_dict()
     elif hasattr(figure, "savefig"):

@@ -84,16 +84,7 @@ def entries(plugins: Plugins, kind: str = "") -> list[ReferenceEntry]:
 
 
 def find(plugins: Plugins, name: str, kind: str = "") -> list[ReferenceEntry]:
-    """The entries of a name, one for each kind that has it; also of variants such as ``sklearn:svm.SVC``.
-
-    Args:
-        plugins: The plugins whose registries are searched.
-        name: The name as a suite writes it.
-        kind: The kind to search, or empty for all.
-
-    Raises:
-        UsageError: Nothing has that name, or there is no such kind; the message suggests the nearest one.
-    """
+    """The entries of a name, one for each kind that has it; also of variants such as ``sklearn:svm.SVC``."""
     registries = [r for r in plugins.registries.values() if kind in ("", r.kind)]
     if not registries:
         return entries(plugins, kind)  # raises an error that lists the kinds

@@ -45,16 +45,7 @@ class Registry(Generic[T]):
         self._entries: dict[str, tuple[T, str]] = {}
 
     def register(self, name: str, value: T, plugin: str) -> None:
-        """Add an object.
-
-        Args:
-            name: Its name.
-            value: The object.
-            plugin: Name of the plugin that registers it.
-
-        Raises:
-            PluginError: The object is not of this kind, or the name is empty, no string or taken.
-        """
+        """Add an object."""
         if problem := self._problem(value):
             raise PluginError(f"{self.kind} {described(value)} {problem}.")
         if not name or not isinstance(name, str):

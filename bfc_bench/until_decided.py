@@ -93,26 +93,6 @@ def run_until_decided(
     reads. If it is judged by N* and N* lies beyond the tested sizes, it gets further sizes too. The run ends when all
     claims are decided or have had all their looks, when nothing more would help, when it is interrupted, or after
     ``hours``. Claims about learners or tasks that the grid lacks are ignored.
-
-    Args:
-        grid: The suite with its learners and tasks.
-        plugins: Registered plugins.
-        directory: The store.
-        device: Device on which the cells run.
-        executor: Where batches of cells run.
-        jobs: Number of workers; by default the executor chooses.
-        hours: Time limit in hours, after which no batch of cells begins; None for no limit.
-        last: Replicates at the last look, at least 3.
-        redo: Which finished cells of the suite to run again first.
-        listeners: Plugin objects whose hooks are called during the runs.
-        tell: Called with a line of text for each look and each added size.
-
-    Returns:
-        The sessions and the state of each claim.
-
-    Raises:
-        UsageError: If ``hours`` is not positive or ``last`` is below 3.
-        StoreError: If another process holds the store, or it cannot be written.
     """
     if hours is not None and not hours > 0:
         raise UsageError(f"--hours must be positive. Got {hours:g}.")

@@ -18,15 +18,7 @@ def install_faulty(site: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def announce(site: Path, distribution: str, plugin: str, module: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Declare a module in a folder as an installed plugin, and put the folder on the path.
-
-    Args:
-        site: The folder, which holds the module.
-        distribution: Name of the distribution.
-        plugin: Name of the entry point.
-        module: Name of the module.
-        monkeypatch: Restores the path.
-    """
+    """Declare a module in a folder as an installed plugin, and put the folder on the path."""
     info = site / f"{distribution.replace('-', '_')}-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.0\n")

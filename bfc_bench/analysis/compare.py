@@ -74,15 +74,6 @@ def compare_labels(rows: Iterable[Row], a: str, b: str, metric: str = "nmse") ->
     """Compare two predictors at every task, d and n that both have.
 
     Holm's adjustment is over the n of one task and d.
-
-    Args:
-        rows: Rows of one suite.
-        a: The first predictor, ``LABEL`` or ``LABEL/STAGE``.
-        b: The second predictor.
-        metric: Metric to compare; ``nmse`` means ``error_rate`` on tasks where only that was measured.
-
-    Raises:
-        UsageError: For an unknown metric.
     """
     comparisons = []
     for task, group in by_task(rows).items():
@@ -94,14 +85,7 @@ def compare_labels(rows: Iterable[Row], a: str, b: str, metric: str = "nmse") ->
 
 
 def require_known(rows: Iterable[Row], where: str, field: str, wanted: Iterable[object]) -> None:
-    """Raise ``UsageError`` with the nearest known value for a value that no row has.
-
-    Args:
-        rows: The rows.
-        where: What gave the values, for the error.
-        field: ``label``, ``task`` or ``d``; a label may be ``LABEL/STAGE``.
-        wanted: The values.
-    """
+    """Raise ``UsageError`` with the nearest known value for a value that no row has."""
     rows = Rows.of(rows)
     known = set(map(str, rows.d.tolist())) if field == "d" else {str(value) for value in rows.distinct(field)}
     for value in wanted:

@@ -58,18 +58,7 @@ class ThresholdComparison:
 def compare_thresholds(
     rows: Iterable[Row], a: str, b: str, levels: Sequence[float], metric: str = "nmse"
 ) -> list[ThresholdComparison]:
-    """Compare N* of two predictors at every task and d that both have.
-
-    Args:
-        rows: Rows of one suite.
-        a: The first predictor, ``LABEL`` or ``LABEL/STAGE``.
-        b: The second predictor.
-        levels: Levels of error.
-        metric: Metric; ``nmse`` means ``error_rate`` on tasks where only that was measured.
-
-    Raises:
-        UsageError: The metric is unknown, or a level is not positive.
-    """
+    """Compare N* of two predictors at every task and d that both have."""
     comparisons = []
     for task, group in by_task(rows).items():
         used = metric_of(group, metric)
@@ -81,13 +70,7 @@ def compare_thresholds(
 
 
 def compare_curves(a: Curve, b: Curve, level: float) -> ThresholdComparison:
-    """Compare N* of two learning curves on one task at one d.
-
-    Args:
-        a: The first curve.
-        b: The second curve.
-        level: Level of error.
-    """
+    """Compare N* of two learning curves on one task at one d."""
     of_a, of_b = crossings(a, level), crossings(b, level)
     failed = (bool(a.failures.any()), bool(b.failures.any()))
     found = crossing_ratio(of_a, of_b, failure_notes([a, b]), failed)

@@ -49,16 +49,7 @@ class CostCurve:
 
 
 def cost_curves(rows: Iterable[Row], curves: Iterable[Curve], cost: CostName) -> list[CostCurve]:
-    """The curves against a cost, without sizes whose cost is unknown and without curves that then have no size.
-
-    Args:
-        rows: Rows of one version of a suite.
-        curves: Curves of final predictors, from these rows.
-        cost: Column of the cost.
-
-    Raises:
-        UsageError: For another column than ``COSTS``.
-    """
+    """The curves against a cost, without sizes whose cost is unknown and without curves that then have no size."""
     if cost not in COSTS:
         raise UsageError(f"a cost must be one of {', '.join(COSTS)}. Got {cost!r}.{suggest(cost, COSTS)}")
     groups = Rows.of(rows).where(status="ok").groups("task", "d", "label")

@@ -284,15 +284,7 @@ def curves(rows: Iterable[Row], metric: str = "nmse", stage: str | None = None) 
 
 
 def curves_of(rows: Iterable[Row], name: str, task: str, metric: str, d: int | None = None) -> list[Curve]:
-    """The curves of one predictor on a task that have a value, one per d.
-
-    Args:
-        rows: Rows of one version of a suite.
-        name: The predictor, ``LABEL`` or ``LABEL/STAGE``.
-        task: Name of the task.
-        metric: A column of the rows, or a path such as ``feature_errors.S2``.
-        d: Input dimension, or None for all.
-    """
+    """The curves of one predictor on a task that have a value, one per d."""
     label, _, stage = name.partition("/")
     of_label = Rows.of(rows).where(task=task, label=label, d=d)
     return [curve for curve in curves(of_label, metric, stage or None) if any(i.count for i in curve.intervals)]

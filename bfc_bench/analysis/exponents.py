@@ -112,11 +112,6 @@ def fit_exponent_relative_to(
     ``fit_exponent`` is applied to N* / expected, and the slope of log expected over the dimensions reached is added.
     With equally many replicates at each d the exponent is the same, but the bend of ``expected`` does not count as lack
     of fit. Dimensions without a finite expected N are left out.
-
-    Args:
-        points: Crossings by d, or by the value on another axis.
-        expected: Expected N* by the same.
-        axis: What N* grows with.
     """
     logs = {d: math.log(n) for d, n in expected.items() if d in points and 0 < n < math.inf}
     bounds = {d: [crossing.log_bounds for crossing in points[d]] for d in logs}
@@ -140,11 +135,6 @@ def compare_exponents(
 
     Effects of a replicate on both learners cancel, so this is far more powerful than comparing two intervals. If one of
     the pair is censored, so is the ratio. If both are censored on the same side, the pair is left out.
-
-    Args:
-        points_a: Crossings of A by d, or by the value on another axis.
-        points_b: Crossings of B by the same.
-        axis: What N* grows with.
     """
     pairs: dict[Any, list[tuple[float, float]]] = {}
     for d in points_a.keys() & points_b.keys():

@@ -177,13 +177,7 @@ def looks_by_claim(
 
 
 def without_added_rows(rows: Rows, looks: Iterable[Look], suite: Mapping[str, Any]) -> Rows:
-    """The rows without those that were added for looks beyond the suite's own sizes and replicates.
-
-    Args:
-        rows: Current rows of the suite.
-        looks: Looks of the suite in the store.
-        suite: The suite's definition.
-    """
+    """The rows without those that were added for looks beyond the suite's own sizes and replicates."""
     looks = list(looks)
     if not looks or not len(rows):
         return rows

@@ -77,11 +77,6 @@ def t_drop(values: int, parameters: int, confidence: float = CONFIDENCE) -> floa
 
     For exact normal values this gives Student's interval. The usual fall, half a quantile of chi-squared, gives
     intervals that are too narrow for few values.
-
-    Args:
-        values: N, the number of values.
-        parameters: p, the number of coefficients.
-        confidence: Confidence of the interval.
     """
     degrees = values - parameters
     return values / 2 * math.log1p(t_quantile(degrees, confidence) ** 2 / degrees)
@@ -167,13 +162,7 @@ def bootstrap_t(values: Sequence[float] | np.ndarray, *key: object, resamples: i
 
 
 def clopper_pearson(successes: int, trials: int, confidence: float = CONFIDENCE) -> Interval:
-    """The share of successes with the exact binomial interval (Clopper and Pearson 1934).
-
-    Args:
-        successes: Number of successes.
-        trials: Number of trials.
-        confidence: Minimum coverage of the interval.
-    """
+    """The share of successes with the exact binomial interval (Clopper and Pearson 1934)."""
     from scipy.special import betaincinv
 
     if not trials:

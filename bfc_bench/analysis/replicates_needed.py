@@ -101,15 +101,7 @@ class ReplicatesNeeded:
 def replicates_needed(
     claim_looks: ClaimLooks, verdict: Verdict, rows: Sequence[Row], first: int, last: int = LAST
 ) -> ReplicatesNeeded:
-    """What would decide a claim.
-
-    Args:
-        claim_looks: The claim with its looks.
-        verdict: Current verdict of the claim.
-        rows: Rows from which the verdict comes.
-        first: Replicates of the suite, at which the first look would be.
-        last: Replicates at the last look.
-    """
+    """What would decide a claim."""
     next_look = claim_looks.next(max(first, MIN_REPLICATES), last)
     look = claim_looks.current_look or next_look
     looks = () if look is None else look.looks.schedule

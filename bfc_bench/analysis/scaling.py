@@ -92,13 +92,7 @@ class Scaling:
 
 
 def scalings(curves: Iterable[Curve], levels: Sequence[float], axis: str = "d") -> list[Scaling]:
-    """One scaling per (task, label, metric, level), in the order of the curves and then of the levels.
-
-    Args:
-        curves: The curves; those without the axis are left out.
-        levels: Error levels.
-        axis: d, or an axis of a grid; then there is one scaling per d, and per value of every other axis.
-    """
+    """One scaling per (task, label, metric, level), in the order of the curves and then of the levels."""
     groups: dict[tuple[str, str, str, float, int | None], dict[Any, Threshold]] = defaultdict(dict)
     for curve in curves:
         if (value := curve.value_on(axis)) is None:

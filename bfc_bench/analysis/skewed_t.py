@@ -23,13 +23,7 @@ BEND = -4.5
 
 
 def transformed(t: float, count: int, skewness: float) -> float:
-    """Hall's transformation of Student's statistic; the statistic itself for values without skewness.
-
-    Args:
-        t: Student's statistic, (mean - bound) / standard error.
-        count: R, the number of values.
-        skewness: g, the skewness of the values.
-    """
+    """Hall's transformation of Student's statistic; the statistic itself for values without skewness."""
     w = t / math.sqrt(count)
     bent = skewness * w
     kept = w / 4 if bent < BEND else w * (1 + bent / 3 + bent**2 / 27)
@@ -37,13 +31,7 @@ def transformed(t: float, count: int, skewness: float) -> float:
 
 
 def inverse(quantile: float, count: int, skewness: float) -> float:
-    """The statistic that ``transformed`` maps to a quantile.
-
-    Args:
-        quantile: Value of the transformed statistic.
-        count: R, the number of values.
-        skewness: g, the skewness of the values.
-    """
+    """The statistic that ``transformed`` maps to a quantile."""
     y = quantile / math.sqrt(count) - skewness / (6 * count)
     if skewness * y < BEND / 4:
         return 4 * y * math.sqrt(count)
@@ -53,14 +41,7 @@ def inverse(quantile: float, count: int, skewness: float) -> float:
 
 
 def cautious_t(t: float, count: int, skewness: float) -> float:
-    """The larger of Student's statistic and the transformed one, for a mean that is to lie below a bound.
-
-    Args:
-        t: Mean minus bound over the standard error; below 0 if the mean lies below the bound.
-        count: R, the number of values. Below 5 values, whose skewness is unknown, ``t`` is returned.
-        skewness: Skewness of the values; for a mean that is to lie above a bound, that of the negated values. nan if it
-            is unknown, and then ``t`` is returned.
-    """
+    """The larger of Student's statistic and the transformed one, for a mean that is to lie below a bound."""
     if count < MIN_SKEWED or math.isnan(skewness):
         return t
     return max(t, transformed(t, count, skewness + skewness_error(count)))
@@ -70,11 +51,6 @@ def cautious_reach(quantile: float, count: int, skewness: float) -> float:
     """How many standard errors the upper end of an interval lies above the mean: Student's quantile, or more.
 
     At this distance of the bound ``cautious_t`` is just ``-quantile``.
-
-    Args:
-        quantile: Two-sided quantile of Student's t, at least 0.
-        count: R, the number of values.
-        skewness: Skewness of the values; for the lower end, that of the negated values.
     """
     if count < MIN_SKEWED or math.isnan(skewness):
         return quantile

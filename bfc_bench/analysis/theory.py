@@ -60,28 +60,12 @@ def expected_n_star(theory: Theory, level: float) -> float:
 
 
 def expected_sizes(theories: Theories, task: str, label: str, level: float, dims: Sequence[int]) -> dict[int, float]:
-    """The theory's N*(level) by d, for the dimensions that have a theory.
-
-    Args:
-        theories: Theories of the learners.
-        task: Name of the task.
-        label: Label of the learner.
-        level: Error level of N*.
-        dims: Dimensions.
-    """
+    """The theory's N*(level) by d, for the dimensions that have a theory."""
     return {d: expected_n_star(theory, level) for d in dims if (theory := theories.get((task, d, label)))}
 
 
 def expected_exponent(theories: Theories, task: str, label: str, level: float, dims: Sequence[int]) -> float:
-    """Least-squares slope of the theory's log N*(level) on log d; nan if an N* is missing.
-
-    Args:
-        theories: Theories of the learners.
-        task: Name of the task.
-        label: Label of the learner.
-        level: Error level of N*.
-        dims: Dimensions of the fit.
-    """
+    """Least-squares slope of the theory's log N*(level) on log d; nan if an N* is missing."""
     return slope(expected_sizes(theories, task, label, level, dims), dims)
 
 

@@ -163,16 +163,7 @@ def _text(value: Any) -> str:
 
 
 def _with_nested(named: Sequence[str], rows: Iterable[Row], *, flat: bool) -> tuple[list[str], list[str]]:
-    """The columns to write, and those of them that are nested values, such as ``metrics.largest_error``.
-
-    Args:
-        named: The columns that are wanted.
-        rows: The rows to write.
-        flat: Whether a column with nested values is replaced by them.
-
-    Raises:
-        UsageError: No row has a nested value.
-    """
+    """The columns to write, and those of them that are nested values, such as ``metrics.largest_error``."""
     from bfc_bench.errors import UsageError, suggest
     from bfc_bench.store.export import dotted_columns
     from bfc_bench.store.row import AXES, COLUMNS

@@ -50,12 +50,7 @@ class Answer:
 
 
 def answers(sections: Sequence[Section], metric_names: Mapping[str, str]) -> list[Answer]:
-    """The answer of each task whose N* is known for some learner.
-
-    Args:
-        sections: Sections of the tasks, in the order of the page.
-        metric_names: Names of metrics for readers, by column.
-    """
+    """The answer of each task whose N* is known for some learner."""
     return [
         answer
         for place, section in enumerate(sections, start=1)
@@ -70,16 +65,7 @@ def task_answer(
     task: str, curves: Sequence[Curve], scalings: Sequence[Scaling], *, metric: str, anchor: str = "",
     told: Mapping[str, str] | None = None,
 ) -> Iterator[Answer]:  # fmt: skip
-    """The answer of one task; none if no N* is known.
-
-    Args:
-        task: Its name.
-        curves: Its learning curves.
-        scalings: N* of these curves.
-        metric: Name of the errors for readers.
-        anchor: Id of its section in the page.
-        told: Facts about the target that learners were told, by label.
-    """
+    """The answer of one task; none if no N* is known."""
     groups: dict[tuple[float, int], list[Reached]] = {}
     for scaling in scalings:
         for reached in scaling.reached:

@@ -51,16 +51,7 @@ class Axis:
 def log_axis(
     field: str, title: str, values: Iterable[float], *, most: int = 8, at: Sequence[float] = (), pad: float = 0.06
 ) -> Axis:
-    """A logarithmic axis that fits values.
-
-    Args:
-        field: Field of the records.
-        title: Name of the axis.
-        values: Values to show; nan and those outside ``SMALLEST`` to ``LARGEST`` are ignored.
-        most: Approximate maximum number of ticks.
-        at: Positions of ticks if they are far enough apart; else ticks are at round numbers.
-        pad: Margin as a fraction of the log range.
-    """
+    """A logarithmic axis that fits values."""
     shown = [float(v) for v in values if SMALLEST < v < LARGEST] or [0.1, 1.0]
     lo, hi = min(shown), max(shown)
     margin = (hi / lo) ** pad if hi > lo * 1.01 else 1.6
@@ -72,13 +63,7 @@ def log_axis(
 
 
 def log_ticks(lo: float, hi: float, most: int) -> list[float]:
-    """The densest series of round numbers in an interval, with decades left out if needed.
-
-    Args:
-        lo: Lower end of the interval.
-        hi: Upper end of the interval.
-        most: Approximate maximum number of ticks.
-    """
+    """The densest series of round numbers in an interval, with decades left out if needed."""
     first, last = math.floor(math.log10(lo)), math.ceil(math.log10(hi))
     for mantissas in ((1, 2, 3, 4, 5, 6, 8), (1, 2, 3, 5, 7), (1, 2, 5), (1,)):
         ticks = [m * 10.0**e for e in range(first, last + 1) for m in mantissas if lo <= m * 10.0**e <= hi]
@@ -114,12 +99,6 @@ class Positions:
 
         Numbers have a logarithmic axis if they are positive and span more than a decade, or are the powers of one
         number up to a factor; other numbers have a linear one. Texts stand side by side.
-
-        Args:
-            field: Field of the records.
-            title: Name of the axis.
-            values: Values, with repetition; numbers, or texts.
-            log: Whether the axis is logarithmic; None to decide by the values.
         """
         distinct = list(dict.fromkeys(values))
         numbers = sorted(float(value) for value in distinct if not isinstance(value, str))

@@ -50,14 +50,7 @@ class AxisSection:
 def axis_sections(
     curves: Sequence[Curve], levels: Sequence[float], gallery: Gallery, styles: Styles
 ) -> list[AxisSection]:
-    """The figures and exponents of each axis that has two values or more, in order of appearance.
-
-    Args:
-        curves: Learning curves of all tasks.
-        levels: Levels of error for N*.
-        gallery: Writes the figures.
-        styles: Styles by label.
-    """
+    """The figures and exponents of each axis that has two values or more, in order of appearance."""
     sections = []
     for axis in dict.fromkeys(axis for curve in curves for axis in curve.axes):
         along = [curve for curve in curves if axis in curve.axes]
@@ -103,12 +96,6 @@ def errors_against(curves: Sequence[Curve], axis: str, title: str = "", styles: 
     """Draw the error at the largest n against an axis, one panel per task and d.
 
     The marker is the mean over replicates with its 95 % interval, the dots are replicates.
-
-    Args:
-        curves: Learning curves with this axis.
-        axis: The axis.
-        title: Title above the panels.
-        styles: Styles by label without the axis, in the order of the legend; new ones by default.
     """
     groups: dict[tuple[str, Any], dict[str, dict[Any, Curve]]] = {}
     for curve in curves:

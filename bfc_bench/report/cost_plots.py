@@ -21,13 +21,7 @@ AXES: dict[CostName, str] = {
 
 
 def error_against_cost(curves: Sequence[CostCurve], title: str = "", styles: Styles | None = None) -> Drawing:
-    """Draw error against one cost, one panel per (task, d): geometric means with 95 % intervals, and the frontier.
-
-    Args:
-        curves: Curves of one metric against one cost, one or more, whose errors have logarithms.
-        title: Title above the panels.
-        styles: Styles by label, in the order of the legend; new ones by default.
-    """
+    """Draw error against one cost, one panel per (task, d): geometric means with 95 % intervals, and the frontier."""
     labels = in_order((of.curve.label for of in curves), styles)
     styles = styles or assign(labels)
     several = len({of.curve.task for of in curves}) > 1

@@ -128,27 +128,12 @@ class Drawing:
         self, part: str, look: Mapping[str, Any], records: Iterable[Record], *,
         fields: Mapping[str, str] | None = None, **options: Any,
     ) -> None:  # fmt: skip
-        """Add records and marks that show them; records that the marks have no place for are left out.
-
-        Args:
-            part: Name of the records, distinct in the figure.
-            look: Vega-Lite's definition of the mark, with ``type``.
-            records: One per mark, or per point of a line, with ``panel`` and the fields of the axes.
-            fields: Fields of the channels ``x``, ``y``, ``x2`` and ``y2`` if they differ from those of the axes; an
-                empty text for no channel.
-            options: ``shape``, ``dash``, ``opacity``, ``tooltip``, ``text``, ``order`` and ``when`` of ``Marks``.
-        """
+        """Add records and marks that show them; records that the marks have no place for are left out."""
         self.put(part, records, fields=fields)
         self.draw(part, look, fields=fields, **options)
 
     def put(self, part: str, records: Iterable[Record], *, fields: Mapping[str, str] | None = None) -> None:
-        """Add records for ``draw``.
-
-        Args:
-            part: Name of the records, distinct in the figure.
-            records: One per mark, or per point of a line, with ``panel`` and the fields of the axes.
-            fields: Fields of the channels that a record must have, as of ``add``.
-        """
+        """Add records for ``draw``."""
         channels = self._channels(fields)
         self.records += [
             {"part": part, **kept} for record in records if (kept := self._kept(record, channels)) is not None
@@ -157,14 +142,7 @@ class Drawing:
     def draw(
         self, part: str, look: Mapping[str, Any], *, fields: Mapping[str, str] | None = None, **options: Any
     ) -> None:
-        """Add marks for records that are in the figure already.
-
-        Args:
-            part: Name of the records.
-            look: Vega-Lite's definition of the mark, with ``type``.
-            fields: Fields of the channels, as of ``add``.
-            options: Further fields of ``Marks``.
-        """
+        """Add marks for records that are in the figure already."""
         channels, records = self._channels(fields), [record for record in self.records if record["part"] == part]
         for record in records:
             record.update(self._placed(record, channels))

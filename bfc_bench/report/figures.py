@@ -38,22 +38,7 @@ def figure(
     theories: Theories | None = None,
     title: str = "",
 ) -> Drawing:
-    """One figure of a suite.
-
-    Args:
-        kind: One of ``KINDS``.
-        curves: Learning curves of the suite, of one metric.
-        rows: Its rows.
-        tasks: Tasks to show; all if empty.
-        labels: Labels of learners to show, in the order of the legend; all if empty.
-        dims: Input dimensions d to show; all if empty.
-        levels: Levels of error for N*.
-        theories: Theories of the learners.
-        title: Title of the figure.
-
-    Raises:
-        UsageError: There is no such kind, task, label or d, or the results have nothing of this kind.
-    """
+    """One figure of a suite."""
     if kind not in KINDS:
         raise UsageError(f"There is no kind of figure {kind!r}.{suggest(kind, KINDS)}")
     for name, wanted, known in (

@@ -37,19 +37,7 @@ def headline(
     styles: Styles,
     theories: Theories,
 ) -> Headline | None:
-    """The headline for the first claim whose task has curves, else for the first task with curves.
-
-    Args:
-        suite: Definition of the suite as plain data.
-        verdicts: Verdicts on its claims, in their order.
-        sections: Sections of the tasks.
-        gallery: Writes the figures.
-        styles: Styles by label.
-        theories: Theories to draw over the curves.
-
-    Returns:
-        The headline, or None if no task has curves.
-    """
+    """The headline for the first claim whose task has curves, else for the first task with curves."""
     by_task = {section.name: section for section in sections if any(map(_has_values, section.curves))}
     entries = {claim.get("id"): claim for claim in suite.get("claim", ())}
     for verdict in verdicts:

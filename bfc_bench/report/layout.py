@@ -48,18 +48,7 @@ def pivot(
     order: Sequence[str] = (),
     note: str = "",
 ) -> ReportTable:
-    """A table with one line per value of the attributes ``lines`` and one column per value of ``column``.
-
-    Args:
-        caption: Title of the table.
-        records: Objects with the attributes ``lines`` and ``column``.
-        lines: Headings by attribute; one is ``label``.
-        column: Attribute whose values are the columns, ascending if they are integers.
-        cell: Makes the cell of a record.
-        head: Makes the heading of a column.
-        order: Labels in the order of the lines.
-        note: Text below the table.
-    """
+    """A table with one line per value of the attributes ``lines`` and one column per value of ``column``."""
     records = list(records)
     columns = list(dict.fromkeys(getattr(record, column) for record in records))
     if all(isinstance(value, int) for value in columns):
@@ -79,14 +68,7 @@ def pivot(
 
 
 def listing(caption: str, records: Iterable[Record], columns: Mapping[str, str], note: str = "") -> ReportTable:
-    """A table with one line per record.
-
-    Args:
-        caption: Title of the table.
-        records: Flat records.
-        columns: Headings by field.
-        note: Text below the table.
-    """
+    """A table with one line per record."""
     body = [[plain_cell(name, record.get(name)) for name in columns] for record in records]
     return ReportTable(caption, list(columns.values()), body, note)
 
@@ -110,14 +92,6 @@ def worst(value: float) -> tuple[str, ...]:
 
 
 def estimate(mean: float, lo: float, hi: float, *remarks: str, digits: int = 2) -> TableCell:
-    """A cell with a mean and its interval.
-
-    Args:
-        mean: The mean.
-        lo: Lower end of the interval; nan for none.
-        hi: Upper end of the interval.
-        remarks: Texts below it.
-        digits: Significant digits.
-    """
+    """A cell with a mean and its interval."""
     interval = "" if math.isnan(lo) else f"[{number(lo, digits)}, {number(hi, digits)}]"
     return TableCell(number(mean, digits), interval, remarks)

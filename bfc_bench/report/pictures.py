@@ -16,12 +16,7 @@ PNG_SCALE = 2.0
 
 
 def picture(spec: dict[str, Any], suffix: str) -> bytes:
-    """A figure as the content of a file. Equal figures give equal files, except for the order of objects in a PDF.
-
-    Args:
-        spec: Vega-Lite's JSON object, with its data.
-        suffix: One of ``FORMATS``.
-    """
+    """A figure as the content of a file. Equal figures give equal files, except for the order of objects in a PDF."""
     if suffix == "json":
         return json.dumps(spec, ensure_ascii=False).encode()
     import vl_convert
@@ -56,14 +51,7 @@ def _compact(svg: str) -> str:
 
 
 def save(spec: dict[str, Any], directory: Path, stem: str, suffixes: Sequence[str] = ("svg",)) -> None:
-    """Write a figure as files; files of the other ``FORMATS`` with this stem are removed.
-
-    Args:
-        spec: Vega-Lite's JSON object, with its data.
-        directory: Folder to write to.
-        stem: Stem of the files.
-        suffixes: Formats to write.
-    """
+    """Write a figure as files; files of the other ``FORMATS`` with this stem are removed."""
     if suffixes:
         make_folder(directory)
     for suffix in FORMATS:

@@ -77,12 +77,6 @@ def learning_curves(
     values, so wide intervals, as for R = 2 or 3, extend beyond the panel. A size at which some replicates failed has an
     open marker and, if replicates are dots, a bar from the median to the worst; a size at which all failed has a cross
     at the top.
-
-    Args:
-        curves: Learning curves of one metric.
-        title: Title above the panels.
-        styles: Styles by label, in the order of the legend; new ones by default.
-        reached: Thresholds, drawn as dotted lines of their levels with a bar at each known N*.
     """
     labels = in_order((curve.label for curve in curves), styles)
     styles = styles or assign(labels)
@@ -139,13 +133,7 @@ def _without_part(record: Record) -> Record:
 
 
 def linear_axis(field: str, title: str, values: Iterable[float]) -> Axis:
-    """A linear axis that fits values.
-
-    Args:
-        field: Field of the records.
-        title: Name of the axis.
-        values: Values to show; nan is ignored.
-    """
+    """A linear axis that fits values."""
     known = [float(value) for value in values if np.isfinite(value)] or [0.0, 1.0]
     margin = 0.05 * (max(known) - min(known)) or 0.5
     return Axis(field, title, (min(known) - margin, max(known) + margin), log=False)
@@ -230,11 +218,6 @@ def thresholds_against(scalings: Sequence[Scaling], title: str = "", styles: Sty
     The marker is the median over replicates, the dots are replicates. An arrow up is at the largest n of a replicate
     that did not reach the level, an arrow down at the smallest n of one that reached it there already. There is no
     marker if the median itself is censored.
-
-    Args:
-        scalings: N* by label and level.
-        title: Title above the panels.
-        styles: Styles by label, in the order of the legend; new ones by default.
     """
     labels = in_order((scaling.label for scaling in scalings), styles)
     styles = styles or assign(labels)
@@ -294,13 +277,7 @@ def panel_title(scaling: Scaling) -> str:
 
 
 def n_star_in_words(metric: str, level: float, by_label: Mapping[str, Scaling]) -> str:
-    """A description of a panel of N* against d or another axis.
-
-    Args:
-        metric: Column of the errors.
-        level: Level of error.
-        by_label: N* by label.
-    """
+    """A description of a panel of N* against d or another axis."""
     parts = []
     for label, scaling in by_label.items():
         if sizes := [f"{sample_size(scaling.thresholds[d])[0]} at {scaling.axis} = {d}" for d in scaling.measured_dims]:
@@ -314,11 +291,6 @@ def feature_errors(errors: Sequence[StageErrors], title: str = "", styles: Style
 
     Each learner and stage has a line of its own, so that many learners at one error stay apart; the marker is the
     geometric mean, the dots are replicates, and the stages of a learner are joined.
-
-    Args:
-        errors: Feature errors by label, stage, d and layer.
-        title: Title above the panels.
-        styles: Styles by label, in the order of the legend; new ones by default.
     """
     labels = in_order((error.label for error in errors), styles)
     lines = list(dict.fromkeys((label, error.stage) for label in labels for error in errors if error.label == label))

@@ -121,20 +121,7 @@ def build(
     *, levels: Sequence[float], metric: str, asymptotic: Mapping[str, float] | None = None,
     theories: Theories | None = None, brief: bool = False,
 ) -> Section:  # fmt: skip
-    """Build the section of one task and write its figures.
-
-    Args:
-        name: Name of the task.
-        rows: Its rows.
-        definition: Its definition in the suite.
-        gallery: Writes the figures.
-        styles: Styles by label.
-        levels: Levels of error for N*.
-        metric: Column of the errors.
-        asymptotic: Exponents of N* as d grows that theorems give, by label.
-        theories: Theories of the learners.
-        brief: Whether the section has learning curves, N* and its exponents alone.
-    """
+    """Build the section of one task and write its figures."""
     rows = Rows.of(rows)
     metric = metric_of(rows, metric)
     robust = metric == "nmse" and not brief

@@ -46,15 +46,7 @@ class Style:
 
 
 def assign(labels: Iterable[str], plots: Iterable[Collection[str]] = ()) -> dict[str, Style]:
-    """One style per distinct label; labels of one plot have different colours while there are any left.
-
-    Args:
-        labels: Labels, in the order of the legend.
-        plots: Labels that are drawn together; by default all.
-
-    Returns:
-        Styles by label: in one plot, 88 pairs of colour and marker before one repeats.
-    """
+    """One style per distinct label; labels of one plot have different colours while there are any left."""
     distinct = list(dict.fromkeys(labels))
     together = [set(plot) for plot in plots] or [set(distinct)]
     styles: dict[str, Style] = {}

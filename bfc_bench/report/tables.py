@@ -105,11 +105,6 @@ def summary_table(rows: Iterable[Row], levels: Sequence[float] = LEVELS, metric:
 
     ``best_n`` is the size with the lowest mean, ``error`` the mean at ``n``, the largest measured size, and ``worst``
     the worst replicate there.
-
-    Args:
-        rows: Rows of one suite.
-        levels: Levels of error for N*.
-        metric: Column of the errors.
     """
     records = []
     for task, group in by_task(rows).items():
@@ -161,13 +156,7 @@ def interval_text(lo: float, hi: float) -> str:
 
 
 def with_interval(mean: float, lo: float, hi: float) -> str:
-    """``3.1e-7 [2.2e-7, 4.5e-7]``, with up to five digits if the interval's ends read alike or like 1: ``1.0002``.
-
-    Args:
-        mean: The mean.
-        lo: Lower end of the interval; nan for the mean alone.
-        hi: Upper end of the interval.
-    """
+    """``3.1e-7 [2.2e-7, 4.5e-7]``, with up to five digits if the interval's ends read alike or like 1: ``1.0002``."""
     if math.isnan(lo):
         return number(mean)
     ends = list(map(float, dict.fromkeys(f"{end:.9g}" for end in (lo, hi, 1.0) if math.isfinite(end))))

@@ -16,13 +16,7 @@ from bfc_bench.report.tables import MISSING
 
 
 def template(name: str, *scripts: str, **filters: Callable[..., Any]) -> Template:
-    """The template in the file ``name``, with the filters ``date``, ``duration`` and ``filters``.
-
-    Args:
-        name: The file.
-        scripts: The scripts of the page; its policy allows no other.
-        filters: Further filters.
-    """
+    """The template in the file ``name``, with the filters ``date``, ``duration`` and ``filters``."""
     loader = FunctionLoader(lambda name: files("bfc_bench.report").joinpath(name).read_text(encoding="utf-8"))
     environment = Environment(
         loader=loader,

@@ -27,14 +27,7 @@ class ArrayGuard:
         self._copies: dict[tuple[str, str, int], tuple[np.ndarray, Array, tuple[Column, ...]]] = {}
 
     def guarded_copy(self, what: str, sample: str, x: np.ndarray, columns: tuple[Column, ...] = ()) -> Array:
-        """A copy of ``x`` of the kind that the learner wants; the same copy for the same arguments.
-
-        Args:
-            what: What the array is, for error messages.
-            sample: Identifies the sample.
-            x: The array; its length is part of its identity.
-            columns: Its columns if the copy is a frame.
-        """
+        """A copy of ``x`` of the kind that the learner wants; the same copy for the same arguments."""
         key = (what, sample, len(x))
         if key not in self._copies:
             # Conversion to torch, JAX or a frame copies.

@@ -198,15 +198,7 @@ def _failed(batch: Batch, cell: Cell, failure: Failure, facts: dict[str, Any]) -
 
 
 def make_row(batch: Batch, cell: Cell, status: Status, reason: str, **measured: Any) -> Row:
-    """The row of a cell.
-
-    Args:
-        batch: The batch of the cell, which knows suite, learners and seeds.
-        cell: The cell.
-        status: How the cell ended.
-        reason: Why it ended like that; empty for an ok cell without cautions.
-        **measured: Further columns of the row.
-    """
+    """The row of a cell."""
     spec, common = batch.learners[cell.label], batch.common
     return Row(
         cell=cell.id,

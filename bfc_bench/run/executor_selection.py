@@ -21,17 +21,7 @@ PARTS = {"inputs": "inputs", "target": "targets", "law": "laws", "data": "data",
 def executor_of(
     suite: Suite, plugins: Plugins, name: str | None = None, options: Mapping[str, Any] = MappingProxyType({})
 ) -> Executor:
-    """The executor of a run, ready to be opened.
-
-    Args:
-        suite: The suite, whose options apply to its own executor only.
-        plugins: The plugins, which know the executors.
-        name: Name of the executor; None takes the suite's.
-        options: Options that replace those of the suite.
-
-    Raises:
-        UsageError: The name or an option is unknown, or the executor cannot be used here.
-    """
+    """The executor of a run, ready to be opened."""
     if name == "slurm" and name not in plugins.executors:
         raise UsageError("SLURM is not an executor: `bfc-bench submit SUITE --shards K` runs a suite there.")
     entry = suite.executor
@@ -51,19 +41,7 @@ def open_pool(
     jobs: int | None = None,
     uses: Collection[str] | None = None,
 ) -> Pool:
-    """Open the executor's pool.
-
-    Args:
-        plugins: The plugins, for error messages.
-        executor: The executor.
-        call: Picklable function from payload to result, which the workers apply.
-        preload: By group of units, a picklable function that imports what they need.
-        jobs: Number of workers on the CPU; None means one per core.
-        uses: Distributions of the plugins that units need; None means those of all installed plugins.
-
-    Raises:
-        PluginError: The executor raises or returns no pool; names its plugin.
-    """
+    """Open the executor's pool."""
     if executor.place == "session":
         forget_plugins()
     try:
@@ -81,12 +59,7 @@ def open_pool(
 
 
 def used_distributions(plan: Plan, plugins: Plugins) -> frozenset[str]:
-    """Distributions of the plugins that workers need for the cells of a plan.
-
-    Args:
-        plan: The plan.
-        plugins: The plugins.
-    """
+    """Distributions of the plugins that workers need for the cells of a plan."""
     learners = {("learners", plan.grid.entries[label].learner.name) for label in {cell.label for cell in plan.todo}}
     definitions = [plan.grid.tasks[name].definition() for name in {cell.task for cell in plan.todo}]
     parts = {(kind, table[key]["kind"]) for table in definitions for key, kind in PARTS.items() if key in table}

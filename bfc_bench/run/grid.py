@@ -79,15 +79,7 @@ class Grid:
     """Ids of cells that run in batches of their own, so that a failure of the worker names one cell."""
 
     def cell(self, task: str, label: str, d: int, n: int, replicate: int) -> Cell:
-        """A cell of the grid's tasks and learners, whose sizes and replicate need not be in the suite.
-
-        Args:
-            task: Name of the task.
-            label: Label of the learner.
-            d: Number of input dimensions.
-            n: Number of training points.
-            replicate: Number of the replicate, from 0.
-        """
+        """A cell of the grid's tasks and learners, whose sizes and replicate need not be in the suite."""
         base = digest([self.task_digests[task], self.learner_digests[label], label])
         return Cell(_cell_id(base, d, n, replicate), task, label, d, n, replicate)
 
@@ -114,19 +106,7 @@ def _cell_id(base: str, d: int, n: int, replicate: int) -> str:
 def resolve(
     suite: Suite, plugins: Plugins, where: str, learners: Sequence[str] = (), tasks: Sequence[str] = ()
 ) -> Grid:
-    """Resolve a suite to a grid.
-
-    Args:
-        suite: The suite.
-        plugins: The plugins, which provide tasks, learners and claims.
-        where: The suite's name in error messages.
-        learners: Labels, names or grids of the learners to take; empty means all. An installed learner that is not in
-            the suite is added with its default options.
-        tasks: Names of the tasks or grids to take; empty means all.
-
-    Raises:
-        UsageError: Something is unknown or does not fit together; names ``where``, the entry and the key.
-    """
+    """Resolve a suite to a grid."""
     added = [LearnerEntry(name=name) for name in learners if _is_added(name, suite, plugins)]
     suite = suite.model_copy(update={"learner": [*suite.learner, *added]})
     wanted = _select("task", tasks, [(task.name, task.grid) for task in suite.task])

@@ -281,15 +281,7 @@ def make_plan(
     *,
     redo: Collection[Redo] = (),
 ) -> Plan:
-    """The plan of a run.
-
-    Args:
-        grid: The cells.
-        common: Settings of the run.
-        held: The cells of the store, by id.
-        history: Rows from which costs are estimated.
-        redo: Which cells with a row run again.
-    """
+    """The plan of a run."""
     costs = Costs(grid, history, common.device)
     plan = Plan(grid, common, costs)
     problems: dict[tuple[str, int, int], Problem] = {}

@@ -30,13 +30,7 @@ PACKAGES = (
 
 
 def provenance(device: str, executor: Executor, jobs: int | None) -> dict[str, Any]:
-    """What a reader needs to judge or repeat the results of this session, as plain data.
-
-    Args:
-        device: The device of the run.
-        executor: The executor.
-        jobs: Number of workers on the CPU; None if the executor decides.
-    """
+    """What a reader needs to judge or repeat the results of this session, as plain data."""
     return {
         "command": shlex.join([_program(Path(sys.argv[0])), *map(masked, sys.argv[1:])]),
         "packages": package_versions(),

@@ -29,14 +29,7 @@ kernels, assumed to be .13 ms, in which ``GPU_LANES`` = 128 members do 2 MFLOP e
 
 
 def flops_per_second(device: Device, work: Work, learner: Learner, card: str = "") -> float:
-    """Assumed flops per second of a learner's work.
-
-    Args:
-        device: One core or a GPU.
-        work: The kind of work. ``other`` is slower than ``products`` by the same factor on a GPU as on a core.
-        learner: The learner, which decides the precision.
-        card: The driver's name for the GPU; empty if unknown.
-    """
+    """Assumed flops per second of a learner's work."""
     if device == "cpu":
         return CPU_FLOPS[work]
     single, double = next((peak for name, peak in PEAKS.items() if name in card), UNKNOWN)

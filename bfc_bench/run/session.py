@@ -102,16 +102,7 @@ def plan_for(
     redo: Collection[Redo] = (),
     executor: Executor | None = None,
 ) -> Plan:
-    """Plan the cells of a grid, given what the store has already.
-
-    Args:
-        grid: The cells.
-        store: The store, or None if there is none yet.
-        device: The device of the run.
-        session: Id of the session.
-        redo: Which cells with a row run again.
-        executor: Says how much GPU memory a cell may use; None means that a worker has a whole GPU.
-    """
+    """Plan the cells of a grid, given what the store has already."""
     suite = grid.suite
     common = RunSettings(
         suite=suite.name,
@@ -158,25 +149,7 @@ def run(
     listeners: Sequence[object] = (),
     until: float = inf,
 ) -> Session:
-    """Run the cells of a grid that the store does not have.
-
-    Args:
-        grid: The cells.
-        plugins: The plugins, which are notified of each row.
-        directory: Folder of the store.
-        device: The device of the run.
-        executor: Where batches run.
-        jobs: Number of workers on the CPU; None means one per core of the machine where they run.
-        redo: Which cells with a row run again.
-        listeners: Plugin objects that are notified in this run only.
-        until: Time of ``time.monotonic`` after which no batch begins. Batches that have begun are finished.
-
-    Returns:
-        The ended session with its store closed.
-
-    Raises:
-        StoreError: Another process holds the store, or it cannot be written. Committed rows are kept.
-    """
+    """Run the cells of a grid that the store does not have."""
     extra = UninstalledPlugins.of(plugins)
     if executor.place != "session":
         extra.check()

@@ -28,18 +28,7 @@ def skip_reason(
     test_size: int = 0,
     tuned: bool = False,
 ) -> str | None:
-    """The reason not to run a learner on a task, or None.
-
-    Args:
-        learner: The learner.
-        facts: The task.
-        n: Number of training points.
-        device: The device of the run.
-        memory_bytes: Host memory for the data, and for what the learner declares.
-        gpu_bytes: GPU memory for what the learner declares on a GPU; None for no limit of its own.
-        test_size: Number of test points.
-        tuned: Whether the learner is tuned, which needs points to validate on.
-    """
+    """The reason not to run a learner on a task, or None."""
     can = learner.capabilities
     if reason := _unfit(learner, facts):
         return reason
@@ -83,14 +72,7 @@ def _unfit(learner: Learner, facts: TaskFacts) -> str | None:
 
 
 def data_bytes(facts: TaskFacts, n: int, test_size: int, *, tuned: bool = False) -> int:
-    """Bytes of a cell's points in float64: the framework's own and the copies that its learner gets.
-
-    Args:
-        facts: The task, which gives d and the number of extra inputs without labels.
-        n: Number of training points, each with its label.
-        test_size: Number of test points with target values and labels; learners get only the inputs.
-        tuned: Whether the learner is tuned, which takes the training points once more, in two parts.
-    """
+    """Bytes of a cell's points in float64: the framework's own and the copies that its learner gets."""
     train, test, extra = n * (facts.d + 1), test_size * facts.d, facts.unlabeled * facts.d
     copies = train * (2 if tuned else 1) + test + extra
     own = copies + 2 * test_size
@@ -107,15 +89,6 @@ def ask(learner: Learner, method: str, *arguments: object) -> Any:
     """Call a method of a learner while a run is planned, such as ``cost``, ``skip``, ``caution`` or ``batch_key``.
 
     Texts are returned without control characters and credentials, since ``plan`` prints them.
-
-    Args:
-        learner: The learner.
-        method: Name of the method.
-        *arguments: Its arguments.
-
-    Raises:
-        PluginError: The method raises, even ``SystemExit``, or returns something else than the contract says; names
-            learner, method and arguments.
     """
     shown = f"learner {learner.name!r}: {method}({', '.join(map(repr, arguments))})"
     fits, expected = _ANSWERS.get(method, (_is_anything, ""))

@@ -86,16 +86,7 @@ def _traceback(error: BaseException) -> str:
 
 
 def pack(row: Row, trace: str, artifacts: Mapping[str, bytes] = MappingProxyType({})) -> bytes:
-    """A row as a line of JSON.
-
-    Args:
-        row: The row.
-        trace: Its traceback.
-        artifacts: Its files by name.
-
-    Raises:
-        ValueError: The row does not fit the schema or is too large.
-    """
+    """A row as a line of JSON."""
     # For speed: the schema checks numbers, and most other columns are empty.
     values = {k: plain_json(v) if v and isinstance(v, (str, dict, list)) else v for k, v in row.as_dict().items()}
     checked(values)

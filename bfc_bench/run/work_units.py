@@ -178,13 +178,7 @@ class CellWork:
 
     @classmethod
     def prepare(cls, batch: Batch, cell: Cell, extra: UninstalledPlugins) -> CellWork:
-        """Build the problem and the learner, both cached in this worker, and draw the points.
-
-        Args:
-            batch: The batch of the cell.
-            cell: The cell.
-            extra: Plugins that are not installed.
-        """
+        """Build the problem and the learner, both cached in this worker, and draw the points."""
         common, spec = batch.common, batch.learners[cell.label]
         problem = _problem(extra, batch.tasks[cell.task], common.seed, cell.d, cell.replicate, common.test_size)
         candidates = tuple(_learner(extra, spec.name, options) for options in spec.candidates)
@@ -232,12 +226,7 @@ class CellWork:
 
 
 def preload_steps(learners: Iterable[str], extra: UninstalledPlugins) -> dict[str, Callable[[], object]]:
-    """By learner, a function that loads the plugins and imports its libraries, and initialises no device.
-
-    Args:
-        learners: Names of the learners.
-        extra: Plugins that are not installed.
-    """
+    """By learner, a function that loads the plugins and imports its libraries, and initialises no device."""
     return {name: partial(_import_learner, name, extra) for name in learners}
 
 
@@ -263,13 +252,7 @@ def load_libraries(batch: Batch, extra: UninstalledPlugins) -> None:
 
 
 def build_learner(batch: Batch, label: str, extra: UninstalledPlugins) -> Learner:
-    """The learner of a label with its options.
-
-    Args:
-        batch: The batch, which has the options.
-        label: The label of the learner in the suite.
-        extra: Plugins that are not installed.
-    """
+    """The learner of a label with its options."""
     return _learner(extra, batch.learners[label].name, batch.learners[label].options)
 
 

@@ -75,28 +75,12 @@ def digests(files: Mapping[str, bytes]) -> dict[str, str]:
 
 
 def folder(directory: Path, suite: str, version: int, cell: str) -> Path:
-    """Folder of the artifacts of a cell.
-
-    Args:
-        directory: Folder of the store.
-        suite: Name of the suite.
-        version: Version of the suite.
-        cell: Identity of the cell.
-    """
+    """Folder of the artifacts of a cell."""
     return directory / "artifacts" / f"{suite}@{version}" / cell
 
 
 def write(directory: Path, row: Row, files: Mapping[str, bytes]) -> None:
-    """Write the artifacts of a row before the row is committed.
-
-    Args:
-        directory: Folder of the store.
-        row: Row that lists the files.
-        files: Contents by name.
-
-    Raises:
-        OutputError: A file cannot be written.
-    """
+    """Write the artifacts of a row before the row is committed."""
     cell_folder = folder(directory, row.suite, row.suite_version, row.cell)
     make_folder(cell_folder, private=True)
     for name, content in files.items():
@@ -118,15 +102,7 @@ def remove_unlisted(directory: Path, rows: Iterable[Row]) -> None:
 
 
 def intact(directory: Path, suite: str, version: int, cell: str, listed: Mapping[str, str]) -> dict[str, Path]:
-    """Paths of the listed artifacts of a cell, by name, without those that are missing or changed.
-
-    Args:
-        directory: Folder of the store.
-        suite: Name of the suite.
-        version: Version of the suite.
-        cell: Identity of the cell.
-        listed: Digests by name, as the row lists them.
-    """
+    """Paths of the listed artifacts of a cell, by name, without those that are missing or changed."""
     cell_folder = folder(directory, suite, version, cell)
     if not (is_name(suite) and _CELL.fullmatch(cell) and is_own_folder(cell_folder, directory)):
         return {}

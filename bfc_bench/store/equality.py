@@ -36,13 +36,7 @@ def differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
 
 
 def closely_differing(one: Mapping[str, Any], other: Mapping[str, Any], tolerance: float = GPU_TOLERANCE) -> list[str]:
-    """Names of the columns in which two rows of a cell differ, sorted.
-
-    Args:
-        one: A row.
-        other: Another row of the same cell.
-        tolerance: Relative difference of numbers up to which they count as equal.
-    """
+    """Names of the columns in which two rows of a cell differ, sorted."""
     a, b = measured(one), measured(other)
     return [
         name

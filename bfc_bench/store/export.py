@@ -114,13 +114,7 @@ def json_parts(rows: Iterable[Row], columns: Sequence[str] = COLUMNS) -> Iterato
 
 
 def csv_parts(rows: Iterable[Row], columns: Sequence[str] = COLUMNS, *, raw: bool = False) -> Iterator[bytes]:
-    """Parts of a CSV file with one line per row; lists are JSON texts.
-
-    Args:
-        rows: The rows.
-        columns: Names of the columns to write; a nested value is a column such as ``metrics.largest_error``.
-        raw: Whether to write texts as they are, also those that a spreadsheet takes for formulas.
-    """
+    """Parts of a CSV file with one line per row; lists are JSON texts."""
     cell = as_text if raw else (lambda value: without_formula(as_text(value)))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -147,13 +141,7 @@ def without_formula(value: Any) -> Any:
 def parquet_bytes(
     rows: Iterable[Row], columns: Sequence[str] = COLUMNS, axes: Mapping[str, Sequence[Any]] | None = None
 ) -> memoryview:
-    """A parquet file of rows, see ``ParquetTable``.
-
-    Args:
-        rows: The rows.
-        columns: Names of the columns.
-        axes: Values by axis, for a column each.
-    """
+    """A parquet file of rows, see ``ParquetTable``."""
     table = ParquetTable(columns, axes)
     for row in rows:
         table.add(row.as_dict())

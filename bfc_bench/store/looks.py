@@ -18,13 +18,7 @@ class StoredLooks:
         self._database = database
 
     def put(self, suite: str, version: int, looks: Iterable[Mapping[str, Any]]) -> None:
-        """Commit looks in one transaction. A look at the same claim, data and replicates is replaced.
-
-        Args:
-            suite: Name of the suite.
-            version: Version of the suite.
-            looks: Plain values with claim, content, data, replicates and verdict, which is None for a planned look.
-        """
+        """Commit looks in one transaction. A look at the same claim, data and replicates is replaced."""
         key = ("claim", "content", "data", "replicates", "verdict")
         with self._database.transaction() as db:
             db.executemany(

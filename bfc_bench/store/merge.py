@@ -61,16 +61,6 @@ def merge(sources: Sequence[Path], into: Path, *, prefer: str = "") -> Merged:
     agree in all columns but those about the run (``row.measured``), with a tolerance for rows made on GPUs
     (``equality.differing``). Runs are sorted by time, in each store's own order. The store with the last run of a suite
     defines what is current of it. A finished look replaces a planned one. Artifacts follow their rows.
-
-    Args:
-        sources: Folders of the stores to read.
-        into: Folder of the target store, which is made if it is missing.
-        prefer: Which of two different rows of a cell, or looks, to keep: ``newer``, by ``finished_at`` of the rows, or
-            one of the stores as it is written in ``sources`` or ``into``. Empty: different rows are an error.
-
-    Raises:
-        UsageError: There is no source, or ``prefer`` is none of these.
-        StoreError: A store cannot be used, or rows differ; the message shows both results and machines.
     """
     if len(sources) < 1:
         raise UsageError("merge needs at least one store to read. Got none.")

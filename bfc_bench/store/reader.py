@@ -70,23 +70,11 @@ class RowReader(Database):
     """The last result of ``columns``, after its arguments and the state of the file."""
 
     def rows(self, suite: str, version: int, *, every: bool = False) -> list[Row]:
-        """The rows of a suite in the order of the grid.
-
-        Args:
-            suite: Name of the suite.
-            version: Version of the suite.
-            every: Whether to include rows of former definitions.
-        """
+        """The rows of a suite in the order of the grid."""
         return list(self.iter_rows(suite, version, every=every))
 
     def iter_rows(self, suite: str, version: int, *, every: bool = False) -> Generator[Row, None, None]:
-        """``rows`` one by one, as they are in the store when the first is read.
-
-        Args:
-            suite: Name of the suite.
-            version: Version of the suite.
-            every: Whether to include rows of former definitions.
-        """
+        """``rows`` one by one, as they are in the store when the first is read."""
         with self.snapshot():
             for _, values in self._parsed(suite, version, every=every):
                 yield Row(**values)
@@ -95,13 +83,6 @@ class RowReader(Database):
         """The rows as columns. ``Row`` objects are read when they are needed, while the store is open.
 
         The last result is returned again as long as the file has not changed.
-
-        Args:
-            suite: Name of the suite.
-            version: Version of the suite.
-            every: Whether to include rows of former definitions.
-            only: Columns to read beside the required ones; ``chosen.data`` is one key of a column. A few columns take
-                half the time of all, because SQLite extracts them.
         """
         request = (suite, version, every, tuple(only), self._state())
         if self._columns is None or self._columns[0] != request:
@@ -112,13 +93,7 @@ class RowReader(Database):
     def columns_with_callback(
         self, suite: str, version: int, on_row: Callable[[Mapping[str, Any]], None]
     ) -> tuple[Rows, str]:
-        """The current rows as columns, and their ``digest``, read in one pass that also calls ``on_row`` for each row.
-
-        Args:
-            suite: Name of the suite.
-            version: Version of the suite.
-            on_row: Called with the columns of each row, in the order of the grid.
-        """
+        """The current rows as columns, and their ``digest``, in one pass that calls ``on_row`` for each row."""
         builder, rowids, digest = RowsBuilder(), array("q"), _RowsDigest()
         self._columns = None
         state = self._state()

@@ -279,15 +279,7 @@ class Rows(Sequence[Row]):
         d: int | None = None,
         n: int | None = None,
     ) -> Rows:
-        """The rows with the given values.
-
-        Args:
-            task: Name of the task, or several names.
-            label: Label of the learner, or several labels.
-            status: Status, or several statuses.
-            d: Input dimension.
-            n: Sample size.
-        """
+        """The rows with the given values."""
         kept = np.ones(len(self), dtype=bool)
         for name, wanted in (("task", task), ("label", label), ("status", status)):
             if wanted is not None:

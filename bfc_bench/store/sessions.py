@@ -21,15 +21,7 @@ class Sessions:
         self._database = database
 
     def begin(self, id: str, suite: str, version: int, definition: Any, provenance: Mapping[str, Any]) -> None:
-        """Record the start of a run.
-
-        Args:
-            id: Identity of the run.
-            suite: Name of the suite.
-            version: Version of the suite.
-            definition: The suite as plain data.
-            provenance: Versions, command line and machine.
-        """
+        """Record the start of a run."""
         with self._database.transaction() as db:
             db.execute(
                 "INSERT INTO sessions VALUES (?, ?, ?, ?, NULL, ?, ?)",
@@ -68,14 +60,7 @@ class Sessions:
         return list(dict.fromkeys((record[1], record[2]) for record in records_of(self._database, "sessions")))
 
     def define(self, suite: str, version: int, tasks: Mapping[str, str], learners: Mapping[str, str]) -> None:
-        """Make these definitions the current ones.
-
-        Args:
-            suite: Name of the suite.
-            version: Version of the suite.
-            tasks: Digests of tasks by name.
-            learners: Digests of learners by label.
-        """
+        """Make these definitions the current ones."""
         items = [("task", *item) for item in tasks.items()] + [("learner", *item) for item in learners.items()]
         with self._database.transaction() as db:
             db.executemany(

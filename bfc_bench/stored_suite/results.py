@@ -143,16 +143,7 @@ class Results:
         return self.store.artifacts(cell if isinstance(cell, str) else cell.cell)
 
     def curves(self, metric: str = "nmse", stage: str | None = None, rows: Rows | None = None) -> Curves:
-        """Error against n, one curve per (task, d, label).
-
-        Args:
-            metric: Metric; for tasks without NMSE, ``nmse`` means the error rate.
-            stage: Name of an intermediate predictor; None for the final one.
-            rows: Rows to use; by default all current ones.
-
-        Raises:
-            UsageError: The metric is unknown, or no row has the stage.
-        """
+        """Error against n, one curve per (task, d, label)."""
         from bfc_bench.analysis.curves import by_task, curves, metric_of
 
         rows = self.columns() if rows is None else rows
@@ -168,15 +159,7 @@ class Results:
         return Records(thresholds(self.curves(rows=rows), self._levels(levels)))
 
     def exponents(self, levels: Sequence[float] | None = None, axis: str = "d") -> Records[Scaling]:
-        """Growth of N*(level) with d, or along another axis, for each (task, label) with several values.
-
-        Args:
-            levels: Error levels; by default the suite's.
-            axis: d, or an axis of a grid. Along an axis, there is one exponent per d and values of other axes.
-
-        Raises:
-            UsageError: No curve has the axis.
-        """
+        """Growth of N*(level) with d, or along another axis, for each (task, label) with several values."""
         from bfc_bench.analysis.scaling import scalings
 
         curves = self.curves()
@@ -187,23 +170,13 @@ class Results:
         return Records(scaling for scaling in all_scalings if len(scaling.thresholds) > 1)
 
     def least_costs(self, cost: CostName = "fit_flops", levels: Sequence[float] | None = None) -> Records[LeastCost]:
-        """The least cost of a fit of each curve that reaches each level, found like N*.
-
-        Args:
-            cost: ``fit_flops`` as the learners declare them, ``fit_cpu_seconds`` or ``parameters``.
-            levels: Levels of error; by default the suite's.
-        """
+        """The least cost of a fit of each curve that reaches each level, found like N*."""
         from bfc_bench.analysis.compute import cost_curves, least_costs
 
         return Records(least_costs(cost_curves(self.columns(), self.curves(), cost), self._levels(levels)))
 
     def frontier(self, cost: CostName = "fit_flops", metric: str = "nmse") -> Records[FrontierPoint]:
-        """The least error of all learners at each cost, by task and d.
-
-        Args:
-            cost: ``fit_flops`` as the learners declare them, ``fit_cpu_seconds`` or ``parameters``.
-            metric: Metric; for tasks without NMSE, ``nmse`` means the error rate.
-        """
+        """The least error of all learners at each cost, by task and d."""
         from bfc_bench.analysis.compute import cost_curves, frontiers
 
         return Records(frontiers(cost_curves(self.columns(), self.curves(metric), cost)))
@@ -218,15 +191,7 @@ class Results:
         self, second: str, labels: Collection[str] | None = None, task: str | None = None, d: int | None = None,
         metric: str = "nmse",
     ) -> ScalingLaw:  # fmt: skip
-        """The law error ~ c + a M^-p + b n^-q of curves that differ in M, fitted to all replicates together.
-
-        Args:
-            second: M: ``parameters``, ``d`` or the name of an axis of the grid.
-            labels: Labels of the learners; by default all.
-            task: Name of the task; by default all.
-            d: Input dimension; by default all.
-            metric: Metric; for tasks without NMSE, ``nmse`` means the error rate.
-        """
+        """The law error ~ c + a M^-p + b n^-q of curves that differ in M, fitted to all replicates together."""
         from bfc_bench.analysis.compare import require_known
         from bfc_bench.analysis.laws import law_of
 
@@ -314,18 +279,7 @@ class Results:
     def compare(
         self, a: str, b: str, metric: str = "nmse", *, tasks: Collection[str] = (), dims: Collection[int] = ()
     ) -> Records[Comparison]:
-        """Compare the errors of two learners by paired tests at every (task, d, n) that both have.
-
-        Args:
-            a: Label, or ``LABEL/STAGE``.
-            b: Label, or ``LABEL/STAGE``.
-            metric: Metric to compare.
-            tasks: Names of the tasks; all of them by default.
-            dims: Input dimensions; all of them by default.
-
-        Raises:
-            UsageError: No row has a label, task or d, or the learners have no common points.
-        """
+        """Compare the errors of two learners by paired tests at every (task, d, n) that both have."""
         from bfc_bench.analysis.compare import compare_labels
 
         found = compare_labels(self._rows_of_both(a, b, tasks, dims), a, b, metric)
@@ -337,19 +291,7 @@ class Results:
         self, a: str, b: str, levels: Sequence[float] | None = None, metric: str = "nmse", *,
         tasks: Collection[str] = (), dims: Collection[int] = (),
     ) -> Records[ThresholdComparison]:  # fmt: skip
-        """Compare N*(level) of two learners, replicate by replicate, at every (task, d) that both have.
-
-        Args:
-            a: Label, or ``LABEL/STAGE``.
-            b: Label, or ``LABEL/STAGE``.
-            levels: Error levels; by default the suite's.
-            metric: Metric to compare.
-            tasks: Names of the tasks; all of them by default.
-            dims: Input dimensions; all of them by default.
-
-        Raises:
-            UsageError: As for ``compare``, or a level is not positive.
-        """
+        """Compare N*(level) of two learners, replicate by replicate, at every (task, d) that both have."""
         from bfc_bench.analysis.compare_thresholds import compare_thresholds
 
         found = compare_thresholds(self._rows_of_both(a, b, tasks, dims), a, b, self._levels(levels), metric)

@@ -57,13 +57,7 @@ def member_name(grid: str, axes: Mapping[str, Any]) -> str:
 
 
 def family(name: str, axis: str, value: Any) -> str:
-    """The name of a member without its part for one axis: ``rhm:L3`` for ``rhm:m2:L3`` and the axis m.
-
-    Args:
-        name: Name of the member.
-        axis: Name of the axis.
-        value: The member's value on it.
-    """
+    """The name of a member without its part for one axis: ``rhm:L3`` for ``rhm:m2:L3`` and the axis m."""
     head, *parts = name.split(":")
     part = axis_part(axis, value)
     if part not in parts:
@@ -85,14 +79,6 @@ def combinations(
 
     The last part of a key names the axis, except that a key that begins with one of ``defaults`` names it whole: such a
     key means the same option without this part, and is written only to tell two axes apart.
-
-    Args:
-        who: The entry, as messages name it.
-        grid: Lists of values by key. Keys of tables inside are joined by dots.
-        defaults: Names of the tables in which keys without a dot are looked up.
-
-    Raises:
-        ValueError: A key is no axis, two keys name one axis, or a value is not a list of different values.
     """
     lists = _flat(who, grid)
     if not lists:

@@ -17,15 +17,7 @@ Entry = TypeVar("Entry", bound=Settings)
 def expanded(
     entry: Entry, name_key: str, default: str, grid: Mapping[str, Any], path: Callable[[str], Sequence[str]]
 ) -> list[Entry]:
-    """The members of an entry's grid. Raises ``ValueError`` for a wrong grid.
-
-    Args:
-        entry: The entry.
-        name_key: Its field that becomes the name of the grid, and of each member.
-        default: The table in which keys without a dot are looked up.
-        grid: Lists of values by key.
-        path: Where the value of a key is written in an entry.
-    """
+    """The members of an entry's grid. Raises ``ValueError`` for a wrong grid."""
     name = getattr(entry, name_key)
     members = []
     for axes, by_key in combinations(repr(name), grid, [default]):

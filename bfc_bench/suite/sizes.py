@@ -36,17 +36,7 @@ _FUNCTIONS: Mapping[str, Callable[..., float]] = {
 
 
 def sizes_at(n: Any, d: int, axes: Mapping[str, Any]) -> list[int]:
-    """The training sizes at one d.
-
-    Args:
-        n: A list of sizes; ``{from, to, steps}`` for geometric steps between two formulas, rounded; or a table
-            ``{d = {8 = ...}}``, or of an axis, with one of these for each value.
-        d: Input dimension.
-        axes: Values of the task's axes by name.
-
-    Raises:
-        ValueError: A table lacks the value, or a formula or a list is wrong. The message begins with the key.
-    """
+    """The training sizes at one d."""
     return _sizes_at(n, {"d": d, **axes}, "n")
 
 

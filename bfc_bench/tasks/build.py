@@ -44,25 +44,7 @@ def build_task(
     kinds: Kinds,
     where: str,
 ) -> Task:
-    """A task on ``inputs`` with a ``target``, on ``data``, or of a joint ``law``.
-
-    Args:
-        name: The task's name.
-        inputs: Table of the input law with its options, such as ``{"kind": "uniform"}``.
-        target: Table of the target.
-        data: Table of the data set, in place of ``inputs`` and ``target``.
-        law: Table of the joint law, in place of ``inputs`` and ``target``.
-        labels: Table of the labelling.
-        unlabeled: Number of inputs without labels that learners are offered.
-        teacher: The task whose random streams this one uses; empty for its own.
-        test_size: Number of test points of a task on data; None for the suite's.
-        digest: Digest that the data's contents must have; empty if unknown.
-        kinds: The registered kinds.
-        where: Start of error messages.
-
-    Raises:
-        UsageError: Something is wrong in a table; the message names the table and the key.
-    """
+    """A task on ``inputs`` with a ``target``, on ``data``, or of a joint ``law``."""
     labelling = build_part(labels, kinds.labels, f"{where}: labels")
     if data is not None:
         read = build_part(data, kinds.data, f"{where}: data")

@@ -28,14 +28,7 @@ def read(data: DataSet, where: str) -> DataSetContents:
 
 @lru_cache(maxsize=4)
 def read_expected(kind: type[DataSet], options: str, where: str, digest: str) -> tuple[DataSetContents, str]:
-    """The contents of a data set and their digest, cached for processes that fit many cells.
-
-    Args:
-        kind: The class of the data set.
-        options: Its options, as JSON so that they can be a cache key.
-        where: Start of error messages.
-        digest: The expected digest; as a part of the cache key it makes changed data be read again.
-    """
+    """The contents of a data set and their digest, cached for processes that fit many cells."""
     contents = read(kind.parse(json.loads(options), where), where)
     return contents, digest_of(contents)
 

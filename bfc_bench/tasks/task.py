@@ -132,17 +132,7 @@ class Task(ABC):
 
     @abstractmethod
     def problem(self, seed: int, d: int, replicate: int, test_size: int) -> Problem:
-        """The problem of one replicate; nothing is drawn yet.
-
-        Args:
-            seed: The suite's seed.
-            d: Input dimension.
-            replicate: Number of the replicate.
-            test_size: Number of test points that the suite asks for.
-
-        Raises:
-            UsageError: ``check`` has a reason.
-        """
+        """The problem of one replicate; nothing is drawn yet."""
 
     def test_points(self, test_size: int) -> int:
         """Number of test points if the suite asks for ``test_size``."""

@@ -60,15 +60,7 @@ def part_subject(part: Any, kind: str = "", options: Mapping[str, Any] | None = 
 
 
 def find(name: str, kind: str = "") -> list[tuple[Any, str]]:
-    """What a name stands for, each with its kind if that must be stated.
-
-    Args:
-        name: A file, a registered name, ``module:attribute``, or the module of a listener.
-        kind: The only kind to look for, as ``bfc-bench list`` calls it, or ``listener``; empty for all.
-
-    Raises:
-        UsageError: There is no such kind, or nothing of that name.
-    """
+    """What a name stands for, each with its kind if that must be stated."""
     plugins = load_plugins()
     registries = [each for each in plugins.registries.values() if kind in ("", each.kind)]
     known = [*(registry.kind for registry in plugins.registries.values()), "listener"]

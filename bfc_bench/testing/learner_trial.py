@@ -158,17 +158,7 @@ class LearnerTrial:
         arrays: ArrayKind | None = None,
         bare: bool = False,
     ) -> Job:
-        """One fit, with arrays of its own.
-
-        Args:
-            learner: The learner; by default the tested one.
-            n: Number of training points, at most N and ``capabilities.max_n``.
-            teacher: Number of the teacher; each has inputs of its own.
-            seed: Seed of the fit.
-            labels: Kind of the labels; by default that of the trial.
-            arrays: Array library; by default the one that the learner prefers.
-            bare: Leave out what not every task offers: unlabelled inputs and the mean square of the inputs.
-        """
+        """One fit, with arrays of its own."""
         train = self._data(n, teacher, labels, arrays)
         return Job(learner or self.learner, train, self._context(seed, arrays, bare))
 

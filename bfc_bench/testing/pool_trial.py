@@ -55,14 +55,7 @@ class PoolTrial:
     def run(
         self, *units: tuple[str, Any], seconds: float = 60.0, pool: Pool | None = None, groups: Sequence[str] = ()
     ) -> list[Any]:
-        """The outcomes of units, in the order of the units. An exception closes the shared pool.
-
-        Args:
-            units: Name and argument of functions of ``bfc_bench.testing.executor_units``.
-            seconds: Time limit of each unit.
-            pool: Pool to use instead of the shared one.
-            groups: The group of each unit; empty if all are of one.
-        """
+        """The outcomes of units, in the order of the units. An exception closes the shared pool."""
         outcomes: dict[int, Any] = {}
         try:
             pool = pool or self.pool

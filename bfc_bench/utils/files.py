@@ -17,14 +17,6 @@ def write_file(
     """Write a file atomically: a reader sees the old content or all of the new one, even after a crash.
 
     An existing file keeps its mode. A new one gets the read and write permissions of its folder.
-
-    Args:
-        path: The file. If it is a link, the file that it points to is written.
-        content: The content, or its parts, which are written one by one.
-        private: Whether only the owner can read a new file.
-
-    Raises:
-        OutputError: The file cannot be written; the old content remains.
     """
     path = Path(os.path.realpath(path))
     aside = path.with_name(f".{path.name[:200]}.{secrets.token_hex(4)}.new")
@@ -88,13 +80,6 @@ def inside(folder: Path, *names: str) -> Path:
     """The file or folder ``names`` below ``folder``, with all links followed.
 
     Names may come from a store that another person made, and so may links in its folder.
-
-    Args:
-        folder: Folder that the result must lie in; it may be a link itself.
-        names: Parts of the path below it.
-
-    Raises:
-        OutputError: The path leads out of the folder, is the folder itself, or is a pipe or a device.
     """
     try:
         root = Path(os.path.realpath(folder))

@@ -55,12 +55,7 @@ def masker(*addresses: str) -> Callable[[str], str]:
 
 
 def mask_all(value: Any, mask: Callable[[str], str]) -> Any:
-    """Plain data with every text and key in it masked.
-
-    Args:
-        value: The plain data.
-        mask: What ``masker`` gave.
-    """
+    """Plain data with every text and key in it masked."""
     if isinstance(value, str):
         return mask(value)
     if isinstance(value, dict):

@@ -20,15 +20,6 @@ def plain_json(value: Any, *, gaps: bool = False, depth: int = DEPTH) -> Any:
     """Convert a value to what JSON can represent.
 
     Arrays become lists, NumPy scalars numbers, sets sorted lists, and other objects texts. All texts are made visible.
-
-    Args:
-        value: The value.
-        gaps: Whether numbers that are not finite become None.
-        depth: Levels of nesting that are allowed.
-
-    Raises:
-        ValueError: A number is not finite (without ``gaps``), an integer has more than ``INTEGER_BITS`` bits, or the
-            value is nested too deep or contains itself.
     """
     if isinstance(value, str):
         return visible(value)

@@ -66,18 +66,7 @@ UNSEEN = 0.04
 
 
 def parse_claims(suite: Suite, kinds: Registry[type[Claim]], where: str = "suite") -> list[Claim]:
-    """The claims that a suite declares.
-
-    Args:
-        suite: The suite.
-        kinds: Registered kinds of claims.
-        where: Name of the suite in error messages, such as its path.
-
-    Raises:
-        UsageError: For an unknown kind, a wrong or missing field, a label or task that the suite does not have, or a
-            learner that does not run on the task.
-        PluginError: If a plugin's kind of claim raises.
-    """
+    """The claims that a suite declares."""
     return [_parse(entry, suite, kinds, f"{where}: claim {entry.id!r}") for entry in suite.claim]
 
 
@@ -91,12 +80,6 @@ def judge(
 
     A claim with a look (``Claim.at_look``) is judged at the confidence of that look. If a plugin's claim raises, it is
     undecided and its note has the exception.
-
-    Args:
-        claims: Claims to judge.
-        rows: Rows of the suite.
-        theories: Theories of the suite's learners; without them, claims that compare with a theory are undecided.
-        rows_by_claim: Rows by claim id, for claims that are judged on other rows than ``rows``.
     """
     rows, known, own_rows = Rows.of(rows), {} if theories is None else theories, rows_by_claim or {}
     verdicts = [_judge(claim, own_rows.get(claim.id, rows), known) for claim in claims]
@@ -113,12 +96,7 @@ def decided_together(verdicts: Iterable[Verdict]) -> list[Verdict]:
 
 
 def expected_errors(verdicts: Collection[Verdict], family: bool = False) -> str:
-    """Sentences on how many of these verdicts to expect to be wrong, and on what they could not see.
-
-    Args:
-        verdicts: The verdicts.
-        family: Whether they are decided together (``decided_together``).
-    """
+    """Sentences on how many of these verdicts to expect to be wrong, and on what they could not see."""
     count = len(verdicts)
     if family:
         text = f"Holm p decides: with a probability of at least .95, none of the verdicts on {count} claims is wrong."

@@ -50,15 +50,6 @@ def resolve_grids(
 
     ``at`` says which members are meant, and ``axis`` along which axis a claim goes, if that is not the default of its
     kind. A field for one name must be left with one member; a field for several names gets all of them.
-
-    Args:
-        values: The fields as the suite gives them.
-        suite: The suite.
-        fields: Fields of the claim's kind.
-        where: Start of error messages.
-
-    Raises:
-        UsageError: A name or an axis is unknown, or it is not clear which member is meant.
     """
     has_axis = {"axis", "sweep"} <= fields.keys()
     axis = values.get("axis") if has_axis else None

@@ -33,15 +33,7 @@ class Point:
 
 
 def locate(rows: Iterable[Row], task: str, labels: Collection[str], d: int | None, n: int | None) -> Point:
-    """The point that a claim names, with the largest d and n of the rows where the claim gives none.
-
-    Args:
-        rows: Rows of the suite.
-        task: Name of the task.
-        labels: Labels of the learners whose rows count.
-        d: Input dimension, or None for the largest.
-        n: Number of training points, or None for the largest.
-    """
+    """The point that a claim names, with the largest d and n of the rows where the claim gives none."""
     of_labels = Rows.of(rows).where(task=task, label=labels, d=d)
     d = d or max(of_labels.d.tolist(), default=None)
     return Point(task, d, n or max(of_labels.where(d=d).n.tolist(), default=None))
@@ -71,14 +63,7 @@ class Measured:
 
 
 def measure(rows: Iterable[Row], name: str, metric: str, at: Point) -> Measured:
-    """The values of one predictor's metric at a point.
-
-    Args:
-        rows: Rows of the suite.
-        name: The predictor, ``LABEL`` or ``LABEL/STAGE``.
-        metric: A column of the rows, or a path such as ``feature_errors.S2``.
-        at: The point, whose d and n are known.
-    """
+    """The values of one predictor's metric at a point."""
     label, _, stage = name.partition("/")
     scale = scale_of(metric)
     at_point = Rows.of(rows).where(task=at.task, label=label, d=at.d, n=at.n)
@@ -130,11 +115,6 @@ def difference_of(a: Measured, b: Measured, factor: float = 1.0) -> Evidence:
 
     The mean is at most 0 exactly if mean(a) <= factor mean(b), so a bound on the ratio of means can be judged without
     forming the ratio (Fieller 1954).
-
-    Args:
-        a: Values of the first predictor.
-        b: Values of the second predictor; replicates that have both values are used.
-        factor: Weight of b.
     """
     difference = _paired(a, b, factor)
     times = "" if factor == 1 else f"{short(factor)} "
@@ -163,12 +143,6 @@ def crossing_ratio(
 
     A censored N* enters as its bound and leaves that side open. If the curves give ranges for N*, the ratio, or the
     bound on it, lies in a range too.
-
-    Args:
-        a: Crossings of the first predictor, one per replicate.
-        b: Crossings of the second predictor; replicates of both are used.
-        notes: What readers of the verdict should know.
-        failed: Whether cells of a and of b failed, so that their N* may be any amount larger.
     """
     bounds_b = {crossing.replicate: crossing.log_bounds for crossing in b}
     ranges, below, above, unknown = [], 0, 0, 0

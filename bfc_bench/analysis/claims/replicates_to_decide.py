@@ -33,11 +33,6 @@ def replicates_to_decide(
 
     Student's interval is estimate ± t_{R-1} s / sqrt(R), and for a known spread s this is R = (z s / distance)^2. With
     that many replicates the claim is decided with a probability of about one half, because the estimate will change.
-
-    Args:
-        region: Allowed values.
-        quantities: Name and evidence of each quantity, as for ``verdict.decide``.
-        confidence: Confidence of the interval.
     """
     pieces = [piece for _, piece in quantities]
     if any(reasons := [reason for piece in pieces if (reason := _why_never(piece))]):
@@ -62,14 +57,7 @@ def _from_means(region: Region, pieces: Sequence[Evidence], confidence: float) -
 
 
 def trials_to_decide(reached: int, trials: int, share: float, confidence: float = CONFIDENCE) -> ReplicatesToDecide:
-    """The smallest number of trials at which the Clopper-Pearson interval of the observed share decides.
-
-    Args:
-        reached: Number of trials that succeeded.
-        trials: Number of trials so far.
-        share: The bound on the probability of success.
-        confidence: Confidence of the interval.
-    """
+    """The smallest number of trials at which the Clopper-Pearson interval of the observed share decides."""
     from scipy import special, stats
 
     if not trials:

@@ -88,13 +88,7 @@ class Evidence:
         return -math.inf if self.open_below else lo, math.inf if self.open_above else hi
 
     def reach(self, side: Side, confidence: float, count: int | None = None) -> float:
-        """Distance from the mean to the end of the interval on one side: Student's t, widened for skewed values.
-
-        Args:
-            side: Which end.
-            confidence: Confidence of the interval.
-            count: Number of replicates that would have this mean, spread and skewness; by default those there are.
-        """
+        """Distance from the mean to the end of the interval on one side: Student's t, widened for skewed values."""
         count = self.count if count is None else count
         degrees = self.degrees + self.gain * (count - self.count)
         error = self.error if side == "above" else self.below
@@ -146,16 +140,7 @@ def evidence(
     notes: Sequence[str] = (),
     blocks: Iterable[Hashable] | None = None,
 ) -> Evidence:
-    """Evidence about the mean of R values, one per replicate; refused if R < 3 or all values are equal.
-
-    Args:
-        values: R values, as they are averaged.
-        open_below: Whether some values are only upper bounds.
-        open_above: Whether some values are only lower bounds.
-        notes: What readers of the verdict should know.
-        blocks: What each value shares with others, such as the teacher: values with the same block depend on each
-            other, so they count as one, their mean. None if the values are independent.
-    """
+    """Evidence about the mean of R values, one per replicate; refused if R < 3 or all values are equal."""
     x = np.array(list(values), dtype=float)
     if blocks is not None:
         x = block_means(x, blocks)
@@ -188,15 +173,7 @@ def evidence_of_ranges(
     open_above: bool = False,
     notes: Sequence[str] = (),
 ) -> Evidence:
-    """Evidence about the mean of R values that are known to lie in ranges; ``evidence`` if all ranges are points.
-
-    Args:
-        lower: Lower ends of the ranges, R numbers.
-        upper: Upper ends of the ranges, R numbers.
-        open_below: Whether some values are only upper bounds.
-        open_above: Whether some values are only lower bounds.
-        notes: What readers of the verdict should know.
-    """
+    """Evidence about the mean of R values that are known to lie in ranges; ``evidence`` if all ranges are points."""
     ranges = list(zip(lower, upper, strict=True))
     middles = [(lo + hi) / 2 for lo, hi in ranges]
     of_middles = evidence(middles, open_below=open_below, open_above=open_above, notes=notes)
@@ -330,11 +307,6 @@ def decide(region: Region, quantities: Sequence[tuple[str, Evidence]], confidenc
     the largest is judged. The upper end of its interval is the largest of all upper ends. Its lower end is the largest
     lower end of intervals with confidence 1 - .05 / k. The truth lies beyond each end with probability .025 at most,
     for ``confidence`` .95 and values that are not skewed.
-
-    Args:
-        region: Allowed values; bounded above only if there are several quantities.
-        quantities: Name and evidence of each quantity.
-        confidence: Confidence of the interval.
     """
     pieces = [piece for _, piece in quantities]
     usable = [(name, piece) for name, piece in quantities if not piece.refused]

@@ -39,13 +39,7 @@ class ForkServer:
     """The process, as the session sees it."""
 
     def __init__(self, call: Callable[[Any], bytes], preload: Preload, environment: Mapping[str, str]) -> None:
-        """Start the process.
-
-        Args:
-            call: Picklable function from payload to result, which workers apply.
-            preload: By group of units, a picklable function that imports what they need. Its errors are ignored.
-            environment: The environment of the process and its workers.
-        """
+        """Start the process."""
         self._call, self._preload, self._environment = call, dict(preload), environment
         self._lock = Lock()
         self._processes: list[subprocess.Popen[bytes]] = []
@@ -120,14 +114,7 @@ class ForkedProcess:
 
 
 def serve(session: int, connection: int, call: Callable[[Any], bytes], preload: Preload) -> NoReturn:
-    """Import and fork as the session asks, until it closes its end of the connection.
-
-    Args:
-        session: Process id of the session.
-        connection: File descriptor of a socket to the session.
-        call: Function from payload to result, which workers apply.
-        preload: By group of units, a function that imports what they need.
-    """
+    """Import and fork as the session asks, until it closes its end of the connection."""
     gc.disable()  # imports make millions of objects that stay, and collections take a fifth of their time
     serve_only(session)
     Forks(socket.socket(fileno=connection), call, preload).serve()

@@ -30,14 +30,7 @@ DEATH_OF_PARENT = 1
 
 
 def work(parent: int, unit: int, notes: int, call: Callable[[Any], bytes]) -> NoReturn:
-    """Run a unit and end this process.
-
-    Args:
-        parent: Id of the process that started this one.
-        unit: File descriptor with the pickled payload, which the outcome replaces.
-        notes: File descriptor of a pipe to the session, see ``note``.
-        call: Function from payload to result.
-    """
+    """Run a unit and end this process."""
     serve_only(parent)
     note(notes, started=os.getpid())
     vars(context).update(vars(_context(notes)))

@@ -27,14 +27,6 @@ def publish(path: Path, repository: str, plugins: Plugins, *, private: bool = Fa
     """Check a bundle as ``verify --cells 0`` does and send it, its rows as parquet and a card, as one commit.
 
     Server and token are those of all programs of the hub: ``HF_ENDPOINT``, and ``HF_TOKEN`` or a login.
-
-    Returns:
-        Address of the commit.
-
-    Raises:
-        UsageError: The repository is not named as OWNER/NAME, or huggingface_hub is not installed.
-        StoreError: The file is not a bundle, or is damaged.
-        OutputError: The verdicts of the bundle do not follow from its rows, or the server confirmed no commit.
     """
     if not _REPOSITORY.fullmatch(repository):
         raise UsageError(f"--hub must name a repository as OWNER/NAME, such as ada/learning-curves. Got {repository}.")

@@ -72,19 +72,6 @@ def verify(
 
     Every verdict is computed again from the rows alone and compared with the stored one. Then cells are run again that
     are drawn by the digest of the bundle.
-
-    Args:
-        path: The bundle.
-        plugins: The plugins, which provide learners, tasks and claims.
-        cells: Number of cells to draw; 0 runs none.
-        seconds: Maximum CPU time that the fit of a drawn cell took, in seconds.
-        draw: Text that changes the draw, so that a sender cannot know it.
-        executor: Name of the executor.
-        into: Store to merge the rows into if nothing differs.
-        tell: Called with each line of the result.
-
-    Raises:
-        StoreError: The file is not a bundle, or is damaged; or the rows cannot be merged.
     """
     found = Verification(tell)
     with unpacked(path) as bundle:

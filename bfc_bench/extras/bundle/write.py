@@ -60,19 +60,6 @@ def bundle(
 
     It has all rows of the suites, their runs and looks, and the claims of their present files with verdicts.
     Tracebacks, artifacts, credentials and folders in command lines are left out.
-
-    Args:
-        store: The store.
-        names: Suites by name or NAME@VERSION; empty means all.
-        to: The file.
-        title: Title to cite; by default it names the suites.
-        authors: Names of the authors, in their order.
-        licence: Identifier of the licence of the results in the SPDX list.
-
-    Raises:
-        UsageError: The licence is no identifier.
-        StoreError: The store lacks a suite, or has none.
-        OutputError: The file cannot be written.
     """
     if not _LICENCE.fullmatch(licence):
         raise UsageError(f"--license must be an identifier of the SPDX list, such as {LICENCE}. Got {licence!r}.")

@@ -68,10 +68,6 @@ def connection(uri: str) -> Iterator[MlflowClient]:
 
     MLflow reads its limits from environment variables at each request, so those that the user has not set are set
     inside the block.
-
-    Raises:
-        TrackingError: An error of MLflow inside the block, with credentials hidden, or MLflow is not installed.
-        TrackingAddressError: MLflow cannot use the address.
     """
     if missing({"mlflow"}):
         raise TrackingError(f"MLflow is not installed: {install_command('mlflow')}")
@@ -147,15 +143,7 @@ def experiment_name(suite: str, version: int) -> str:
 
 
 def ensure_experiment(client: MlflowClient, uri: str, suite: str, version: int, store_dir: Path | None) -> str:
-    """The id of the experiment, which is created if missing and restored if deleted.
-
-    Args:
-        client: MLflow client.
-        uri: Tracking URI.
-        suite: Name of the suite.
-        version: Version of the suite.
-        store_dir: Folder for the artifacts of a local database; MLflow's default is the current directory.
-    """
+    """The id of the experiment, which is created if missing and restored if deleted."""
     name = experiment_name(suite, version)
     experiment = client.get_experiment_by_name(name)
     if experiment is None:

@@ -36,15 +36,7 @@ class MlflowTracker:
         interval: float = 5.0,
         patience: float = 60.0,
     ) -> None:
-        """Create a tracker.
-
-        Args:
-            uri: Tracking URI; None for ``MLFLOW_TRACKING_URI`` or the store's database.
-            warn: Prints a warning; called in the session's thread.
-            git: Commit to note on runs.
-            interval: Minimum pause between two syncs in seconds.
-            patience: Maximum time in seconds that the end of the run waits for the last sync.
-        """
+        """Create a tracker."""
         self._requested_uri = uri
         self._uri = ""
         self._suite = ""

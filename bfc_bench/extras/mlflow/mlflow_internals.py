@@ -42,14 +42,7 @@ def is_known() -> bool:
 
 
 def optional(otherwise: str, action: Callable[[], T], default: T, raised: tuple[type[Exception], ...] = ()) -> T:
-    """The result of ``action``; ``default`` if the release of MLflow is unknown or ``action`` fails.
-
-    Args:
-        otherwise: What happens without ``action``, for the debug log.
-        action: Function that uses this module.
-        default: Result without ``action``.
-        raised: Errors of ``action`` that are raised, because they do not come from this module.
-    """
+    """The result of ``action``; ``default`` if the release of MLflow is unknown or ``action`` fails."""
     try:
         if is_known():
             return action()
@@ -98,13 +91,7 @@ def view_path(experiment: str, key: str) -> str:
 
 
 def view_text(name: str, created: int, state: Mapping[str, Any]) -> str:
-    """Value of the tag of a view: JSON with the state as deflated JSON in base64.
-
-    Args:
-        name: Name of the view.
-        created: Time in Unix milliseconds.
-        state: State of the charts page.
-    """
+    """Value of the tag of a view: JSON with the state as deflated JSON in base64."""
     packed = base64.b64encode(zlib.compress(json.dumps(state, separators=(",", ":")).encode(), 9)).decode()
     return json.dumps({"name": name, "createdAt": created, "updatedAt": created, "state": f"deflate;{packed}"})
 
@@ -118,14 +105,7 @@ def view_names(tags: Mapping[str, str], prefix: str) -> dict[str, str]:
 def page_state(
     clause: str, sections: Iterable[tuple[str, bool, int, list[str]]], metrics: set[str], by: Sequence[str] = ("label",)
 ) -> dict[str, Any]:
-    """State of the charts page: the runs averaged by label, with one chart per metric.
-
-    Args:
-        clause: Filter of the runs.
-        sections: Title, whether it is open, number of columns, and metrics. Sections without metrics are left out.
-        metrics: All metrics of the runs.
-        by: Parameters; the runs in which they are equal are averaged.
-    """
+    """State of the charts page: the runs averaged by label, with one chart per metric."""
     shown = {f"section-{digest(section[0], 4)}": section for section in sections if section[3]}
     cards = [_card(metric, id) for id, section in shown.items() for metric in section[3]]
     # MLflow adds a card for every metric that has none, unless there is a deleted one.

@@ -30,20 +30,6 @@ def log_report(
     """Log a session's report and return the id of its run.
 
     An identical report is not logged again; a changed one replaces the session's earlier run.
-
-    Args:
-        uri: Tracking URI.
-        suite: Name of the suite.
-        version: Version of the suite.
-        directory: Folder of the report, which is uploaded whole.
-        session: Id of the session.
-        tables: Lists of records by name, shown as MLflow tables.
-        note: Description of the run in markdown.
-        store_dir: Folder of the store, for the artifacts of a local database.
-        git: Commit to note on the run.
-
-    Raises:
-        TrackingError: MLflow fails.
     """
     tables = {name: records for name, records in (tables or {}).items() if records}
     content = digest([_files(directory), json.dumps(tables, default=str), note], 16)

@@ -59,17 +59,7 @@ class Server:
 
 
 def serve(store_dir: Path, port: int = 0, timeout: float = 120.0) -> Server:
-    """Start a server on the loopback interface; its output goes to ``mlflow-server.log`` in the store.
-
-    Args:
-        store_dir: Folder of the store with the database and artifacts.
-        port: Port; 0 chooses a free one.
-        timeout: Maximum time in seconds until the server is healthy.
-
-    Raises:
-        UsageError: The port is taken.
-        TrackingError: The server is not healthy in time.
-    """
+    """Start a server on the loopback interface; its output goes to ``mlflow-server.log`` in the store."""
     port = _free_port(port)
     make_folder(store_dir, private=True)
     with connection(database_uri(store_dir)):  # creates it: two servers at once would break it

@@ -85,18 +85,6 @@ def sync(
     retired, which removes them from the saved views. Only runs of the same store are changed: a curve that a run of
     another store has is not logged again, and one that differs gets a run of its own. Only one process may sync a store
     at a time.
-
-    Args:
-        rows: Current rows of the store.
-        uri: Tracking URI.
-        suite: Name of the suite.
-        version: Version of the suite.
-        store_dir: Folder of the store, for artifacts and for the note that ``tracking.sync_cache`` keeps.
-        git: Commit to note on runs that gain points.
-        complete: Whether to retire runs and log N*, exponents and saved views, which change while cells are running.
-
-    Raises:
-        TrackingError: MLflow fails.
     """
     suite_rows = [row for row in rows if (row.suite, row.suite_version) == (suite, version)]
     curves = replicate_curves(suite_rows)
@@ -158,13 +146,7 @@ def _retire(client: MlflowClient, runs: Iterable[Run]) -> int:
 
 
 def find_runs(client: MlflowClient, experiment: str, tags: Mapping[str, str] | None = None) -> Iterator[Run]:
-    """Find the runs of an experiment.
-
-    Args:
-        client: MLflow client.
-        experiment: Id of the experiment.
-        tags: Tags that the runs must have.
-    """
+    """Find the runs of an experiment."""
     clauses = [f"tags.`{name}` = '{value}'" for name, value in (tags or {}).items()]
     token = None
     while True:

@@ -29,15 +29,7 @@ FinishTimes: TypeAlias = Sequence[tuple[str, float | None]]
 
 
 def is_current(store_dir: Path, uri: str, suite: str, version: int, rows: Sequence[Row]) -> bool:
-    """Whether the last complete sync of a suite by this release logged exactly these rows.
-
-    Args:
-        store_dir: Folder of the store.
-        uri: Tracking URI.
-        suite: Name of the suite.
-        version: Version of the suite.
-        rows: Rows of the store.
-    """
+    """Whether the last complete sync of a suite by this release logged exactly these rows."""
     database = database_file(uri)
     if database is not None and not database.exists():
         return False
@@ -46,24 +38,12 @@ def is_current(store_dir: Path, uri: str, suite: str, version: int, rows: Sequen
 
 
 def note_rows(store_dir: Path, uri: str, suite: str, version: int, rows: Sequence[Row]) -> None:
-    """Record that MLflow has these rows; does nothing if the folder cannot be written.
-
-    Args:
-        store_dir: Folder of the store.
-        uri: Tracking URI.
-        suite: Name of the suite.
-        version: Version of the suite.
-        rows: Rows that MLflow has.
-    """
+    """Record that MLflow has these rows; does nothing if the folder cannot be written."""
     _write(store_dir, f"{suite}@{version}", _note(uri, finish_times(rows)))
 
 
 def store_id(store_dir: Path) -> str:
-    """The store's id in MLflow, made at random by the first sync; from its path if the folder cannot be written.
-
-    Args:
-        store_dir: Folder of the store.
-    """
+    """The store's id in MLflow, made at random by the first sync; from its path if the folder cannot be written."""
     known = _notes(store_dir).get(STORE)
     if not isinstance(known, str):
         _write(store_dir, STORE, secrets.token_hex(8))
@@ -72,16 +52,7 @@ def store_id(store_dir: Path) -> str:
 
 
 def unchanged_curves(store_dir: Path, uri: str, suite: str, version: int, times: FinishTimes, page: str) -> int | None:
-    """The number of curves in MLflow if nothing has changed since ``note_state``; None if MLflow must be searched.
-
-    Args:
-        store_dir: Folder of the store.
-        uri: Tracking URI.
-        suite: Name of the suite.
-        version: Version of the suite.
-        times: Cells with the times of their rows.
-        page: Key of the report.
-    """
+    """The number of curves in MLflow if nothing has changed since ``note_state``; None if MLflow must be searched."""
     known = _notes(store_dir).get(f"{suite}@{version}", {})
     state = _state(uri)
     if state is None or {**known, "curves": 0} != _note(uri, times) | {"curves": 0, "page": page, "state": state}:
@@ -90,17 +61,7 @@ def unchanged_curves(store_dir: Path, uri: str, suite: str, version: int, times:
 
 
 def note_state(store_dir: Path, uri: str, suite: str, version: int, times: FinishTimes, page: str, curves: int) -> None:
-    """Record what MLflow has, with the state of its database.
-
-    Args:
-        store_dir: Folder of the store.
-        uri: Tracking URI.
-        suite: Name of the suite.
-        version: Version of the suite.
-        times: Cells with the times of their rows.
-        page: Key of the report.
-        curves: Number of curves.
-    """
+    """Record what MLflow has, with the state of its database."""
     if (state := _state(uri)) is not None:
         _write(store_dir, f"{suite}@{version}", _note(uri, times) | {"curves": curves, "page": page, "state": state})
 

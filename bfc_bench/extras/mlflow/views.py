@@ -67,27 +67,12 @@ class SavedView:
 
 
 def save_views(client: MlflowClient, experiment: str, rows: Iterable[Row]) -> list[SavedView]:
-    """Write the new and changed views of all (task, d) and axes; returns all, or none if MLflow cannot take them.
-
-    Args:
-        client: MLflow client.
-        experiment: Id of the experiment.
-        rows: Current rows of the suite.
-    """
+    """Write the new and changed views of all (task, d) and axes; returns all, or none if MLflow cannot take them."""
     return optional("no saved views", lambda: list(_save(client, experiment, rows)), [])
 
 
 def saved_views(uri: str, *, suite: str, version: int) -> list[SavedView]:
-    """The views of a suite's experiment, sorted by name.
-
-    Args:
-        uri: Tracking URI.
-        suite: Name of the suite.
-        version: Version of the suite.
-
-    Raises:
-        TrackingError: MLflow fails.
-    """
+    """The views of a suite's experiment, sorted by name."""
     with connection(uri) as client:
         experiment = client.get_experiment_by_name(experiment_name(suite, version))
         if experiment is None:
@@ -150,15 +135,7 @@ def _overlays(rows: Sequence[Row]) -> Iterator[_Overlay]:
 
 
 def _along(axis: str, task: str, d: int, label: str, rows: Sequence[Row]) -> _Overlay:
-    """The overlay of the values on one axis, of tasks, or of learners if ``label`` is given, which are families.
-
-    Args:
-        axis: The axis.
-        task: The task without its value on the axis.
-        d: Input dimension.
-        label: The label without its value on the axis; empty if it is an axis of tasks.
-        rows: The rows.
-    """
+    """The overlay of the values on one axis, of tasks, or of learners if ``label`` is given, which are families."""
     first, what = rows[0], "label" if label else "task"
     name: str = getattr(first, what)
     fixed = {other: v for other, v in first.axes.items() if other != axis and family(name, other, v) != name}
@@ -193,13 +170,7 @@ def _filters(rows: Sequence[Row], clause: str) -> Iterator[tuple[str, str]]:
 
 
 def view_state(rows: Iterable[Row], clause: str, by: Sequence[str] = ("label",)) -> dict[str, Any]:
-    """State of the charts page: the runs of ``clause`` averaged by label, NMSE against n on logarithmic axes first.
-
-    Args:
-        rows: Rows of the view.
-        clause: Filter of its runs.
-        by: Parameters by which runs are averaged.
-    """
+    """State of the charts page: the runs of ``clause`` averaged by label, NMSE against n on logarithmic axes first."""
     names = {name for row in rows if row.status == "ok" for name in metrics(row)} | set(NAMES)
     sections = [(title, opened, width, _matching(patterns, names)) for title, opened, width, patterns in _SECTIONS]
     return page_state(clause, sections, names, by)

@@ -18,15 +18,7 @@ class ClusterNodes:
     """The nodes to use. Each is asked for its versions first."""
 
     def __init__(self, cluster: Cluster, plugins: Collection[str] | None = None) -> None:
-        """Ask the present nodes, and leave out those with other versions.
-
-        Args:
-            cluster: The cluster.
-            plugins: The distributions of the plugins that units need; None means those of all installed plugins.
-
-        Raises:
-            UsageError: Every node that has cores or GPUs has other versions.
-        """
+        """Ask the present nodes, and leave out those with other versions."""
         self._cluster, self._ray = cluster, cluster.ray
         self.nodes: dict[str, Node] = {}
         """Nodes to use, by id."""

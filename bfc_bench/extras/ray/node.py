@@ -65,11 +65,7 @@ def _loaded(pickled: bytes) -> Callable[..., Any]:
 
 
 def distributions(plugins: Collection[str] | None) -> list[str]:
-    """Names of the distributions whose versions must be the same on all nodes.
-
-    Args:
-        plugins: The distributions of the plugins that units need; None means those of all installed plugins.
-    """
+    """Names of the distributions whose versions must be the same on all nodes."""
     if plugins is None:
         plugins = {point.dist.name for point in entry_points(group=PROJECT) if point.dist is not None}
     return list(dict.fromkeys([*PACKAGES, *sorted(plugins)]))

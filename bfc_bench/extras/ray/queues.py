@@ -39,13 +39,7 @@ class NodeMemory:
         return slot.node.memory_bytes - others if slot.node.memory_bytes else float("inf")
 
     def give(self, slot: Slot, unit: RayUnit, payload: bytes) -> None:
-        """Send a unit to a slot and reserve its memory. A slot runs one unit at a time, so its largest unit counts.
-
-        Args:
-            slot: The slot.
-            unit: The unit.
-            payload: The pickled payload of the unit.
-        """
+        """Send a unit to a slot and reserve its memory. A slot runs one unit at a time, so its largest unit counts."""
         before = slot.bytes
         slot.give(unit, payload)
         self._reserved[slot.node.id] += slot.bytes - before

@@ -159,14 +159,6 @@ def write_site(directory: Path, entries: Sequence[SiteEntry], omissions: Sequenc
     """Write the pages of a site whose reports are in ``directory`` already, and return the path of its index.
 
     Pages are replaced atomically, the index last.
-
-    Args:
-        directory: Folder of the site.
-        entries: The suites to show.
-        omissions: Stores and suites that the index names because they cannot be shown.
-
-    Raises:
-        OutputError: A page cannot be written.
     """
     make_folder(directory)
     for name, content in site_pages(entries, omissions).items():

@@ -65,18 +65,7 @@ class TableFacts:
 def look_at(
     path: Path, target: str, *, group: str | None = None, time: str | None = None, given: Mapping[str, Any] = {}
 ) -> TableFacts:
-    """What a table holds, and the options with which it can be a task.
-
-    Args:
-        path: A CSV or parquet file.
-        target: The column to be predicted.
-        group: A column whose equal values are never on both sides of the split.
-        time: A column in whose order rows are split.
-        given: Options of the kind ``table`` that are not to be guessed, such as ``separator``.
-
-    Raises:
-        UsageError: The file cannot be read as a table, a column is unknown, or nothing can be learned.
-    """
+    """What a table holds, and the options with which it can be a task."""
     if group and time:
         raise UsageError("--group and --time exclude each other; give one of the two.")
     split = {"split": {"group": group} if group else {"time": time}} if group or time else {}

@@ -250,16 +250,7 @@ def _since_1970(series: Any) -> np.ndarray:
 
 
 def targets(parts: Sequence[Part], name: str, classes: bool | None) -> tuple[list[np.ndarray], tuple[str, ...]]:
-    """The target's values in each part, (N,), and the names of its classes; their numbers if it is categorical.
-
-    Args:
-        parts: The table, and the one to test on if there is one.
-        name: The column.
-        classes: Whether the values are classes; None: if they are not numbers.
-
-    Raises:
-        UsageError: A value is missing, or should be a number.
-    """
+    """The target's values in each part, (N,), and the names of its classes; their numbers if it is categorical."""
     where = [f"{part.where}: column {name!r}" for part in parts]
     (y, order), *tested = [_target(part, name, classes) for part in parts]
     known: list[Any] = []

@@ -36,13 +36,7 @@ def find(kind: str, names: Sequence[str], package: str = "") -> Path:
 
 
 def missing(kind: str, *files: Sequence[str], package: str = "") -> str | None:
-    """What to type if one of the files, each given by its possible names, is in none of the folders.
-
-    Args:
-        kind: The kind of data set.
-        *files: Names of each file.
-        package: Debian's package with them.
-    """
+    """What to type if one of the files, each given by its possible names, is in none of the folders."""
     found = folders(kind)
     for names in files:
         if not any((folder / name).exists() for folder in found for name in names):

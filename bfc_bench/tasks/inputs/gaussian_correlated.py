@@ -67,11 +67,6 @@ def equal_row_factor(rng: np.random.Generator, d: int, condition: float) -> Floa
 
     Rotating two rows into each other keeps the singular values and the sum of the squared norms, which is d; each
     rotation gives one row norm 1 (Bendel & Mickey 1978, Davies & Higham 2000, here on the factor).
-
-    Args:
-        rng: The random stream.
-        d: Dimension.
-        condition: Largest over smallest singular value, >= 1.
     """
     singular = np.geomspace(1, condition, d)
     sigma = orthonormal_rows(rng, d, d) * singular * sqrt(d / np.sum(singular**2))

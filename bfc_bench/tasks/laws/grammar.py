@@ -34,18 +34,7 @@ class Grammar:
         zipf: float | None = None,
         zipf_level: int = 1,
     ) -> Grammar:
-        """Give each parent m strings among the v^s; no string has two parents.
-
-        Args:
-            rng: The random stream of the grammar.
-            vocabulary: v, the number of symbols.
-            synonyms: m, the number of strings of a symbol.
-            branching: s, the number of symbols in a string.
-            levels: L.
-            classes: C.
-            zipf: a, if the k-th string of a parent has a probability proportional to k^-(1+a) at ``zipf_level``.
-            zipf_level: The level whose rules have these probabilities; 1 is the one that makes the sequence.
-        """
+        """Give each parent m strings among the v^s; no string has two parents."""
         rules = []
         for parents in (classes, *[vocabulary] * (levels - 1)):
             codes = rng.permutation(vocabulary**branching)[: parents * synonyms]

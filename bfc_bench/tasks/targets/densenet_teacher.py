@@ -70,20 +70,7 @@ def draw_weights(
     condition: float = 1.0,
     share_skips: bool = False,
 ) -> list[dict[int, Float]]:
-    """W_{l,j} for l = 2, 3, ... and j in J_l, as ``QuadraticDensenet`` defines them.
-
-    Args:
-        rng: The random stream of the teacher.
-        law: The law of the inputs.
-        widths: k_2, k_3, ...
-        skips: J_2, J_3, ...
-        kind: The target's kind, for error messages.
-        condition: kappa.
-        share_skips: Whether W_{l,l-1} = W_{l,l-3} for l >= 3.
-
-    Raises:
-        UsageError: A contribution is constant under the law.
-    """
+    """W_{l,j} for l = 2, 3, ... and j in J_l, as ``QuadraticDensenet`` defines them."""
     weights: list[dict[int, Float]] = []
     # Spawning draws nothing from rng, so that teachers of every kappa have the same orthonormal rows.
     stretches = rng.spawn(1)[0]

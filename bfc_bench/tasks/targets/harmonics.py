@@ -35,13 +35,7 @@ def harmonics_dimension(d: int, p: int) -> int:
 
 
 def legendre_sequence(d: int, p: int, t: Float) -> Iterator[Float]:
-    """The Legendre polynomials P_0, ..., P_p, see ``legendre``.
-
-    Args:
-        d: Dimension, >= 2.
-        p: Highest degree.
-        t: Points in [-1, 1], any shape.
-    """
+    """The Legendre polynomials P_0, ..., P_p, see ``legendre``."""
     before, here = np.ones_like(t), np.array(t)
     yield before
     for q in range(1, p + 1):
@@ -54,24 +48,13 @@ def legendre(d: int, p: int, t: Float) -> Float:
 
     It is the Gegenbauer polynomial of index (d-2)/2 over its value at 1 (Chebyshev's for d = 2, Legendre's for d = 3),
     by the recurrence (q+d-2) P_{q+1} = (2q+d-2) t P_q - q P_{q-1}.
-
-    Args:
-        d: Dimension, >= 2.
-        p: Degree.
-        t: Points in [-1, 1], any shape.
     """
     *_, last = legendre_sequence(d, p, t)
     return last
 
 
 def zonal(d: int, p: int, t: Float) -> Float:
-    """phi_p(t) = sqrt(B(d,p)) P_p(t), of mean square 1 at t = beta . x for x uniform on S^{d-1} and beta of norm 1.
-
-    Args:
-        d: Dimension, >= 2.
-        p: Degree.
-        t: Points in [-1, 1], any shape.
-    """
+    """phi_p(t) = sqrt(B(d,p)) P_p(t), of mean square 1 at t = beta . x for x uniform on S^{d-1} and beta of norm 1."""
     return sqrt(harmonics_dimension(d, p)) * legendre(d, p, t)
 
 
