@@ -48,11 +48,10 @@ def test_the_share_of_censored_values_is_as_set():
 
 
 @pytest.mark.parametrize("replicates", [3, 10])
-def test_thresholds_and_decays_are_covered(replicates):
-    for measure in (coverages.threshold_coverage, coverages.decay_coverage):
-        coverage = measure(replicates, EXPERIMENTS)
-        assert abs(coverage.share - 0.95) < 3 * ERROR
-        assert abs(coverage.bias) < 0.03
+def test_thresholds_are_covered(replicates):
+    coverage = coverages.threshold_coverage(replicates, EXPERIMENTS)
+    assert abs(coverage.share - 0.95) < 3 * ERROR
+    assert abs(coverage.bias) < 0.03
 
 
 @pytest.mark.parametrize("ratio", coverages.RATIOS.values())

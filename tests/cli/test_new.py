@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tomllib
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import get_args
 from zipfile import ZipFile
@@ -20,7 +21,7 @@ from bfc_bench.learner import ArrayKind
 
 ROOT = Path(__file__).parents[2]
 PACKAGES: list[tuple[str, ArrayKind]] = [
-    *[("learner", arrays) for arrays in get_args(ArrayKind)],
+    *[("learner", arrays) for arrays in get_args(ArrayKind) if find_spec(arrays)],
     *[(command, "numpy") for command in KINDS if command != "learner"],
 ]
 

@@ -99,7 +99,6 @@ def test_curves_thresholds_and_exponents_are_records(stored):
     }
     assert {found.label for found in stored.exponents(levels=[0.5])} <= {"mean", "r"}
     assert {found.level for found in stored.thresholds(levels=[0.5, 0.1])} == {0.5, 0.1}
-    assert stored.fits() == [], "two sizes determine no floor and no exponent"
 
 
 def test_laws_and_costs_are_records(stored):

@@ -1,11 +1,7 @@
 """A site of several suites and stores: what it says, and that its pages are whole and lead to one another."""
 
-import os
 import re
-import shlex
 import sqlite3
-import subprocess
-import sys
 from collections import Counter
 from contextlib import closing
 from dataclasses import replace
@@ -16,7 +12,6 @@ from urllib.parse import unquote
 import numpy as np
 import pytest
 from html_page import Page
-from pages import ROOT, blocks
 from synthetic import INJECTION, LAWS, PROVENANCE, SESSIONS, SUITE, VERDICTS, row, rows
 
 import bfc_bench
@@ -241,40 +236,6 @@ def test_a_suite_s_name_does_not_lead_out_of_the_site(name, stores, tmp_path, ca
     assert {path.name for path in (tmp_path / "out").iterdir()} <= {"site"}
     assert run(["report", f"{name}@1", "--store", str(stores[1])]) != 0
     assert not list(tmp_path.rglob("above*"))
-
-
-def test_the_repository_of_results_takes_what_is_sent_checks_it_and_makes_the_site(stores, tmp_path):
-    """What "team-server.md" has for it: a store that is sent, and the steps of the workflow, run one after another."""
-    sent, workflow = (
-        block for block in blocks(ROOT / "docs" / "team-server.md") if block.said == "tests/report/test_site.py"
-    )
-    repository = tmp_path / "repository"
-    repository.mkdir()
-    (repository / "bfc-bench").write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m bfc_bench "$@"\n')
-    (repository / "bfc-bench").chmod(0o755)
-
-    def do(*commands: str) -> subprocess.CompletedProcess[str]:
-        environment = {**os.environ, "PATH": f"{repository}:{os.environ['PATH']}"}
-        command = ["bash", "-e", "-c", "\n".join(commands)]
-        return subprocess.run(command, cwd=repository, env=environment, capture_output=True, text=True, check=False)
-
-    assert do("git init --quiet").returncode == 0
-    for store, name in zip(stores, ("ada", "bo"), strict=True):
-        (repository / "bfc-results").symlink_to(store)
-        done = do(*(command.replace("ada", name) for command in sent.commands))
-        assert done.returncode == 0, done.stderr
-        (repository / "bfc-results").unlink()
-    steps = [step for step in re.findall(r"^ *- run: (.+)$", workflow.text, re.MULTILINE) if "pip" not in step]
-    assert len(steps) == 2
-    done = do(*steps)
-    assert done.returncode == 0, done.stderr
-    assert {line[0].split()[0] for line in lines(repository / "site", "index.html")} == {"tiny@1", "second@1"}
-
-    (repository / "stores" / "bo" / "results.sqlite").write_text("something else")
-    done = do("rm -r merged site", *steps)
-    assert done.returncode == 2
-    assert "stores/bo" in done.stderr
-    assert not (repository / "site").exists()
 
 
 def test_the_index_begins_with_what_learners_need_and_marks_ties(site):
