@@ -8,20 +8,10 @@ from typing import Any
 
 from bfc_bench.analysis.curves import Curve, CurvePoint
 from bfc_bench.analysis.scaling import ascending, on_axis, scalings
+from bfc_bench.report import marks
 from bfc_bench.report.axis import Positions
 from bfc_bench.report.drawing import Drawing, Mark, Record
 from bfc_bench.report.gallery import Gallery, Picture
-from bfc_bench.report.marks import (
-    CURVE,
-    INTERVAL_BAR,
-    MARKER,
-    add_replicates,
-    error_axis,
-    in_words,
-    interval,
-    measured,
-    metric_names,
-)
 from bfc_bench.report.plots import LEARNER, thresholds_against
 from bfc_bench.report.style import Styles, assign
 from bfc_bench.report.tables import ReportTable, TableCell, exponent_cells, listing, number
@@ -85,29 +75,28 @@ def errors_against(curves: Sequence[Curve], axis: str, title: str = "", styles: 
     for curve in curves:
         task, d, label = curve.family(axis)
         of_label = groups.setdefault((task, d), {}).setdefault(label, {})
-        if known := [(point, values) for point, values in measured(curve) if values]:
+        if known := [(point, values) for point, values in marks.measured(curve) if values]:
             of_label[on_axis(curve.axes[axis])] = known[-1]
     positions = Positions.on("x", axis, [on_axis(curve.axes[axis]) for curve in curves])
     largest = [at for by_label in groups.values() for by_value in by_label.values() for at in by_value.values()]
-    name = f"{metric_names(curves)} at the largest n"
-    y = error_axis(curves, name, [value for _, values in largest for value in values])
+    name = f"{marks.metric_names(curves)} at the largest n"
+    y = marks.error_axis(curves, name, [value for _, values in largest for value in values])
     panels = {(task, d): f"{task}, d = {d}" for task, d in groups}
     labels = [label for by_label in groups.values() for label in by_label]
     figure = Drawing(positions.axis, y, panels.values(), labels, styles, title)
     means = list[Record]()
-    places: list[tuple[Record, Sequence[float]]] = []
     for of, by_label in groups.items():
         for index, label in enumerate(label for label in figure.labels if label in by_label):
             for value, (point, values) in ascending(by_label[label]).items():
                 side = index - (len(figure.labels) - 1) / 2
                 at = {"panel": panels[of], "label": label, "x": positions(value, side), axis: value}
-                places.append((at, values))
-                means.append(at | interval(point.lo, point.hi) | {"n": point.n, "error": point.mean})
+                mean = {"n": point.n, "error": point.mean, "values": values}
+                means.append(at | mean | marks.interval(point.lo, point.hi))
         parts = [f"{label} {_in_words(axis, by_value)}" for label, by_value in by_label.items() if by_value]
-        figure.descriptions.append(in_words(f"Error at the largest n on {panels[of]}", parts))
-    dots = add_replicates(figure, places, "error")
+        figure.descriptions.append(marks.in_words(f"Error at the largest n on {panels[of]}", parts))
     shown = LEARNER | {axis: axis, "n": "n", "error": name, "interval": "interval"}
-    figure.add("mean", means, INTERVAL_BAR, CURVE, Mark(MARKER, shape=True, tooltip=shown))
+    looks = (marks.INTERVAL_BAR, marks.CURVE, Mark(marks.MARKER, shape=True, tooltip=shown))
+    dots = marks.add_points(figure, means, *looks)
     figure.notes = [
         f"Marker: mean of the replicates with its 95 % interval. {dots}",
         "The largest n may differ between values and learners.",

@@ -5,20 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bfc_bench.analysis.compute import CostCurve, CostName, FrontierPoint, frontier
+from bfc_bench.report import marks
 from bfc_bench.report.axis import log_axis
 from bfc_bench.report.drawing import Drawing, Mark, Record
-from bfc_bench.report.marks import (
-    BAND,
-    CURVE,
-    ENDS,
-    INTERVAL_BAND,
-    LINE,
-    MARKER,
-    in_words,
-    interval,
-    metric_names,
-    panels_of,
-)
 from bfc_bench.report.style import FAINT, Styles
 
 AXES: dict[CostName, str] = {
@@ -30,8 +19,8 @@ AXES: dict[CostName, str] = {
 
 def error_against_cost(curves: Sequence[CostCurve], title: str = "", styles: Styles | None = None) -> Drawing:
     """Draw error against one cost, one panel per (task, d): geometric means with 95 % intervals, and the frontier."""
-    against, metric = AXES[curves[0].cost], metric_names(of.curve for of in curves)
-    panels = panels_of(of.curve for of in curves)
+    against, metric = AXES[curves[0].cost], marks.metric_names(of.curve for of in curves)
+    panels = marks.panels_of(of.curve for of in curves)
     x = log_axis("cost", against, [cost for of in curves for cost in of.costs], most=6)
     y = log_axis("error", metric, [value for of in curves for value in of.curve.mean], most=9)
     figure = Drawing(x, y, panels.values(), [of.curve.label for of in curves], styles, title)
@@ -44,12 +33,12 @@ def error_against_cost(curves: Sequence[CostCurve], title: str = "", styles: Sty
             steps.append(steps[-1] | {"cost": max(best[-1].at, *(float(of.costs[-1]) for of in shown))})
         means += [record | {"panel": panel} for of in shown for record in _means(of)]
         what = f"{metric} against {against} on {task}, d = {d}. Frontier"
-        figure.descriptions.append(in_words(what, _frontier_in_words(best)))
+        figure.descriptions.append(marks.in_words(what, _frontier_in_words(best)))
     grey = {"interpolate": "step-after", "color": FAINT}
-    band = Mark(BAND | grey, ENDS, opacity=0.18)
-    figure.add("frontier", steps, band, Mark(LINE | grey | {"strokeWidth": 5}, opacity=0.6))
+    band = Mark(marks.BAND | grey, marks.ENDS, opacity=0.18)
+    figure.add("frontier", steps, band, Mark(marks.LINE | grey | {"strokeWidth": 5}, opacity=0.6))
     names = {"label": "learner", "n": "n", "cost": against, "error": metric, "interval": "interval"}
-    figure.add("mean", means, INTERVAL_BAND, CURVE, Mark(MARKER, shape=True, tooltip=names))
+    figure.add("mean", means, marks.INTERVAL_BAND, marks.CURVE, Mark(marks.MARKER, shape=True, tooltip=names))
     figure.notes = [
         "One marker per n: geometric mean of the replicates at the mean cost. Band: its 95 % interval.",
         "Grey line: frontier, the least error of all learners at that cost or below; band: its 95 % interval.",
@@ -63,7 +52,7 @@ def _means(of: CostCurve) -> list[Record]:
     points = sorted((point for point in of.curve.points if point.replicates), key=lambda point: costs[point.n])
     return [
         {"label": of.curve.label, "n": point.n, "cost": costs[point.n], "error": point.mean}
-        | interval(point.lo, point.hi)
+        | marks.interval(point.lo, point.hi)
         for point in points
     ]
 

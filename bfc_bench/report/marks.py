@@ -5,7 +5,7 @@ Shapes: R replicates, K sample sizes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -70,25 +70,28 @@ def interval(lo: float, hi: float) -> Record:
     return {"lo": lo, "hi": hi, "interval": interval_text(lo, hi)}
 
 
-def add_replicates(
-    figure: Drawing, places: Iterable[tuple[Record, Sequence[float]]], field: str, *, across: str = "y",
-    look: dict[str, Any] = DOT, most: dict[str, Any] = WIDE_BAR, **options: Any,
+def add_points(
+    figure: Drawing, points: Sequence[Record], *marks: Mark, across: str = "y", look: dict[str, Any] = DOT,
+    most: dict[str, Any] = WIDE_BAR, tooltip: Mapping[str, str] | None = None,
 ) -> str:  # fmt: skip
-    """Draw the replicates of each place as dots, or as a bar or band over most of them if there are more than ``MANY``.
+    """Draw points and the replicates of each: dots, or a bar or band over most of them if they are more than ``MANY``.
 
-    ``places`` are records without ``field``, each with its values of it, which lie along the axis ``across``. Returns
-    the note that explains the dots.
+    ``points`` are records with the ``values`` of their replicates, which lie along the axis ``across``; ``marks`` show
+    the records themselves. Returns the note that explains the dots.
     """
-    dots: list[Record] = []
-    ranges: list[Record] = []
-    for place, values in places:
+    field, other = (figure.y.field, figure.x.field) if across == "y" else (figure.x.field, figure.y.field)
+    kept = {"panel", "label", other, *(tooltip or ())} - {field}
+    dots, ranges = list[Record](), list[Record]()
+    for point in points:
+        place, values = {name: point[name] for name in point.keys() & kept}, point["values"]
         if len(values) > MANY:
             ranges.append(place | dict(zip(("lo", "hi"), np.quantile(values, MOST).tolist(), strict=True)))
         else:
             dots += [place | {field: value} for value in values]
     opacity, word = (0.08, "outer band") if most is BAND else (0.25, "bar")
     figure.add("most replicates", ranges, Mark(most, {across: "lo", f"{across}2": "hi"}, opacity=opacity))
-    figure.add("replicate", dots, Mark(look, opacity=0.45, **options))
+    figure.add("replicate", dots, Mark(look, opacity=0.45, tooltip=tooltip or {}))
+    figure.add("mean", ({name: of for name, of in point.items() if name != "values"} for point in points), *marks)
     beyond = f"; {word}: from the 5 % to the 95 % quantile, for more than {MANY} replicates" * bool(ranges)
     return f"Dots: replicates{beyond}."
 

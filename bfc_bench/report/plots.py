@@ -11,26 +11,9 @@ from bfc_bench.analysis.curves import Curve
 from bfc_bench.analysis.scaling import Scaling, ascending
 from bfc_bench.analysis.stages import StageErrors
 from bfc_bench.analysis.thresholds import Threshold
+from bfc_bench.report import marks
 from bfc_bench.report.axis import Axis, Positions, log_axis
 from bfc_bench.report.drawing import ARROW_DOWN, ARROW_UP, CROSS, Drawing, Mark, Record
-from bfc_bench.report.marks import (
-    BAND,
-    BAR,
-    CURVE,
-    DOT,
-    INTERVAL_BAND,
-    MANY,
-    MARKER,
-    OPEN,
-    add_replicates,
-    error_axis,
-    in_words,
-    interval,
-    measured,
-    metric_names,
-    panels_of,
-    stroke,
-)
 from bfc_bench.report.style import Styles, in_order
 from bfc_bench.report.tables import metric_name, sample_size
 
@@ -46,31 +29,31 @@ def learning_curves(curves: Sequence[Curve], title: str = "", styles: Styles | N
     open marker and, if replicates are dots, a bar from the median to the worst; a size at which all failed has a cross
     at the top.
     """
-    panels, metric = panels_of(curves), metric_names(curves)
-    found = [(curve, point, values) for curve in curves for point, values in measured(curve)]
+    panels, metric = marks.panels_of(curves), marks.metric_names(curves)
+    found = [(curve, point, values) for curve in curves for point, values in marks.measured(curve)]
     sizes = sorted({float(n) for curve in curves for n in curve.n})
     x = log_axis("n", "training points n", sizes, most=6, at=sizes, pad=0.04)
-    y = error_axis(curves, metric, [value for *_, values in found for value in values])
+    y = marks.error_axis(curves, metric, [value for *_, values in found for value in values])
     figure = Drawing(x, y, panels.values(), [curve.label for curve, *_ in found], styles, title)
     means, worst, lost = list[Record](), list[Record](), list[Record]()
-    places: list[tuple[Record, Sequence[float]]] = []
     for curve, point, values in found:
         at = {"panel": panels[curve.task, curve.d], "label": curve.label, "n": point.n}
         failed = {"failed": point.failed} if point.failed else {}
         if not values:
             lost.append(at | failed | {"top": y.domain[1]})
             continue
-        places.append((at, values))
-        means.append(at | failed | interval(point.lo, point.hi) | {"error": point.mean, "replicates": len(values)})
-        if failed and len(values) <= MANY:
+        mean = {"error": point.mean, "values": values, "replicates": len(values)}
+        means.append(at | failed | mean | marks.interval(point.lo, point.hi))
+        if failed and len(values) <= marks.MANY:
             worst.append(at | {"median": point.median, "worst": point.worst})
     shown = LEARNER | {"n": "n", "error": metric, "interval": "interval", "replicates": "replicates"}
-    dots = add_replicates(figure, places, "error", most=BAND, tooltip=LEARNER | {"n": "n", "error": metric})
-    figure.add("median to worst", worst, Mark(BAR, {"y": "median", "y2": "worst"}))
-    whole = Mark(MARKER, shape=True, tooltip=shown, when="!datum.failed")
-    part = Mark(OPEN, shape=True, tooltip=shown | {"failed": "failed"}, when="datum.failed")
-    figure.add("mean", means, INTERVAL_BAND, CURVE, whole, part)
-    cross = stroke(CROSS) | {"clip": False}
+    figure.add("median to worst", worst, Mark(marks.BAR, {"y": "median", "y2": "worst"}))
+    whole = Mark(marks.MARKER, shape=True, tooltip=shown, when="!datum.failed")
+    part = Mark(marks.OPEN, shape=True, tooltip=shown | {"failed": "failed"}, when="datum.failed")
+    looks = (marks.INTERVAL_BAND, marks.CURVE, whole, part)
+    of_dot = LEARNER | {"n": "n", "error": metric}
+    dots = marks.add_points(figure, means, *looks, most=marks.BAND, tooltip=of_dot)
+    cross = marks.stroke(CROSS) | {"clip": False}
     figure.add("all failed", lost, Mark(cross, {"y": "top"}, tooltip=LEARNER | {"n": "n", "failed": "failed"}))
     figure.descriptions = [
         _curves_in_words(task, d, [curve for curve in curves if (curve.task, curve.d) == (task, d)])
@@ -94,7 +77,7 @@ def _curves_in_words(task: str, d: int, curves: Sequence[Curve]) -> str:
         if points := [point for point in curve.points if point.replicates]:
             ends = [f"{point.mean:.2g} at n = {point.n:,}" for point in (points[0], *points[1:][-1:])]
             parts.append(f"{curve.label} {', '.join(ends)}")
-    return in_words(f"{metric_names(curves)} against training points n on {task}, d = {d}", parts)
+    return marks.in_words(f"{marks.metric_names(curves)} against training points n on {task}, d = {d}", parts)
 
 
 def thresholds_against(scalings: Sequence[Scaling], title: str = "", styles: Styles | None = None) -> Drawing:
@@ -115,7 +98,6 @@ def thresholds_against(scalings: Sequence[Scaling], title: str = "", styles: Sty
     y = log_axis("N*", "N*, training points", sizes, pad=0.14)
     labels = [scaling.label for scaling in scalings if scaling.measured_dims]
     figure = Drawing(positions.axis, y, panels, labels, styles, title)
-    places: list[tuple[Record, Sequence[float]]] = []
     more, less, medians = list[Record](), list[Record](), list[Record]()
     for panel, by_label in panels.items():
         of_panel = [label for label in figure.labels if label in by_label]
@@ -126,17 +108,17 @@ def thresholds_against(scalings: Sequence[Scaling], title: str = "", styles: Sty
                 if not threshold.crossings:
                     continue
                 at = {"panel": panel, "label": label, "x": positions(d, side), axis: d}
-                places.append((at, _sizes(threshold, None)))
                 more += [at | {"N*": size} for size in _sizes(threshold, "right")]
                 less += [at | {"N*": size} for size in _sizes(threshold, "left")]
-                if threshold.median[0] == threshold.median[1]:
-                    medians.append(at | {"N*": float(threshold.median[0]), "interval": sample_size(threshold)[1]})
-        figure.descriptions.append(in_words(f"Training points N* needed for {panel}", _n_star_in_words(by_label)))
-    dots = add_replicates(figure, places, "N*", look=DOT | {"size": 14}, tooltip=LEARNER | {"N*": "N*"})
-    figure.add("more", more, Mark(stroke(ARROW_UP, 40), tooltip=LEARNER | {"N*": "N* above"}))
-    figure.add("less", less, Mark(stroke(ARROW_DOWN, 40), tooltip=LEARNER | {"N*": "N* below"}))
+                lower, upper = threshold.median
+                median = {"N*": float(lower), "interval": sample_size(threshold)[1]} if lower == upper else {}
+                medians.append(at | {"values": _sizes(threshold, None)} | median)
+        figure.descriptions.append(marks.in_words(f"Training points N* needed for {panel}", _n_star_in_words(by_label)))
+    figure.add("more", more, Mark(marks.stroke(ARROW_UP, 40), tooltip=LEARNER | {"N*": "N* above"}))
+    figure.add("less", less, Mark(marks.stroke(ARROW_DOWN, 40), tooltip=LEARNER | {"N*": "N* below"}))
     shown = LEARNER | {axis: axis, "N*": "N*", "interval": "interval"}
-    figure.add("median", medians, CURVE, Mark(MARKER, shape=True, tooltip=shown))
+    looks = (marks.CURVE, Mark(marks.MARKER, shape=True, tooltip=shown))
+    dots = marks.add_points(figure, medians, *looks, look=marks.DOT | {"size": 14}, tooltip=LEARNER | {"N*": "N*"})
     figure.notes = [
         f"Marker: median of the replicates. {dots}",
         "Arrow up: some replicate needs more than that n. Arrow down: some replicate needs less than that n.",
@@ -175,22 +157,20 @@ def feature_errors(errors: Sequence[StageErrors], title: str = "", styles: Style
     y = Axis("line", "", (len(lines) - 0.4, -0.6), list(range(len(lines))), names, log=False)
     height, columns = 30 + 22 * max(3, len(lines)), max(1, len({layer for _, layer in panels}))
     figure = Drawing(x, y, panels.values(), labels, styles, title, columns=columns, height=height)
-    places: list[tuple[Record, Sequence[float]]] = []
     means = list[Record]()
     for error in errors:
         line = lines.index((error.label, error.stage))
         at = {"panel": panels[error.d, error.quantity.part], "label": error.label, "line": line, "stage": error.stage}
-        mean = error.interval
-        means.append(at | interval(mean.lo, mean.hi) | {"P": mean.mean, "replicates": len(error.values)})
-        places.append((at, error.values))
+        mean = {"P": error.interval.mean, "values": error.values, "replicates": len(error.values)}
+        means.append(at | mean | marks.interval(error.interval.lo, error.interval.hi))
     shown = LEARNER | {"stage": "stage", "P": "P", "interval": "interval", "replicates": "replicates"}
-    dots = add_replicates(figure, places, "P", across="x", tooltip=LEARNER | {"stage": "stage", "P": "P"})
     joined = Mark({"type": "line", "strokeWidth": 1, "strokeDash": [2, 3]}, order="line")
-    figure.add("mean", means, joined, Mark(MARKER, shape=True, tooltip=shown))
+    looks = (joined, Mark(marks.MARKER, shape=True, tooltip=shown))
+    dots = marks.add_points(figure, means, *looks, across="x", tooltip=LEARNER | {"stage": "stage", "P": "P"})
     for (d, layer), panel in panels.items():
         ends = (
             f"{record['label']} {record['stage']} {record['P']:.2g}" for record in means if record["panel"] == panel
         )
-        figure.descriptions.append(in_words(f"Feature error P of {layer}, d = {d}", ends))
+        figure.descriptions.append(marks.in_words(f"Feature error P of {layer}, d = {d}", ends))
     figure.notes = [f"Marker: geometric mean of the replicates. Line: stages of one learner. {dots}"]
     return figure

@@ -22,20 +22,7 @@ from bfc_bench.report.artifacts import ShownCell
 from bfc_bench.report.drawing import Drawing
 from bfc_bench.report.gallery import Gallery, Picture
 from bfc_bench.report.style import Styles
-from bfc_bench.report.tables import (
-    Record,
-    ReportTable,
-    TableCell,
-    estimate,
-    exponent_cells,
-    listing,
-    metric_name,
-    number,
-    pivot,
-    sample_size,
-    with_interval,
-    worst,
-)
+from bfc_bench.report.tables import Record, ReportTable, TableCell, estimate, listing, number, pivot, with_interval
 from bfc_bench.store.row import Row
 from bfc_bench.store.rows import Rows
 from bfc_bench.tasks.targets.harmonics import part_degree
@@ -89,7 +76,7 @@ class Section:
     @property
     def metric_name(self) -> str:
         """The metric as readers know it."""
-        return metric_name(self.metric)
+        return tables.metric_name(self.metric)
 
     @property
     def order(self) -> list[str]:
@@ -188,7 +175,7 @@ def _errors(section: Section) -> Iterable[ReportTable]:
         count, failed = p.replicates, p.failed
         remarks = [f"trimmed {robust[key]}"] if count and (key := (p.d, p.label, p.n)) in robust else []
         remarks += [f"median {number(p.median)}"] if failed and count else []
-        remarks += worst(p.worst) if count > 1 else ()
+        remarks += tables.worst(p.worst) if count > 1 else ()
         remarks += ["skewed: interval covers less"] if p.skewed else []
         remarks += [f"R = {count}" + f", {failed} failed" * bool(failed)] if count < most else []
         return estimate(p.mean, p.lo, p.hi, *remarks)
@@ -217,7 +204,7 @@ def _thresholds(section: Section) -> Iterable[ReportTable]:
         remarks = [tables.ill_behaved_remark(reached.threshold), _least_cost(least) if least else ""]
         if theory is not None:
             remarks.append(f"theory {number(expected_n_star(theory, reached.level), 3)}")
-        return TableCell(*sample_size(reached.threshold), tuple(filter(None, remarks)))
+        return TableCell(*tables.sample_size(reached.threshold), tuple(filter(None, remarks)))
 
     note = (
         "Geometric mean of the replicates with its 95 % interval, or the median if some replicates are censored: they "
@@ -237,7 +224,7 @@ def _exponents(section: Section) -> ReportTable:
     def line(scaling: Scaling) -> Record:
         fit = scaling.exponent
         of_fit = {"curvature_p": fit.curvature_p, "detectable": fit.detectable, "theory": theory(scaling)}
-        return {"label": scaling.label} | exponent_cells(scaling) | of_fit
+        return {"label": scaling.label} | tables.exponent_cells(scaling) | of_fit
 
     def theory(scaling: Scaling) -> TableCell:
         """The slope of the learner's own theory, or of B(d, p) if it has none."""
@@ -299,8 +286,9 @@ def _stages(section: Section) -> Iterable[ReportTable]:
     """Error and P_l after each stage, at the largest n of each d."""
 
     def cell(errors: StageErrors) -> TableCell:
-        interval = errors.interval
-        return estimate(interval.mean, interval.lo, interval.hi, *(worst(errors.worst) if interval.count > 1 else ()))
+        mean = errors.interval
+        remarks = tables.worst(errors.worst) if mean.count > 1 else ()
+        return estimate(mean.mean, mean.lo, mean.hi, *remarks)
 
     def head(quantity: Quantity) -> str:
         return QUANTITIES[quantity.kind].format(quantity.part) if quantity.part else section.metric_name

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
 from bfc_bench.analysis.curves import Curve
+from bfc_bench.report import marks
 from bfc_bench.report.axis import Axis, log_axis
 from bfc_bench.report.drawing import Drawing, Mark, Record
-from bfc_bench.report.marks import BAR, CURVE, INTERVAL_BAR, MARKER, add_replicates, in_words, interval, measured
 from bfc_bench.tasks.targets.harmonics import harmonics_dimension
 
 LEAST = -0.25
@@ -33,26 +33,25 @@ def degree_curves(curves: Mapping[tuple[int, str], Mapping[int, Curve]], title: 
     step = 0.012 * np.log(sizes[-1] / sizes[0]) if sizes else 0.0
     shifts = {degree: float(np.exp((i - (len(degrees) - 1) / 2) * step)) for i, degree in enumerate(degrees)}
     means, sides = list[Record](), list[Record]()
-    places: list[tuple[Record, Sequence[float]]] = []
     for (d, label), by_degree in curves.items():
         last: dict[int, float] = {}
         for degree, curve in by_degree.items():
             of = {"panel": panels[d, label], "label": f"degree {degree}"}
             if sizes[0] <= (size := harmonics_dimension(d, degree)) <= sizes[-1]:
                 sides.append(of | {"at": float(size)})
-            for point, errors in measured(curve):
+            for point, errors in marks.measured(curve):
                 at = of | {"n": point.n, "at": point.n * shifts[degree]}
-                places.append((at, [max(1 - error, LEAST) for error in errors]))
+                values = [max(1 - error, LEAST) for error in errors]
                 r2, lo, hi = (float(np.maximum(1 - error, LEAST)) for error in (point.mean, point.hi, point.lo))
-                means.append(at | {"r2": r2} | interval(lo, hi))
+                means.append(at | {"r2": r2, "values": values} | marks.interval(lo, hi))
                 last[degree] = 1 - point.mean
         ends = (f"degree {degree} {r2:.2g}" for degree, r2 in last.items() if np.isfinite(r2))
-        figure.descriptions.append(in_words(f"R squared per degree of {label}, d = {d}, at the largest n", ends))
-    dotted = Mark(BAR | {"strokeDash": [2, 3]}, {"y": ""}, tooltip={"label": "", "at": "B(d, k)"})
+        figure.descriptions.append(marks.in_words(f"R squared per degree of {label}, d = {d}, at the largest n", ends))
+    dotted = Mark(marks.BAR | {"strokeDash": [2, 3]}, {"y": ""}, tooltip={"label": "", "at": "B(d, k)"})
     figure.add("B(d, k)", sides, dotted)
-    dots = add_replicates(figure, places, "r2")
     shown = {"label": "", "n": "n", "r2": "R²", "interval": "interval"}
-    figure.add("mean", means, INTERVAL_BAR, CURVE, Mark(MARKER, shape=True, tooltip=shown))
+    looks = (marks.INTERVAL_BAR, marks.CURVE, Mark(marks.MARKER, shape=True, tooltip=shown))
+    dots = marks.add_points(figure, means, *looks)
     figure.notes = [
         f"Line: mean of the replicates. Bar: its 95 % t-interval. {dots} "
         "Dotted: n = B(d, k), the number of harmonics of degree k.",

@@ -13,7 +13,7 @@ from bfc_bench.analysis.compute import cost_curves
 from bfc_bench.analysis.curves import curves
 from bfc_bench.analysis.scaling import scalings
 from bfc_bench.analysis.stages import Quantity, StageErrors
-from bfc_bench.report import plots
+from bfc_bench.report import marks, plots
 from bfc_bench.report.axis import log_axis, log_ticks, spaced_ticks
 from bfc_bench.report.cost_plots import error_against_cost
 from bfc_bench.report.drawing import Drawing, Mark
@@ -162,14 +162,14 @@ def test_the_open_marker_stands_where_a_replicate_failed_with_median_and_worst(f
 def test_censored_thresholds_are_arrows_at_their_bound(found):
     figure = plots.thresholds_against(scalings([c for c in found if c.label == "kernel ntk (raw)"], [1e-2]))
     assert column(records(figure, "more"), "N*") == [1000] * 3
-    assert not records(figure, "less", "median", "replicate")
+    assert not records(figure, "less", "mean", "replicate")
     reached = scalings([c for c in found if (c.label, c.d) == ("joint", 20)], [3.0])
     assert column(records(plots.thresholds_against(reached), "less"), "N*") == [100]
 
 
 def test_learners_with_one_n_star_stand_side_by_side(found):
     figure = plots.thresholds_against(scalings(found, [0.1]))
-    at = {(record["label"], record["d"]): record["x"] for record in records(figure, "median")}
+    at = {(record["label"], record["d"]): record["x"] for record in records(figure, "mean")}
     assert len({x for (_, d), x in at.items() if d == 20}) == len([d for _, d in at if d == 20]) > 1
     assert all(abs(math.log(x / d)) < 0.1 for (_, d), x in at.items())
 
@@ -202,8 +202,8 @@ def test_many_replicates_are_a_band_whose_drawing_does_not_grow_with_them():
         cells = [row(n=n, replicate=r, nmse=errors[r, k]) for r in range(replicates) for k, n in enumerate(DIMS)]
         return plots.learning_curves(curves(cells))
 
-    few = drawing(plots.MANY)
-    assert len(records(few, "replicate")) == 3 * plots.MANY
+    few = drawing(marks.MANY)
+    assert len(records(few, "replicate")) == 3 * marks.MANY
     assert "outer band" not in notes(few)
     many = drawing(100)
     band = records(many, "most replicates")
@@ -289,7 +289,7 @@ def test_a_figure_is_a_chart_of_altair_that_its_user_can_change(found):
 def test_a_legend_is_about_as_wide_as_its_panel_and_has_one_row_if_it_can(count):
     labels = [f"learner-number-{k}" for k in range(count)]
     figure = Drawing(log_axis("n", "n", [1, 9]), log_axis("e", "e", [1, 9]), [""], labels)
-    figure.add("m", [{"panel": "", "label": x, "n": 3.0, "e": 3.0} for x in labels], Mark(plots.MARKER, shape=True))
+    figure.add("m", [{"panel": "", "label": x, "n": 3.0, "e": 3.0} for x in labels], Mark(marks.MARKER, shape=True))
     drawn = ElementTree.fromstring(picture(figure.spec(), "svg"))
     assert float(drawn.get("width")) < figure.width + 100
     assert (figure.spec()["config"]["legend"]["columns"] == 0) == (count == 2)
