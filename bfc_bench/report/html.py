@@ -36,8 +36,7 @@ LARGE = 50_000
 """The page of more rows is an index: each task has its learning curves and N*, and the rest on request."""
 PROBLEMS = {"status": "status", "task": "task", "label": "learner", "reason": "reason", "cells": "cells", "d": "d",
             "n": "n"}  # fmt: skip
-CLAIMS = {"id": "claim", "verdict": "verdict", "statement": "statement", "estimate": "estimate, 95 %",
-          "region": "claimed", "replicates": "R", "p": "p", "holm_p": "Holm p"}  # fmt: skip
+CLAIMS = ["claim", "verdict", "statement", "estimate, 95 %", "claimed", "R", "p", "Holm p"]
 
 
 def write_report(
@@ -212,18 +211,17 @@ def _learners(rows: Rows, labels: Sequence[str]) -> ReportTable:
 
 
 def _claims(verdicts: Sequence[Verdict]) -> ReportTable:
-    def line(verdict: Verdict) -> dict[str, Any]:
-        return {
-            "id": TableCell(verdict.id, verdict.source, kind="text"),
-            "verdict": TableCell(verdict.verdict, verdict.aside, kind="verdict"),
-            "statement": TableCell(
-                verdict.statement, remarks=tuple(filter(None, (verdict.when, verdict.note))), kind="text"
-            ),
-            "estimate": estimate(verdict.estimate, verdict.lo, verdict.hi, *worst(verdict.worst)),
-            "region": TableCell(verdict.region),
-            "replicates": TableCell(str(verdict.replicates)),
-            "p": TableCell(tables.number(verdict.p)),
-            "holm_p": TableCell(tables.number(verdict.holm_p)),
-        }
-
-    return listing("", map(line, verdicts), CLAIMS)
+    lines = [
+        [
+            TableCell(verdict.id, verdict.source, kind="text"),
+            TableCell(verdict.verdict, verdict.aside, kind="verdict"),
+            TableCell(verdict.statement, "", tuple(filter(None, (verdict.when, verdict.note))), "text"),
+            estimate(verdict.estimate, verdict.lo, verdict.hi, *worst(verdict.worst)),
+            TableCell(verdict.region),
+            TableCell(str(verdict.replicates)),
+            TableCell(tables.number(verdict.p)),
+            TableCell(tables.number(verdict.holm_p)),
+        ]
+        for verdict in verdicts
+    ]
+    return ReportTable("", CLAIMS, lines)

@@ -59,9 +59,9 @@ def learning_curves(curves: Sequence[Curve], title: str = "", styles: Styles | N
         _curves_in_words(task, d, [curve for curve in curves if (curve.task, curve.d) == (task, d)])
         for task, d in panels
     ]
-    mean = " or ".join(dict.fromkeys(curve.mean_in_words for curve in curves)) or "geometric mean"
+    line = " or ".join(dict.fromkeys(curve.mean_in_words for curve in curves)) or "geometric mean"
     band = " or ".join(dict.fromkeys(curve.interval_in_words for curve in curves)) or "95 % t-interval"
-    figure.notes = [f"Line: {mean} of the replicates. Band: its {band}. {dots}"]
+    figure.notes = [f"Line: {line} of the replicates. Band: its {band}. {dots}"]
     if worst or lost or any("failed" in record for record in means):
         bar = "; bar: from median to worst of the others" * bool(worst)
         figure.notes.append(f"Open marker: a replicate failed{bar}. Cross at the top: all failed.")

@@ -90,7 +90,7 @@ def index(entries: Sequence[SiteEntry], omissions: Sequence[Omission] = ()) -> b
     tables = [ReportTable("", SUITES, [*map(_suite, entries)])] if entries else []
     if omitted:
         tables.append(ReportTable("Not on this site", ["store or suite", "reason"], omitted))
-    verdicts = Counter(verdict.verdict for entry in entries for verdict in entry.verdicts)
+    verdicts = Counter[str](verdict.verdict for entry in entries for verdict in entry.verdicts)
     page = template("site.html", page_script()).render(
         tables=[*tables, *_claims(entries)],
         facts=_facts(entries),
@@ -118,7 +118,7 @@ def _facts(entries: Sequence[SiteEntry]) -> list[str]:
 
 def _suite(entry: SiteEntry) -> list[TableCell]:
     """The line of a suite, which links to its report."""
-    verdicts = Counter(verdict.verdict for verdict in entry.verdicts)
+    verdicts = Counter[str](verdict.verdict for verdict in entry.verdicts)
     statuses = [f"{entry.statuses[status]:,} {status}" for status in STATUSES if entry.statuses.get(status)]
     store = f"store {entry.store}" if entry.store else ""
     return [
