@@ -17,9 +17,9 @@ from bfc_bench.analysis.intervals import geometric_mean
 from bfc_bench.analysis.scaling import scalings
 from bfc_bench.analysis.thresholds import threshold
 from bfc_bench.report.axis import Axis, log_axis
-from bfc_bench.report.drawing import FONT, UPRIGHT, Drawing, Record
+from bfc_bench.report.drawing import FONT, UPRIGHT, Drawing, Mark, Record
+from bfc_bench.report.marks import BAR, LINE, MARKER, OPEN, stroke
 from bfc_bench.report.pictures import save
-from bfc_bench.report.plots import BAR, LINE, MARKER, OPEN, stroke
 from bfc_bench.report.style import FAINT, INK, PALETTE, SHAPES
 from bfc_bench.utils.files import write_file
 
@@ -34,13 +34,13 @@ HEIGHT = 290
 
 def empty(x: Axis, y: Axis, height: int = HEIGHT) -> Drawing:
     """A figure of one panel without a legend."""
-    return Drawing(x, y, [""], {}, height=height)
+    return Drawing(x, y, [""], height=height)
 
 
 def add(figure: Drawing, look: dict[str, Any], *records: Record, **options: Any) -> None:
     """Add marks of one look to a figure of one panel."""
     shown = [{"panel": "", **record} for record in records]
-    figure.add(f"marks {len(figure.marks)}", {"opacity": 1, **look}, shown, **options)
+    figure.add(f"marks {len(figure.layers)}", shown, Mark({"opacity": 1, **look}, **options))
 
 
 def write(figure: Drawing, text: str, x: float, y: float, colour: str, **look: Any) -> None:

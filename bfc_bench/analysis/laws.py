@@ -374,8 +374,10 @@ def _slopes(logs: np.ndarray, p: np.ndarray) -> np.ndarray:
 
 
 def _inverse(slopes: np.ndarray) -> np.ndarray:
-    """Pseudo-inverse (P, K) of derivatives (K, P), whose columns may be of very different size."""
+    """Pseudo-inverse (P, K) of derivatives (K, P), whose columns may be of very different size; nan if one vanishes."""
     sizes = np.linalg.norm(slopes, axis=0)
+    if not ((sizes > 0) & np.isfinite(sizes)).all():
+        return np.full(slopes.T.shape, math.nan)
     return np.asarray(np.linalg.pinv(slopes / sizes, rcond=RANK) / sizes[:, None])
 
 

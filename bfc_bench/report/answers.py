@@ -7,13 +7,12 @@ and the larger d. N* of each learner is compared with that of the learner that n
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 
 from bfc_bench.analysis.compare_thresholds import compare_curves
 from bfc_bench.analysis.curves import Curve
-from bfc_bench.analysis.scaling import Scaling
 from bfc_bench.analysis.thresholds import Reached, Threshold
 from bfc_bench.report.section import Section
 from bfc_bench.report.tables import number, sample_size
@@ -49,30 +48,20 @@ class Answer:
     """Labels that do not reach the level at any tested size in any replicate."""
 
 
-def answers(sections: Sequence[Section], metric_names: Mapping[str, str]) -> list[Answer]:
+def answers(sections: Sequence[Section]) -> list[Answer]:
     """The answer of each task whose N* is known for some learner."""
-    return [
-        answer
-        for place, section in enumerate(sections, start=1)
-        for answer in task_answer(
-            section.name, section.curves, section.scalings, anchor=f"task-{place}", told=section.oracle,
-            metric=metric_names.get(section.metric, section.metric),
-        )
-    ]  # fmt: skip
+    found = (_answer(section, f"task-{place}") for place, section in enumerate(sections, start=1))
+    return [answer for answer in found if answer is not None]
 
 
-def task_answer(
-    task: str, curves: Sequence[Curve], scalings: Sequence[Scaling], *, metric: str, anchor: str = "",
-    told: Mapping[str, str] | None = None,
-) -> Iterator[Answer]:  # fmt: skip
-    """The answer of one task; none if no N* is known."""
+def _answer(section: Section, anchor: str) -> Answer | None:
     groups: dict[tuple[float, int], list[Reached]] = {}
-    for scaling in scalings:
+    for scaling in section.scalings:
         for reached in scaling.reached:
             if reached.threshold.crossings:
                 groups.setdefault((reached.level, reached.d), []).append(reached)
     if not groups:
-        return
+        return None
 
     def shown(at: tuple[float, int]) -> tuple[int, bool, float, int]:
         level, d = at
@@ -82,11 +71,12 @@ def task_answer(
     ranked = sorted(groups[level, d], key=lambda reached: _size(reached.threshold))
     within = list(filter(_is_reached, ranked))
     if not within:
-        return
-    at_d = {curve.label: curve for curve in curves if curve.d == d}
+        return None
+    at_d = {curve.label: curve for curve in section.curves if curve.d == d}
     best = at_d[within[0].label]
-    needs = [_need(reached, best, at_d[reached.label], (told or {}).get(reached.label, "")) for reached in within]
-    yield Answer(task, anchor, metric, level, d, needs, [x.label for x in ranked if x not in within])
+    needs = [_need(reached, best, at_d[reached.label], section.oracle.get(reached.label, "")) for reached in within]
+    beyond = [reached.label for reached in ranked if reached not in within]
+    return Answer(section.name, anchor, section.metric_name, level, d, needs, beyond)
 
 
 def _is_known(reached: Reached) -> bool:

@@ -34,21 +34,12 @@ class CellFiles:
 
 
 @dataclass(frozen=True)
-class ShownArtifact:
-    """One artifact in the page."""
-
-    name: str
-    address: str
-    """A ``data:`` address if it is embedded, else the address of a file beside the page."""
-    embedded: bool
-
-
-@dataclass(frozen=True)
 class ShownCell:
     """The artifacts of a cell in the page."""
 
     caption: str
-    artifacts: tuple[ShownArtifact, ...]
+    addresses: Mapping[str, str]
+    """By name: a ``data:`` address if the artifact is embedded, else the address of a file beside the page."""
 
 
 def show(directory: Path, cells: Iterable[CellFiles]) -> dict[tuple[str, str], list[ShownCell]]:
@@ -60,7 +51,7 @@ def show(directory: Path, cells: Iterable[CellFiles]) -> dict[tuple[str, str], l
     shown: dict[tuple[str, str], list[ShownCell]] = {}
     left = ROOM
     for cell in sorted(cells, key=lambda cell: (cell.replicate, -cell.n, cell.d, cell.task, cell.label)):
-        artifacts = []
+        addresses = {}
         if not _CELL.fullmatch(cell.cell):
             continue
         for name, file in sorted(cell.files.items()):
@@ -68,13 +59,13 @@ def show(directory: Path, cells: Iterable[CellFiles]) -> dict[tuple[str, str], l
                 continue
             content = file.read_bytes()
             address = f"data:image/png;base64,{b64encode(content).decode()}" if name.endswith(".png") else ""
-            if embedded := 0 < len(address) <= left:
+            if 0 < len(address) <= left:
                 left -= len(address)
             else:
                 address = _copied(directory, cell.cell, name, content)
-            artifacts.append(ShownArtifact(name, address, embedded))
+            addresses[name] = address
         caption = f"d = {cell.d}, n = {cell.n:,}, replicate {cell.replicate}"
-        shown.setdefault((cell.task, cell.label), []).append(ShownCell(caption, tuple(artifacts)))
+        shown.setdefault((cell.task, cell.label), []).append(ShownCell(caption, addresses))
     return shown
 
 

@@ -36,16 +36,15 @@ class Axis:
     """Texts of the ticks; numbers if empty."""
     log: bool = True
 
-    def within(self, value: float) -> float:
-        """A number that can be drawn: far outside the axis, where bands are cut anyway, the end of what can be."""
+    def place(self, field: str, value: float) -> float:
+        """A number that can be drawn, or nan: the end of what can be for other fields, whose bands are cut anyway."""
+        if field == self.field:
+            drawn = SMALLEST < value < LARGEST if self.log else abs(value) < LARGEST
+            return value if drawn else math.nan
         lo, hi = sorted(self.domain)
         if self.log:
             return min(max(value, lo / BEYOND), hi * BEYOND)
         return min(max(value, lo - BEYOND * (hi - lo)), hi + BEYOND * (hi - lo))
-
-    def holds(self, value: float) -> bool:
-        """Whether a value can be drawn on this axis; False for nan."""
-        return SMALLEST < value < LARGEST if self.log else abs(value) < LARGEST
 
 
 def log_axis(

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import math
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from bfc_bench.report.axis import Axis
-from bfc_bench.report.style import FAINT, GRID, INK, Styles
+from bfc_bench.report.style import FAINT, GRID, INK, Styles, assign, in_order
 
 if TYPE_CHECKING:
     import altair
@@ -66,17 +66,13 @@ Record = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Marks:
-    """Marks of one kind in all panels of a figure."""
+class Mark:
+    """How the records of a part are shown in all panels of a figure."""
 
-    part: str
-    """Name of their records."""
     look: Mapping[str, Any]
     """Vega-Lite's definition of the mark, with ``type``."""
-    channels: Mapping[str, str]
-    """Fields by channel: ``x``, ``y``, ``x2``, ``y2``."""
-    labelled: bool
-    """Whether each record has a label, which gives its colour."""
+    fields: Mapping[str, str] = field(default_factory=dict)
+    """Fields by channel (``x``, ``y``, ``x2``, ``y2``) where they are not those of the axes; an empty text for none."""
     shape: bool = False
     """Whether each label has its own marker."""
     dash: bool = False
@@ -102,6 +98,7 @@ class Drawing:
         x: The x axis.
         y: The y axis.
         panels: Titles of the panels, in their order.
+        labels: Labels in the legend, which has them in the order of ``styles``.
         styles: Styles by label.
         title: Title above the panels.
         columns: Maximum number of panels per row.
@@ -109,71 +106,80 @@ class Drawing:
     """
 
     def __init__(
-        self, x: Axis, y: Axis, panels: Sequence[str], styles: Styles, title: str = "",
-        *, columns: int = 3, height: int = HEIGHT,
+        self, x: Axis, y: Axis, panels: Iterable[str], labels: Iterable[str] = (), styles: Styles | None = None,
+        title: str = "", *, columns: int = 3, height: int = HEIGHT,
     ) -> None:  # fmt: skip
-        self.x, self.y, self.panels, self.styles, self.title = x, y, list(panels) or [""], styles, title
+        self.x, self.y, self.panels, self.title = x, y, list(panels) or [""], title
+        self.labels = in_order(labels, styles)
+        self.styles = styles or assign(self.labels)
         self.columns, self.height = max(1, min(columns, len(self.panels))), height
         self.width = WIDTHS.get(self.columns, WIDTH)
-        self.labels: list[str] = []
-        """Labels in the legend."""
         self.notes: list[str] = []
         """Texts that explain the figure."""
         self.descriptions: list[str] = []
         """The panels in words, for screen readers."""
         self.records: list[Record] = []
-        self.marks: list[Marks] = []
+        self.layers: list[dict[str, Any]] = []
+        """The marks as Vega-Lite's layers."""
 
-    def add(
-        self, part: str, look: Mapping[str, Any], records: Iterable[Record], *,
-        fields: Mapping[str, str] | None = None, **options: Any,
-    ) -> None:  # fmt: skip
-        """Add records and marks that show them; records that the marks have no place for are left out."""
-        self.put(part, records, fields=fields)
-        self.draw(part, look, fields=fields, **options)
+    def add(self, part: str, records: Iterable[Record], *marks: Mark) -> None:
+        """Add records and the marks that show them; records that no mark has a place for are left out."""
+        channels = [self._channels(mark) for mark in marks]
+        axes = {name: axis for of_mark in channels for name, axis in of_mark.values()}
+        placed = [{"part": part, **_placed(record, axes)} for record in records]
+        names = [{name for name, _ in of_mark.values()} for of_mark in channels]
+        shown = [record for record in placed if any(each <= record.keys() for each in names)]
+        for mark, of_mark, each in zip(marks, channels, names, strict=True):
+            if any(each <= record.keys() for record in shown):
+                valid = [f"isValid(datum['{name}'])" for name in sorted(each)]
+                when = " && ".join(filter(None, [f"datum.part === '{part}'", mark.when, *valid]))
+                encoding = self._encoding(mark, of_mark, labelled="label" in shown[0])
+                self.layers.append(
+                    {"transform": [{"filter": when}], "mark": {"clip": True, **mark.look}, "encoding": encoding}
+                )
+        self.records += shown
 
-    def put(self, part: str, records: Iterable[Record], *, fields: Mapping[str, str] | None = None) -> None:
-        """Add records for ``draw``."""
-        channels = self._channels(fields)
-        self.records += [
-            {"part": part, **kept} for record in records if (kept := self._kept(record, channels)) is not None
-        ]
+    def _channels(self, mark: Mark) -> dict[str, tuple[str, Axis]]:
+        """The field and the axis of each channel."""
+        fields = {"x": self.x.field, "y": self.y.field, **mark.fields}
+        return {name: (of, self.x if name.startswith("x") else self.y) for name, of in fields.items() if of}
 
-    def draw(
-        self, part: str, look: Mapping[str, Any], *, fields: Mapping[str, str] | None = None, **options: Any
-    ) -> None:
-        """Add marks for records that are in the figure already."""
-        channels, records = self._channels(fields), [record for record in self.records if record["part"] == part]
-        for record in records:
-            record.update(self._placed(record, channels))
-        shown = [record for record in records if all(name in record for name in channels.values())]
-        if shown:
-            lacking = list(channels.values()) if len(shown) < len(records) else []
-            when = " && ".join([*filter(None, [options.pop("when", "")]), *(f"isValid(datum['{x}'])" for x in lacking)])
-            self.marks.append(Marks(part, look, channels, "label" in shown[0], when=when, **options))
+    def _encoding(self, mark: Mark, channels: Mapping[str, tuple[str, Axis]], *, labelled: bool) -> dict[str, Any]:
+        encoding: dict[str, Any] = {}
+        for channel, (name, axis) in channels.items():
+            encoding[channel] = {"field": name} | (_scale_and_axis(axis) if len(channel) == 1 else {})
+        if labelled:
+            encoding |= self._of_labels(mark)
+        elif mark.opacity < 1:
+            encoding["opacity"] = {"value": mark.opacity}
+        if mark.tooltip:
+            encoding["tooltip"] = [_tooltip(name, title) for name, title in mark.tooltip.items()]
+        if mark.text:
+            encoding["text"] = {"field": mark.text, "type": "nominal"}
+        if mark.order:
+            encoding["order"] = {"field": mark.order, "type": "quantitative"}
+        return encoding
 
-    def _channels(self, fields: Mapping[str, str] | None) -> dict[str, str]:
-        channels = {"x": self.x.field, "y": self.y.field} | dict(fields or {})
-        return {channel: name for channel, name in channels.items() if name}
+    def _of_labels(self, mark: Mark) -> dict[str, Any]:
+        """The channels that depend on the label."""
+        styles = [self.styles[label] for label in self.labels]
 
-    def _kept(self, record: Record, channels: Mapping[str, str]) -> Record | None:
-        """A record with numbers that JSON can hold; None if its mark would have no place."""
-        for channel, name in channels.items():
-            axis, value = self.x if channel.startswith("x") else self.y, float(record.get(name, math.nan))
-            if math.isnan(value) or (len(channel) == 1 and name == axis.field and not axis.holds(value)):
-                return None
-        full = {**record, **self._placed(record, channels)}
-        return {key: _short(value) for key, value in full.items() if not _is_missing(value)}
+        def channel(values: list[Any]) -> dict[str, Any]:
+            scale = {"domain": self.labels, "range": values}
+            return {"field": "label", "type": "nominal", "title": None, "scale": scale}
 
-    def _placed(self, record: Record, channels: Mapping[str, str]) -> Record:
-        """The fields of channels with values that the axes can hold."""
-        axes = {name: self.x if channel.startswith("x") else self.y for channel, name in channels.items()}
-        return {name: _short(axis.within(float(record[name]))) for name, axis in axes.items() if name in record}
+        encoding: dict[str, Any] = {"color": channel([style.colour for style in styles])}
+        if mark.shape:
+            encoding["shape"] = channel([style.shape for style in styles])
+        if mark.dash:
+            encoding["strokeDash"] = channel([list(style.dash) for style in styles])
+        condition = {"test": PICKED, "value": mark.opacity}
+        return encoding | {"opacity": {"value": mark.opacity * DIMMED, "condition": condition}}
 
     def spec(self) -> dict[str, Any]:
         """The figure as Vega-Lite's JSON object, with its data; a click in its legend dims the other labels."""
-        layers = [self._layer(marks) for marks in self.marks] or [{"mark": "point"}]
-        layers[0]["params"] = [{"name": "picked", "select": {"type": "point", "fields": ["label"]}, "bind": "legend"}]
+        first, *others = self.layers or [{"mark": "point"}]
+        pick = {"name": "picked", "select": {"type": "point", "fields": ["label"]}, "bind": "legend"}
         lines = [line for note in self.notes for line in textwrap.wrap(note, self._characters())]
         return {
             "$schema": SCHEMA,
@@ -183,7 +189,7 @@ class Drawing:
             "data": {"values": self.records or [{"panel": panel} for panel in self.panels]},
             "facet": {"field": "panel", "type": "nominal", "sort": self.panels, "title": None},
             "columns": self.columns,
-            "spec": {"width": self.width, "height": self.height, "layer": layers},
+            "spec": {"width": self.width, "height": self.height, "layer": [first | {"params": [pick]}, *others]},
             "resolve": {"axis": {"x": "independent", "y": "independent"}},
             "config": CONFIG | {"legend": CONFIG["legend"] | {"columns": self._legend_columns()}},
         }
@@ -195,10 +201,6 @@ class Drawing:
         chart: altair.FacetChart = altair.FacetChart.from_dict(self.spec(), validate=False)
         return chart
 
-    def _repr_mimebundle_(self, *args: Any, **kwargs: Any) -> Any:
-        """The chart for notebooks."""
-        return self.chart()._repr_mimebundle_(*args, **kwargs)
-
     def _characters(self) -> int:
         """Characters of a note per line."""
         return int(self.columns * (self.width + BESIDE) / 5.4)
@@ -209,41 +211,11 @@ class Drawing:
         columns = max(1, self.columns * (self.width + BESIDE) // widest)
         return columns if columns < len(self.labels) else 0
 
-    def _layer(self, marks: Marks) -> dict[str, Any]:
-        encoding: dict[str, Any] = {}
-        for channel, name in marks.channels.items():
-            axis = self.x if channel.startswith("x") else self.y
-            encoding[channel] = {"field": name}
-            if len(channel) == 1:
-                encoding[channel] |= {"type": "quantitative", "title": axis.title} | _scale_and_axis(axis)
-        if marks.labelled:
-            encoding |= self._of_labels(marks)
-        elif marks.opacity < 1:
-            encoding["opacity"] = {"value": marks.opacity}
-        if marks.tooltip:
-            encoding["tooltip"] = [_tooltip(name, title) for name, title in marks.tooltip.items()]
-        if marks.text:
-            encoding["text"] = {"field": marks.text, "type": "nominal"}
-        if marks.order:
-            encoding["order"] = {"field": marks.order, "type": "quantitative"}
-        when = " && ".join(filter(None, [f"datum.part === '{marks.part}'", marks.when]))
-        return {"transform": [{"filter": when}], "mark": {"clip": True, **marks.look}, "encoding": encoding}
 
-    def _of_labels(self, marks: Marks) -> dict[str, Any]:
-        """The channels that depend on the label."""
-        styles = [self.styles[label] for label in self.labels]
-
-        def channel(values: Sequence[Any]) -> dict[str, Any]:
-            scale = {"domain": self.labels, "range": list(values)}
-            return {"field": "label", "type": "nominal", "title": None, "scale": scale}
-
-        encoding: dict[str, Any] = {"color": channel([style.colour for style in styles])}
-        if marks.shape:
-            encoding["shape"] = channel([style.shape for style in styles])
-        if marks.dash:
-            encoding["strokeDash"] = channel([list(style.dash) for style in styles])
-        condition = {"test": PICKED, "value": marks.opacity}
-        return encoding | {"opacity": {"value": marks.opacity * DIMMED, "condition": condition}}
+def _placed(record: Record, axes: Mapping[str, Axis]) -> Record:
+    """A record with numbers that JSON and its axes can hold, without those that have no place."""
+    numbers = {name: axis.place(name, float(record[name])) for name, axis in axes.items() if name in record}
+    return {name: _short(value) for name, value in {**record, **numbers}.items() if not _is_missing(value)}
 
 
 def _scale_and_axis(axis: Axis) -> dict[str, Any]:
@@ -253,7 +225,7 @@ def _scale_and_axis(axis: Axis) -> dict[str, Any]:
     shown: dict[str, Any] = {"values": list(map(_short, axis.ticks))} if len(axis.ticks) else {}
     if axis.names:
         shown |= {"labelExpr": f"{json.dumps(axis.names)}[datum.value]", "labelOverlap": False, "labelLimit": 300}
-    return {"scale": scale, "axis": shown}
+    return {"type": "quantitative", "title": axis.title, "scale": scale, "axis": shown}
 
 
 def _tooltip(name: str, title: str) -> dict[str, Any]:

@@ -8,16 +8,15 @@ from bfc_bench.analysis.compute import cost_curves, shown_cost
 from bfc_bench.analysis.curves import Curve, by_task
 from bfc_bench.analysis.scaling import scalings
 from bfc_bench.analysis.stages import stage_errors
-from bfc_bench.analysis.theory import Theories
 from bfc_bench.errors import UsageError, suggest
-from bfc_bench.report import cost_plots, plots, theory_plots
+from bfc_bench.report import cost_plots, plots
 from bfc_bench.report.drawing import Drawing
 from bfc_bench.report.section import features_at_largest_n
 from bfc_bench.report.style import assign
 from bfc_bench.store.rows import Rows
 
 KINDS = {
-    "curves": "error against n, with levels and N*",
+    "curves": "error against n",
     "n-star": "N* against d",
     "cost": "error against the cost of fits",
     "features": "errors of hidden features after each stage",
@@ -35,7 +34,6 @@ def figure(
     labels: Sequence[str] = (),
     dims: Sequence[int] = (),
     levels: Sequence[float] = (),
-    theories: Theories | None = None,
     title: str = "",
 ) -> Drawing:
     """One figure of a suite."""
@@ -60,13 +58,9 @@ def figure(
     styles = assign(labels) if labels else assign((curve.label for curve in curves), together)
     drawn: Drawing | None = None
     if kind == "curves":
-        reached = [reached for scaling in scalings(shown, levels) for reached in scaling.reached]
-        drawn = plots.learning_curves(shown, title, styles, reached=reached)
-        theory_plots.add_theory(drawn, shown, theories or {})
+        drawn = plots.learning_curves(shown, title, styles)
     elif kind == "n-star":
-        found = scalings(shown, levels)
-        drawn = plots.thresholds_against(found, title, styles)
-        theory_plots.add_expected_n_star(drawn, found, theories or {})
+        drawn = plots.thresholds_against(scalings(shown, levels), title, styles)
     elif kind == "cost":
         costs = cost_curves(rows, [curve for curve in shown if curve.scale == "log"], shown_cost(rows))
         if costs:

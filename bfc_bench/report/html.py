@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import shlex
 from collections import Counter
@@ -15,17 +14,15 @@ from bfc_bench.analysis.claims import Verdict, expected_errors
 from bfc_bench.analysis.claims.verdict import SIGNS
 from bfc_bench.analysis.curves import by_task
 from bfc_bench.analysis.theory import Theories
-from bfc_bench.report import axis_plots, plots, section, tables
+from bfc_bench.report import axis_plots, section, tables
 from bfc_bench.report.answers import answers
 from bfc_bench.report.artifacts import CellFiles, show
-from bfc_bench.report.citation import citation
 from bfc_bench.report.gallery import Gallery
 from bfc_bench.report.headline import headline
-from bfc_bench.report.layout import ReportTable, TableCell, estimate, listing, worst
 from bfc_bench.report.style import assign
+from bfc_bench.report.tables import ReportTable, TableCell, estimate, listing, worst
 from bfc_bench.report.template import template
 from bfc_bench.report.vega import library, page_script
-from bfc_bench.store.export import Records, without_formula
 from bfc_bench.store.row import Row
 from bfc_bench.store.row_origin import origin_remarks
 from bfc_bench.store.rows import Rows
@@ -33,32 +30,13 @@ from bfc_bench.tasks.base import DataSet
 from bfc_bench.utils.command_lines import without_folders
 from bfc_bench.utils.files import inside, make_folder, write_file
 
-POINTS = 2000
-"""Maximum number of curve points that a page holds as CSV, about 270 KB."""
 FIRST_ANSWERS = 6
 """Up to so many tasks have their answer in the first screen, and their figures and tables open; others are folded."""
 LARGE = 50_000
 """The page of more rows is an index: each task has its learning curves and N*, and the rest on request."""
-PROBLEMS = {
-    "status": "status",
-    "task": "task",
-    "label": "learner",
-    "reason": "reason",
-    "cells": "cells",
-    "d": "d",
-    "n": "n",
-}
-
-CLAIMS = {
-    "id": "claim",
-    "verdict": "verdict",
-    "statement": "statement",
-    "estimate": "estimate, 95 %",
-    "region": "claimed",
-    "replicates": "R",
-    "p": "p",
-    "holm_p": "Holm p",
-}
+PROBLEMS = {"status": "status", "task": "task", "label": "learner", "reason": "reason", "cells": "cells", "d": "d",
+            "n": "n"}  # fmt: skip
+CLAIMS = ["claim", "verdict", "statement", "estimate, 95 %", "claimed", "R", "p", "Holm p"]
 
 
 def write_report(
@@ -135,12 +113,10 @@ def write_report(
         suite=suite,
         release=release_of("bfc-bench"),
         verdicts={word: sum(v.verdict == word for v in verdicts) for word in SIGNS} if verdicts else {},
-        answers=answers(sections, plots.METRIC_NAMES),
+        answers=answers(sections),
         first_answers=FIRST_ANSWERS,
-        headline=headline(suite, verdicts, sections, gallery, styles, theories or {}),
-        curves_csv=_curves_csv(sections),
+        headline=headline(suite, verdicts, sections, gallery),
         command=_command(suite, sessions),
-        citation=citation(),
         setup=flat(
             {key: suite[key] for key in ("seed", "replicates", "test_size", "levels", "budget") if key in suite}
         ),
@@ -182,15 +158,6 @@ def as_text(value: Any) -> str:
     if value is None:
         return tables.MISSING
     return value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
-
-
-def _curves_csv(sections: Sequence[section.Section]) -> str:
-    """All points of the learning curves as CSV in base 64; empty if there are too many."""
-    points = [point for part in sections for curve in part.curves for point in curve.points]
-    if not 0 < len(points) <= POINTS:
-        return ""
-    table = Records(points).frame().map(without_formula)
-    return base64.b64encode(table.to_csv(index=False).encode()).decode()
 
 
 def _command(suite: Mapping[str, Any], sessions: Sequence[Mapping[str, Any]]) -> str:
@@ -243,21 +210,18 @@ def _learners(rows: Rows, labels: Sequence[str]) -> ReportTable:
     return listing("", records, {"label": "learner", "learner": "plugin", "options": "options (tuned ones may differ)"})
 
 
-def _remarks(*texts: str) -> tuple[str, ...]:
-    return tuple(text for text in texts if text)
-
-
 def _claims(verdicts: Sequence[Verdict]) -> ReportTable:
-    def line(verdict: Verdict) -> dict[str, Any]:
-        return {
-            "id": TableCell(verdict.id, verdict.source, kind="text"),
-            "verdict": TableCell(verdict.verdict, verdict.aside, kind="verdict"),
-            "statement": TableCell(verdict.statement, remarks=_remarks(verdict.when, verdict.note), kind="text"),
-            "estimate": estimate(verdict.estimate, verdict.lo, verdict.hi, *worst(verdict.worst)),
-            "region": TableCell(verdict.region),
-            "replicates": TableCell(str(verdict.replicates)),
-            "p": TableCell(tables.number(verdict.p)),
-            "holm_p": TableCell(tables.number(verdict.holm_p)),
-        }
-
-    return listing("", map(line, verdicts), CLAIMS)
+    lines = [
+        [
+            TableCell(verdict.id, verdict.source, kind="text"),
+            TableCell(verdict.verdict, verdict.aside, kind="verdict"),
+            TableCell(verdict.statement, "", tuple(filter(None, (verdict.when, verdict.note))), "text"),
+            estimate(verdict.estimate, verdict.lo, verdict.hi, *worst(verdict.worst)),
+            TableCell(verdict.region),
+            TableCell(str(verdict.replicates)),
+            TableCell(tables.number(verdict.p)),
+            TableCell(tables.number(verdict.holm_p)),
+        ]
+        for verdict in verdicts
+    ]
+    return ReportTable("", CLAIMS, lines)

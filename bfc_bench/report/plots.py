@@ -1,75 +1,26 @@
 """Draws the figures of a report: learning curves, thresholds against d, feature errors by stage.
 
-Shapes: K sample sizes, R replicates. All axes are logarithmic, except those of errors that may be negative.
+All axes are logarithmic, except those of errors that may be negative.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
-
-import numpy as np
-from numpy.typing import ArrayLike
+from collections.abc import Iterator, Mapping, Sequence
 
 from bfc_bench.analysis.curves import Curve
 from bfc_bench.analysis.scaling import Scaling, ascending
 from bfc_bench.analysis.stages import StageErrors
-from bfc_bench.analysis.thresholds import Reached, Threshold
+from bfc_bench.analysis.thresholds import Threshold
+from bfc_bench.report import marks
 from bfc_bench.report.axis import Axis, Positions, log_axis
-from bfc_bench.report.drawing import ARROW_DOWN, ARROW_UP, CROSS, Drawing, Record
-from bfc_bench.report.level_plots import mark_levels
-from bfc_bench.report.style import Styles, assign, in_order
-from bfc_bench.report.tables import interval_text, sample_size
+from bfc_bench.report.drawing import ARROW_DOWN, ARROW_UP, CROSS, Drawing, Mark, Record
+from bfc_bench.report.style import Styles, in_order
+from bfc_bench.report.tables import metric_name, sample_size
 
-METRIC_NAMES = {
-    "nmse": "NMSE",
-    "nmse_trimmed": "trimmed NMSE",
-    "error_rate": "error rate",
-    "train_nmse": "training NMSE",
-}
-MANY = 20
-"""Up to so many replicates are drawn as dots; of more, the range of most of them is drawn."""
-MOST = (0.05, 0.95)
-"""The quantiles between which most replicates lie."""
-LINE: dict[str, Any] = {"type": "line", "strokeWidth": 2}
-BAND: dict[str, Any] = {"type": "area"}
-BAR: dict[str, Any] = {"type": "rule", "strokeWidth": 1.5}
-WIDE_BAR: dict[str, Any] = {"type": "rule", "strokeWidth": 5}
-DOT: dict[str, Any] = {"type": "point", "filled": True, "shape": "circle", "size": 9}
-MARKER: dict[str, Any] = {"type": "point", "filled": True, "size": 48}
-OPEN: dict[str, Any] = {"type": "point", "filled": True, "fill": "#ffffff", "size": 60, "strokeWidth": 1.5}
+LEARNER = {"label": "learner"}
 
 
-def stroke(path: str, size: float = 60) -> dict[str, Any]:
-    """The look of a marker that has no surface."""
-    return {"type": "point", "filled": False, "shape": path, "size": size, "strokeWidth": 1.8}
-
-
-def add_replicates(
-    figure: Drawing, places: Iterable[tuple[Record, Sequence[float]]], field: str, *, across: str = "y", **look: Any
-) -> str:
-    """Draw the replicates of each place as dots, or as a bar over most of them if there are more than ``MANY``.
-
-    ``places`` are records without ``field``, each with its values of it, which lie along the axis ``across``. Returns
-    the note that explains the dots.
-    """
-    dots: list[Record] = []
-    bars: list[Record] = []
-    for place, values in places:
-        if len(values) > MANY:
-            (lo,), (hi,) = spread(np.array(values)[:, None])
-            bars.append(place | {"lo": float(lo), "hi": float(hi)})
-        else:
-            dots += [place | {field: float(value)} for value in values]
-    figure.add("most replicates", WIDE_BAR, bars, fields={across: "lo", f"{across}2": "hi"}, opacity=0.25)
-    figure.add("replicate", look.pop("mark", DOT), dots, opacity=0.45, **look)
-    bar = f"; bar: {most('of them')}" * bool(bars)
-    return f"Dots: replicates{bar}."
-
-
-def learning_curves(
-    curves: Sequence[Curve], title: str = "", styles: Styles | None = None, *, reached: Iterable[Reached] = ()
-) -> Drawing:
+def learning_curves(curves: Sequence[Curve], title: str = "", styles: Styles | None = None) -> Drawing:
     """Draw error against n, one panel per (task, d): geometric mean, 95 % t-interval, each replicate.
 
     For more than ``MANY`` replicates, a second band from the 5 % to the 95 % quantile replaces the dots. Errors that
@@ -78,138 +29,55 @@ def learning_curves(
     open marker and, if replicates are dots, a bar from the median to the worst; a size at which all failed has a cross
     at the top.
     """
-    labels = in_order((curve.label for curve in curves), styles)
-    styles = styles or assign(labels)
-    several = len({curve.task for curve in curves}) > 1
-    panels = {
-        (curve.task, curve.d): f"{curve.task}, d = {curve.d}" if several else f"d = {curve.d}" for curve in curves
-    }
+    panels, metric = marks.panels_of(curves), marks.metric_names(curves)
+    found = [(curve, point, values) for curve in curves for point, values in marks.measured(curve)]
     sizes = sorted({float(n) for curve in curves for n in curve.n})
     x = log_axis("n", "training points n", sizes, most=6, at=sizes, pad=0.04)
-    metric = " / ".join(dict.fromkeys(METRIC_NAMES.get(curve.metric, curve.metric) for curve in curves)) or "NMSE"
-    values = [value for curve in curves for value in _shown(curve).ravel()]
-    if any(curve.scale == "linear" for curve in curves):
-        y = linear_axis("error", metric, [*values, *(value for curve in curves for value in curve.mean)])
-    else:
-        y = log_axis("error", metric, values, most=9)
-    figure = Drawing(x, y, list(panels.values()), styles, title)
-    records = [
-        record | {"panel": panels[c.task, c.d], "label": c.label} for c in curves for record in _records(c, y.domain[1])
-    ]
-
-    def of(part: str) -> Iterator[Record]:
-        return (_without_part(record) for record in records if record["as"] == part)
-
-    figure.labels = [label for label in labels if label in {record["label"] for record in records}]
-    ends = {"y": "lo", "y2": "hi"}
-    figure.put("mean", of("mean"))
-    figure.draw("mean", BAND, fields=ends, opacity=0.13)
-    figure.add("most replicates", BAND, of("most"), fields=ends, opacity=0.08)
-    figure.add("replicate", DOT, of("replicate"), opacity=0.45, tooltip=_tooltip(metric, "label", "n", "error"))
-    figure.draw("mean", LINE, dash=True)
-    shown = _tooltip(metric, "label", "n", "error", "interval", "replicates")
-    figure.draw("mean", MARKER, shape=True, tooltip=shown, when="!datum.failed")
-    figure.add("median to worst", BAR, of("worst"), fields={"y": "median", "y2": "worst"})
-    figure.draw("mean", OPEN, shape=True, tooltip=shown | {"failed": "failed"}, when="datum.failed")
-    cross, nowhere = stroke(CROSS) | {"clip": False}, {"label": "learner", "n": "n", "failed": "failed"}
-    figure.add("all failed", cross, of("all failed"), fields={"y": "top"}, tooltip=nowhere)
+    y = marks.error_axis(curves, metric, [value for *_, values in found for value in values])
+    figure = Drawing(x, y, panels.values(), [curve.label for curve, *_ in found], styles, title)
+    means, worst, lost = list[Record](), list[Record](), list[Record]()
+    for curve, point, values in found:
+        at = {"panel": panels[curve.task, curve.d], "label": curve.label, "n": point.n}
+        failed = {"failed": point.failed} if point.failed else {}
+        if not values:
+            lost.append(at | failed | {"top": y.domain[1]})
+            continue
+        mean = {"error": point.mean, "values": values, "replicates": len(values)}
+        means.append(at | failed | mean | marks.interval(point.lo, point.hi))
+        if failed and len(values) <= marks.MANY:
+            worst.append(at | {"median": point.median, "worst": point.worst})
+    shown = LEARNER | {"n": "n", "error": metric, "interval": "interval", "replicates": "replicates"}
+    figure.add("median to worst", worst, Mark(marks.BAR, {"y": "median", "y2": "worst"}))
+    whole = Mark(marks.MARKER, shape=True, tooltip=shown, when="!datum.failed")
+    part = Mark(marks.OPEN, shape=True, tooltip=shown | {"failed": "failed"}, when="datum.failed")
+    looks = (marks.INTERVAL_BAND, marks.CURVE, whole, part)
+    of_dot = LEARNER | {"n": "n", "error": metric}
+    dots = marks.add_points(figure, means, *looks, most=marks.BAND, tooltip=of_dot)
+    cross = marks.stroke(CROSS) | {"clip": False}
+    figure.add("all failed", lost, Mark(cross, {"y": "top"}, tooltip=LEARNER | {"n": "n", "failed": "failed"}))
     figure.descriptions = [
         _curves_in_words(task, d, [curve for curve in curves if (curve.task, curve.d) == (task, d)])
         for task, d in panels
     ]
-    mean = " or ".join(dict.fromkeys(curve.mean_in_words for curve in curves)) or "geometric mean"
-    figure.notes = [f"Line: {mean} of the replicates. {_bands(curves)}"]
-    if failing := [len(curve.replicates) for curve in curves if curve.failures.any()]:
-        bar = "; bar: from median to worst of the others" * (min(failing) <= MANY)
+    line = " or ".join(dict.fromkeys(curve.mean_in_words for curve in curves)) or "geometric mean"
+    band = " or ".join(dict.fromkeys(curve.interval_in_words for curve in curves)) or "95 % t-interval"
+    figure.notes = [f"Line: {line} of the replicates. Band: its {band}. {dots}"]
+    if worst or lost or any("failed" in record for record in means):
+        bar = "; bar: from median to worst of the others" * bool(worst)
         figure.notes.append(f"Open marker: a replicate failed{bar}. Cross at the top: all failed.")
-    mark_levels(figure, panels, reached)
-    if missing := [label for label in labels if label not in figure.labels]:
-        figure.notes.append(f"No values (see the skips): {', '.join(missing)}.")
+    if missing := dict.fromkeys(curve.label for curve in curves if curve.label not in figure.labels):
+        figure.notes.append(f"No values (see the skips): {', '.join(in_order(missing, styles))}.")
     return figure
-
-
-def _without_part(record: Record) -> Record:
-    return {name: value for name, value in record.items() if name != "as"}
-
-
-def linear_axis(field: str, title: str, values: Iterable[float]) -> Axis:
-    """A linear axis that fits values."""
-    known = [float(value) for value in values if np.isfinite(value)] or [0.0, 1.0]
-    margin = 0.05 * (max(known) - min(known)) or 0.5
-    return Axis(field, title, (min(known) - margin, max(known) + margin), log=False)
-
-
-def _tooltip(metric: str, *fields: str) -> dict[str, str]:
-    names = {"label": "learner", "error": metric, "interval": "interval"}
-    return {field: names.get(field, field) for field in fields}
-
-
-def _records(curve: Curve, top: float) -> Iterator[Record]:
-    """What a figure shows of one curve, whose upper end is ``top``; ``as`` says how."""
-    shown, failures, many = _shown(curve), curve.failures, len(curve.replicates) > MANY
-    lo, hi = spread(shown) if many else (curve.lo, curve.hi)
-    for k, n in enumerate(curve.n.tolist()):
-        values = shown[:, k][np.isfinite(shown[:, k])]
-        failed = {"failed": int(failures[k])} if failures[k] else {}
-        if not np.isfinite(curve.values[:, k]).any():
-            if failures[k]:
-                yield {"as": "all failed", "n": n, "top": top} | failed
-            continue
-        yield {
-            "as": "mean",
-            "n": n,
-            "error": float(curve.mean[k]),
-            "lo": float(curve.lo[k]),
-            "hi": float(curve.hi[k]),
-            "interval": interval_text(curve.lo[k], curve.hi[k]),
-            "replicates": len(values),
-        } | failed
-        if many:
-            yield {"as": "most", "n": n, "lo": float(lo[k]), "hi": float(hi[k])}
-            continue
-        yield from ({"as": "replicate", "n": n, "error": value} for value in values.tolist())
-        if failures[k]:
-            yield {"as": "worst", "n": n, "median": float(curve.median[k]), "worst": float(curve.worst[k])}
 
 
 def _curves_in_words(task: str, d: int, curves: Sequence[Curve]) -> str:
     """A description of a panel of learning curves."""
     parts = []
     for curve in curves:
-        measured = np.flatnonzero(np.isfinite(curve.mean))
-        if measured.size:
-            first, last = measured[0], measured[-1]
-            ends = [f"{curve.mean[i]:.2g} at n = {curve.n[i]:,}" for i in dict.fromkeys((first, last))]
+        if points := [point for point in curve.points if point.replicates]:
+            ends = [f"{point.mean:.2g} at n = {point.n:,}" for point in (points[0], *points[1:][-1:])]
             parts.append(f"{curve.label} {', '.join(ends)}")
-    metric = METRIC_NAMES.get(curves[0].metric, curves[0].metric) if curves else "error"
-    return f"{metric} against training points n on {task}, d = {d}: {'; '.join(parts) or 'no values'}."
-
-
-def _bands(curves: Sequence[Curve]) -> str:
-    """A note on bands and dots."""
-    counts = {len(curve.replicates) > MANY for curve in curves}
-    band = " or ".join(dict.fromkeys(curve.interval_in_words for curve in curves)) or "95 % t-interval"
-    if True not in counts:
-        return f"Band: its {band}. Dots: replicates."
-    dots = " Dots: replicates, if there are no more than that." * (False in counts)
-    return f"Inner band: its {band}. Outer band: {most('replicates')}.{dots}"
-
-
-def most(what: str) -> str:
-    """A note on what replaces the dots of many replicates."""
-    return f"from the 5 % to the 95 % quantile, for more than {MANY} {what}"
-
-
-def spread(values: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """The quantiles ``MOST`` of values (R, K) over R without nan, as two arrays (K,); nan for columns of nan."""
-    columns = [column[~np.isnan(column)] for column in np.asarray(values, dtype=float).T]
-    lo, hi = np.array([np.quantile(column, MOST) if column.size else (np.nan, np.nan) for column in columns]).T
-    return lo, hi
-
-
-def _shown(curve: Curve) -> np.ndarray:
-    """The values that are averaged, (R, K)."""
-    return curve.values if curve.scale == "linear" else np.exp(curve.log_values)
+    return marks.in_words(f"{marks.metric_names(curves)} against training points n on {task}, d = {d}", parts)
 
 
 def thresholds_against(scalings: Sequence[Scaling], title: str = "", styles: Styles | None = None) -> Drawing:
@@ -219,44 +87,42 @@ def thresholds_against(scalings: Sequence[Scaling], title: str = "", styles: Sty
     that did not reach the level, an arrow down at the smallest n of one that reached it there already. There is no
     marker if the median itself is censored.
     """
-    labels = in_order((scaling.label for scaling in scalings), styles)
-    styles = styles or assign(labels)
     axis = scalings[0].axis if scalings else "d"
-    panels = {panel_of(scaling): panel_title(scaling) for scaling in scalings}
-    measured = ascending({d: None for scaling in scalings for d in scaling.measured_dims})
+    panels: dict[str, dict[str, Scaling]] = {}
+    for scaling in scalings:
+        panels.setdefault(panel_title(scaling), {})[scaling.label] = scaling
+    values = ascending({d: None for scaling in scalings for d in scaling.measured_dims})
     name = "input dimension d" if axis == "d" else axis
-    positions = Positions.on("x", name, list(measured), log=True if axis == "d" else None)
+    positions = Positions.on("x", name, list(values), log=True if axis == "d" else None)
     sizes = [c.n for scaling in scalings for crossings in scaling.crossings.values() for c in crossings]
     y = log_axis("N*", "N*, training points", sizes, pad=0.14)
-    figure = Drawing(positions.axis, y, list(panels.values()), styles, title)
-    replicates: list[tuple[Record, Sequence[float]]] = []
-    parts: dict[str, list[Record]] = {"right": [], "left": [], "median": []}
-    for panel, text in panels.items():
-        by_label = {scaling.label: scaling for scaling in scalings if panel_of(scaling) == panel}
-        for index, label in enumerate(label for label in labels if label in by_label):
+    labels = [scaling.label for scaling in scalings if scaling.measured_dims]
+    figure = Drawing(positions.axis, y, panels, labels, styles, title)
+    more, less, medians = list[Record](), list[Record](), list[Record]()
+    for panel, by_label in panels.items():
+        of_panel = [label for label in figure.labels if label in by_label]
+        for index, label in enumerate(of_panel):
             # Labels stand side by side at each d, so that equal thresholds and arrows stay visible.
-            side, scaling = index - (len(labels) - 1) / 2, by_label[label]
-            for d in scaling.measured_dims:
-                at, threshold = {"panel": text, "label": label, "x": positions(d, side), axis: d}, scaling.thresholds[d]
-                replicates.append((at, _sizes(threshold, None)))
-                for censored in ("right", "left"):
-                    parts[censored] += [at | {"N*": size} for size in _sizes(threshold, censored)]
-                if threshold.median[0] == threshold.median[1]:
-                    interval = sample_size(threshold)[1]
-                    parts["median"].append(at | {"N*": float(threshold.median[0]), "interval": interval})
-        figure.descriptions.append(n_star_in_words(panel[0], panel[1], by_label))
-    shown = {"label": "learner", axis: axis, "N*": "N*", "interval": "interval"}
-    dots = add_replicates(figure, replicates, "N*", mark=DOT | {"size": 14}, tooltip={"label": "learner", "N*": "N*"})
-    figure.add("more", stroke(ARROW_UP, 40), parts["right"], tooltip={"label": "learner", "N*": "N* above"})
-    figure.add("less", stroke(ARROW_DOWN, 40), parts["left"], tooltip={"label": "learner", "N*": "N* below"})
-    figure.add("median", LINE, parts["median"], dash=True)
-    figure.draw("median", MARKER, shape=True, tooltip=shown)
+            side = index - (len(figure.labels) - 1) / 2
+            for d, threshold in by_label[label].thresholds.items():
+                if not threshold.crossings:
+                    continue
+                at = {"panel": panel, "label": label, "x": positions(d, side), axis: d}
+                more += [at | {"N*": size} for size in _sizes(threshold, "right")]
+                less += [at | {"N*": size} for size in _sizes(threshold, "left")]
+                lower, upper = threshold.median
+                median = {"N*": float(lower), "interval": sample_size(threshold)[1]} if lower == upper else {}
+                medians.append(at | {"values": _sizes(threshold, None)} | median)
+        figure.descriptions.append(marks.in_words(f"Training points N* needed for {panel}", _n_star_in_words(by_label)))
+    figure.add("more", more, Mark(marks.stroke(ARROW_UP, 40), tooltip=LEARNER | {"N*": "N* above"}))
+    figure.add("less", less, Mark(marks.stroke(ARROW_DOWN, 40), tooltip=LEARNER | {"N*": "N* below"}))
+    shown = LEARNER | {axis: axis, "N*": "N*", "interval": "interval"}
+    looks = (marks.CURVE, Mark(marks.MARKER, shape=True, tooltip=shown))
+    dots = marks.add_points(figure, medians, *looks, look=marks.DOT | {"size": 14}, tooltip=LEARNER | {"N*": "N*"})
     figure.notes = [
         f"Marker: median of the replicates. {dots}",
         "Arrow up: some replicate needs more than that n. Arrow down: some replicate needs less than that n.",
     ]
-    drawn = {scaling.label for scaling in scalings if scaling.measured_dims}
-    figure.labels = [label for label in labels if label in drawn]
     return figure
 
 
@@ -265,25 +131,16 @@ def _sizes(threshold: Threshold, censored: str | None) -> list[float]:
     return sorted({float(crossing.n) for crossing in threshold.crossings if crossing.censored == censored})
 
 
-def panel_of(scaling: Scaling) -> tuple[str, float, str]:
-    """What the scalings of a panel have in common: metric, level and, along another axis than d, task and d."""
-    return scaling.metric, scaling.level, "" if scaling.axis == "d" else f"{scaling.task}, d = {scaling.d}"
-
-
 def panel_title(scaling: Scaling) -> str:
-    """The title of a panel of N*."""
-    metric, level, where = panel_of(scaling)
-    return f"{where}: " * bool(where) + f"{METRIC_NAMES.get(metric, metric)} ≤ {level:g}"
+    """The title of a panel of N*: metric and level and, along another axis than d, task and d."""
+    where = "" if scaling.axis == "d" else f"{scaling.task}, d = {scaling.d}: "
+    return f"{where}{metric_name(scaling.metric)} ≤ {scaling.level:g}"
 
 
-def n_star_in_words(metric: str, level: float, by_label: Mapping[str, Scaling]) -> str:
-    """A description of a panel of N* against d or another axis."""
-    parts = []
+def _n_star_in_words(by_label: Mapping[str, Scaling]) -> Iterator[str]:
     for label, scaling in by_label.items():
         if sizes := [f"{sample_size(scaling.thresholds[d])[0]} at {scaling.axis} = {d}" for d in scaling.measured_dims]:
-            parts.append(f"{label} {', '.join(sizes)}")
-    name = METRIC_NAMES.get(metric, metric)
-    return f"Training points N* needed for {name} at most {level:g}: {'; '.join(parts) or 'no values'}."
+            yield f"{label} {', '.join(sizes)}"
 
 
 def feature_errors(errors: Sequence[StageErrors], title: str = "", styles: Styles | None = None) -> Drawing:
@@ -294,29 +151,26 @@ def feature_errors(errors: Sequence[StageErrors], title: str = "", styles: Style
     """
     labels = in_order((error.label for error in errors), styles)
     lines = list(dict.fromkeys((label, error.stage) for label in labels for error in errors if error.label == label))
-    styles = styles or assign(labels)
     panels = {(error.d, error.quantity.part): f"{error.quantity.part}, d = {error.d}" for error in errors}
     x = log_axis("P", "feature error P (relative)", [value for error in errors for value in error.values])
     names = [f"{label} · {stage}" for label, stage in lines]
     y = Axis("line", "", (len(lines) - 0.4, -0.6), list(range(len(lines))), names, log=False)
-    height = 30 + 22 * max(3, len(lines))
-    columns = max(1, len({layer for _, layer in panels}))
-    figure = Drawing(x, y, list(panels.values()), styles, title, columns=columns, height=height)
-    places: list[tuple[Record, Sequence[float]]] = []
-    means: list[Record] = []
+    height, columns = 30 + 22 * max(3, len(lines)), max(1, len({layer for _, layer in panels}))
+    figure = Drawing(x, y, panels.values(), labels, styles, title, columns=columns, height=height)
+    means = list[Record]()
     for error in errors:
         line = lines.index((error.label, error.stage))
         at = {"panel": panels[error.d, error.quantity.part], "label": error.label, "line": line, "stage": error.stage}
-        interval = interval_text(error.interval.lo, error.interval.hi)
-        means.append(at | {"P": error.interval.mean, "interval": interval, "replicates": len(error.values)})
-        places.append((at, error.values))
-    shown = {"label": "learner", "stage": "stage", "P": "P", "interval": "interval", "replicates": "replicates"}
-    dots = add_replicates(figure, places, "P", across="x", tooltip={"label": "learner", "stage": "stage", "P": "P"})
-    figure.add("mean", {"type": "line", "strokeWidth": 1, "strokeDash": [2, 3]}, means, order="line")
-    figure.draw("mean", MARKER, shape=True, tooltip=shown)
+        mean = {"P": error.interval.mean, "values": error.values, "replicates": len(error.values)}
+        means.append(at | mean | marks.interval(error.interval.lo, error.interval.hi))
+    shown = LEARNER | {"stage": "stage", "P": "P", "interval": "interval", "replicates": "replicates"}
+    joined = Mark({"type": "line", "strokeWidth": 1, "strokeDash": [2, 3]}, order="line")
+    looks = (joined, Mark(marks.MARKER, shape=True, tooltip=shown))
+    dots = marks.add_points(figure, means, *looks, across="x", tooltip=LEARNER | {"stage": "stage", "P": "P"})
     for (d, layer), panel in panels.items():
-        ends = [f"{r['label']} {r['stage']} {r['P']:.2g}" for r in means if r["panel"] == panel]
-        figure.descriptions.append(f"Feature error P of {layer}, d = {d}: {'; '.join(ends)}.")
-    figure.labels = labels
+        ends = (
+            f"{record['label']} {record['stage']} {record['P']:.2g}" for record in means if record["panel"] == panel
+        )
+        figure.descriptions.append(marks.in_words(f"Feature error P of {layer}, d = {d}", ends))
     figure.notes = [f"Marker: geometric mean of the replicates. Line: stages of one learner. {dots}"]
     return figure

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,12 @@ from bfc_bench.analysis.scaling import Scaling, scalings
 from bfc_bench.analysis.stages import Quantity, StageErrors, stage_errors
 from bfc_bench.analysis.theory import Theories, expected_exponent, expected_n_star, harmonics_slope
 from bfc_bench.analysis.thresholds import Reached
-from bfc_bench.report import cost_plots, plots, sphere_plots, tables, theory_plots
+from bfc_bench.report import cost_plots, plots, sphere_plots, tables
 from bfc_bench.report.artifacts import ShownCell
+from bfc_bench.report.drawing import Drawing
 from bfc_bench.report.gallery import Gallery, Picture
-from bfc_bench.report.layout import ReportTable, TableCell, estimate, listing, pivot, worst
 from bfc_bench.report.style import Styles
-from bfc_bench.report.tables import MISSING, Record, number, sample_size, with_interval
+from bfc_bench.report.tables import Record, ReportTable, TableCell, estimate, listing, number, pivot, with_interval
 from bfc_bench.store.row import Row
 from bfc_bench.store.rows import Rows
 from bfc_bench.tasks.targets.harmonics import part_degree
@@ -37,83 +38,69 @@ QUANTITIES = {
     "cka_distance": "1 - CKA of {}",
 }
 """Headings of the table of stages, for the name of a layer or a part of the target."""
-TUNING = {
-    "label": "learner",
-    "learner": "plugin",
-    "candidates": "candidates",
-    "oracle": "oracle facts",
-    "chosen": "chosen (cells)",
-}
-EXPONENT = {
-    "label": "learner",
-    "level": "level",
-    "exponent": "s",
-    "range": "d",
-    "values": "points",
-    "curvature_p": "curvature p",
-    "detectable": "detectable",
-    "note": "method",
-}
-COST = {
-    "label": "learner",
-    "cells": "cells",
-    "cpu_seconds": "CPU s, all",
-    "cpu_seconds_at_largest_n": "CPU s per cell at the largest n",
-    "largest_n": "largest n",
-    "peak_memory_mb": "peak memory, MB",
-    "device": "device",
-}
+TUNING = {"label": "learner", "learner": "plugin", "candidates": "candidates", "oracle": "oracle facts",
+          "chosen": "chosen (cells)"}  # fmt: skip
+EXPONENT = {"label": "learner", "level": "level", "exponent": "s", "range": "d", "points": "points",
+            "curvature_p": "curvature p", "detectable": "detectable", "note": "method"}  # fmt: skip
+COST = {"label": "learner", "cells": "cells", "cpu_seconds": "CPU s, all",
+        "cpu_seconds_at_largest_n": "CPU s per cell at the largest n", "largest_n": "largest n",
+        "peak_memory_mb": "peak memory, MB", "device": "device"}  # fmt: skip
 
 
 @dataclass
 class Section:
-    """The section of one task."""
+    """What was measured on one task, and what the report shows of it."""
 
     name: str
     definition: Mapping[str, Any]
-    metric: str = "nmse"
-    curves: Sequence[Curve] = ()
-    scalings: Sequence[Scaling] = ()
-    pictures: list[Picture] = field(default_factory=list)
-    trimmed: Picture | None = None
-    heavy_tailed: bool = False
-    """Whether trimming changes the curves, so that readers need both."""
-    grids: list[ReportTable] = field(default_factory=list)
-    oracle: Mapping[str, str] = field(default_factory=dict)
-    """Facts about the target that learners were told, by label."""
-    artifacts: Mapping[str, Sequence[ShownCell]] = field(default_factory=dict)
-    """Artifacts of cells by label."""
-    brief: bool = False
-    """Whether readers must ask for the other figures and tables of the task."""
-
-
-@dataclass(frozen=True)
-class _Task:
-    """The rows of a task and the analyses that several figures and tables share."""
-
-    name: str
     rows: Rows
     metric: str
     styles: Styles
     curves: Sequence[Curve]
-    trimmed: Sequence[Curve]
     scalings: Sequence[Scaling]
-    stages: Sequence[StageErrors]
-    degree: int | None = None
-    """Degree of a target with one degree on the sphere."""
+    theories: Theories = field(default_factory=dict)
     asymptotic: Mapping[str, float] = field(default_factory=dict)
     """Exponents of theorems by label."""
-    theories: Theories = field(default_factory=dict)
+    brief: bool = False
+    """Whether readers must ask for the other figures and tables of the task."""
+    trimmed_curves: Sequence[Curve] = ()
+    stages: Sequence[StageErrors] = ()
     costs: Sequence[CostCurve] = ()
     """Curves against operations or CPU time."""
+    pictures: list[Picture] = field(default_factory=list)
+    trimmed: Picture | None = None
+    grids: Sequence[ReportTable] = ()
+    artifacts: Mapping[str, Sequence[ShownCell]] = field(default_factory=dict)
+    """Artifacts of cells by label."""
 
     @property
     def metric_name(self) -> str:
-        return plots.METRIC_NAMES.get(self.metric, self.metric)
+        """The metric as readers know it."""
+        return tables.metric_name(self.metric)
 
     @property
     def order(self) -> list[str]:
+        """The labels of all tasks."""
         return list(self.styles)
+
+    @property
+    def degree(self) -> int | None:
+        """The degree of a target with one degree on the sphere, else None."""
+        target = self.definition.get("target", {})
+        pure = target.get("kind") == "lowrank-poly" and target.get("form", "gegenbauer") == "gegenbauer"
+        return int(target["degree"]) if pure else None
+
+    @cached_property
+    def oracle(self) -> dict[str, str]:
+        """Facts about the target that learners were told, by label."""
+        return {record["label"]: record["oracle"] for record in tables.tuning_table(self.rows) if record["oracle"]}
+
+    @property
+    def heavy_tailed(self) -> bool:
+        """Whether trimming changes the curves, so that readers need both."""
+        robust = {(curve.d, curve.label): curve.mean for curve in self.trimmed_curves}
+        ratios = [c.mean / robust[c.d, c.label] for c in self.curves if (c.d, c.label) in robust]
+        return any(np.any(ratio > HEAVY_TAIL) for ratio in ratios)
 
 
 def build(
@@ -124,72 +111,62 @@ def build(
     """Build the section of one task and write its figures."""
     rows = Rows.of(rows)
     metric = metric_of(rows, metric)
-    robust = metric == "nmse" and not brief
-    trimmed = [c for c in curves(rows, "nmse_trimmed") if np.isfinite(c.values).any()] if robust else []
     measured = curves(rows, metric)
-    task = _Task(
-        name,
-        rows,
-        metric,
-        styles,
-        measured,
-        trimmed,
-        scalings(measured, levels),
-        [] if brief else stage_errors(rows, metric),
-        _degree(definition),
-        asymptotic or {},
-        {} if theories is None or metric != "nmse" else theories,
-        [] if brief else cost_curves(rows, [curve for curve in measured if curve.scale == "log"], shown_cost(rows)),
-    )
-    section = Section(name, definition, metric, measured, task.scalings, brief=brief)
-    section.oracle = {r["label"]: r["oracle"] for r in tables.tuning_table(rows) if r["oracle"]}
-    _draw(section, task, gallery)
-    grids = [*_thresholds(task), _exponents(task)]
+    section = Section(
+        name, definition, rows, metric, styles, measured, scalings(measured, levels),
+        theories if theories and metric == "nmse" else {}, asymptotic or {}, brief,
+    )  # fmt: skip
     if not brief:
-        grids = [*_errors(task), *grids, _laws(task), *_stages(task), _tuning(task), _cost(task)]
+        robust = curves(rows, "nmse_trimmed") if metric == "nmse" else []
+        section.trimmed_curves = [curve for curve in robust if np.isfinite(curve.values).any()]
+        section.stages = stage_errors(rows, metric)
+        section.costs = cost_curves(rows, [curve for curve in measured if curve.scale == "log"], shown_cost(rows))
+    _draw(section, gallery)
+    grids = [*_thresholds(section), _exponents(section)]
+    if not brief:
+        grids = [*_errors(section), *grids, _laws(section), *_stages(section), _tuning(section), _cost(section)]
     section.grids = [grid for grid in grids if grid.lines]
     return section
 
 
-def _draw(section: Section, task: _Task, gallery: Gallery) -> None:
-    if task.curves:
-        thresholds = [reached for scaling in task.scalings for reached in scaling.reached]
-        title = f"{task.name}: {task.metric_name} against n"
-        figure = plots.learning_curves(task.curves, title, task.styles, reached=thresholds)
-        theory_plots.add_theory(figure, task.curves, task.theories)
-        section.pictures.append(gallery.add(figure, f"{task.metric_name} against n", f"curves-{task.name}"))
-    if task.trimmed:
-        figure = plots.learning_curves(task.trimmed, f"{task.name}: trimmed NMSE against n", task.styles)
-        section.trimmed = gallery.add(figure, "trimmed NMSE against n", f"curves-trimmed-{task.name}")
-        section.heavy_tailed = _heavy_tailed(task)
-    if len({curve.d for curve in task.curves}) > 1:
-        figure = plots.thresholds_against(task.scalings, f"{task.name}: N* against d", task.styles)
-        theory_plots.add_expected_n_star(figure, task.scalings, task.theories)
-        theory_plots.add_fits(figure, task.scalings)
-        section.pictures.append(gallery.add(figure, "N* against d", f"thresholds-{task.name}"))
-    if not section.brief and (degrees := _degree_curves(task)):
-        figure = sphere_plots.degree_curves(degrees, f"{task.name}: R² per degree against n")
-        section.pictures.append(gallery.add(figure, "R² per degree against n", f"degrees-{task.name}"))
-    if shown := [of for of in task.costs if np.isfinite(of.curve.mean).any()]:
+def _draw(section: Section, gallery: Gallery) -> None:
+    """Draw the figures of a section."""
+
+    def add(figure: Drawing, title: str, stem: str) -> Picture:
+        figure.title = f"{section.name}: {title}"
+        return gallery.add(figure, title, f"{stem}-{section.name}")
+
+    metric, styles = section.metric_name, section.styles
+    if section.curves:
+        section.pictures.append(add(plots.learning_curves(section.curves, "", styles), f"{metric} against n", "curves"))
+    if section.trimmed_curves:
+        figure = plots.learning_curves(section.trimmed_curves, "", styles)
+        section.trimmed = add(figure, "trimmed NMSE against n", "curves-trimmed")
+    if len({curve.d for curve in section.curves}) > 1:
+        figure = plots.thresholds_against(section.scalings, "", styles)
+        section.pictures.append(add(figure, "N* against d", "thresholds"))
+    if not section.brief and (degrees := _degree_curves(section)):
+        section.pictures.append(add(sphere_plots.degree_curves(degrees), "R² per degree against n", "degrees"))
+    if shown := [of for of in section.costs if np.isfinite(of.curve.mean).any()]:
         against = cost_plots.AXES[shown[0].cost].partition(",")[0]
-        figure = cost_plots.error_against_cost(shown, f"{task.name}: {task.metric_name} against cost", task.styles)
-        section.pictures.append(gallery.add(figure, f"{task.metric_name} against {against}", f"costs-{task.name}"))
-    if features := features_at_largest_n(task.stages):
-        figure = plots.feature_errors(features, f"{task.name}: hidden features by stage, largest n", task.styles)
-        section.pictures.append(gallery.add(figure, "feature errors by stage", f"features-{task.name}"))
+        figure = cost_plots.error_against_cost(shown, "", styles)
+        section.pictures.append(add(figure, f"{metric} against {against}", "costs"))
+    if features := features_at_largest_n(section.stages):
+        figure = plots.feature_errors(features, "", styles)
+        section.pictures.append(add(figure, "feature errors by stage", "features"))
 
 
-def _errors(task: _Task) -> Iterable[ReportTable]:
-    errors = [point for curve in task.curves for point in curve.points]
-    robust = {(p.d, p.label, p.n): number(p.mean) for curve in task.trimmed for p in curve.points}
+def _errors(section: Section) -> Iterable[ReportTable]:
+    errors = [point for curve in section.curves for point in curve.points]
+    robust = {(p.d, p.label, p.n): number(p.mean) for curve in section.trimmed_curves for p in curve.points}
     most = max((p.replicates for p in errors), default=0)
-    mean = " or ".join(dict.fromkeys(curve.mean_in_words for curve in task.curves)) or "geometric mean"
-    interval = " or ".join(dict.fromkeys(curve.interval_in_words for curve in task.curves)) or "95 % t-interval"
+    mean = " or ".join(dict.fromkeys(curve.mean_in_words for curve in section.curves)) or "geometric mean"
+    interval = " or ".join(dict.fromkeys(curve.interval_in_words for curve in section.curves)) or "95 % t-interval"
     note = (
         f"{mean.capitalize()} of {most} replicates, or of R where R is given, with its {interval}. A mean hides rare "
         "failures, so the worst replicate is shown too."
     )
-    if not all(curve.counted for curve in task.curves):
+    if not all(curve.counted for curve in section.curves):
         note += " For skewed values, which fewer than 5 replicates cannot reveal, the interval covers 88 to 90 %."
     if robust:
         note += " Trimmed: without the 1 % of test points whose target is farthest from the median."
@@ -198,7 +175,7 @@ def _errors(task: _Task) -> Iterable[ReportTable]:
         count, failed = p.replicates, p.failed
         remarks = [f"trimmed {robust[key]}"] if count and (key := (p.d, p.label, p.n)) in robust else []
         remarks += [f"median {number(p.median)}"] if failed and count else []
-        remarks += worst(p.worst) if count > 1 else ()
+        remarks += tables.worst(p.worst) if count > 1 else ()
         remarks += ["skewed: interval covers less"] if p.skewed else []
         remarks += [f"R = {count}" + f", {failed} failed" * bool(failed)] if count < most else []
         return estimate(p.mean, p.lo, p.hi, *remarks)
@@ -206,8 +183,8 @@ def _errors(task: _Task) -> Iterable[ReportTable]:
     dims = sorted({p.d for p in errors})
     for d in dims:
         at_d = (p for p in errors if p.d == d)
-        title, below = f"{task.metric_name} by n, d = {d}", note if d == dims[-1] else ""
-        yield pivot(title, at_d, LABEL, "n", cell, head=lambda n: f"n = {n:,}", order=task.order, note=below)
+        title, below = f"{section.metric_name} by n, d = {d}", note if d == dims[-1] else ""
+        yield pivot(title, at_d, LABEL, "n", cell, head=lambda n: f"n = {n:,}", order=section.order, note=below)
 
 
 def _least_cost(least: LeastCost) -> str:
@@ -217,17 +194,17 @@ def _least_cost(least: LeastCost) -> str:
     return "" if math.isnan(interval.mean) else f"{known} {IN_WORDS[least.cost]}"
 
 
-def _thresholds(task: _Task) -> Iterable[ReportTable]:
-    levels = list(dict.fromkeys(scaling.level for scaling in task.scalings))
-    costs = {(of.d, of.label, of.level): of for of in least_costs(task.costs, levels)}
+def _thresholds(section: Section) -> Iterable[ReportTable]:
+    levels = list(dict.fromkeys(scaling.level for scaling in section.scalings))
+    costs = {(of.d, of.label, of.level): of for of in least_costs(section.costs, levels)}
 
     def cell(reached: Reached) -> TableCell:
         least = costs.get((reached.d, reached.label, reached.level))
-        theory = task.theories.get((reached.task, reached.d, reached.label))
+        theory = section.theories.get((reached.task, reached.d, reached.label))
         remarks = [tables.ill_behaved_remark(reached.threshold), _least_cost(least) if least else ""]
         if theory is not None:
             remarks.append(f"theory {number(expected_n_star(theory, reached.level), 3)}")
-        return TableCell(*sample_size(reached.threshold), tuple(filter(None, remarks)))
+        return TableCell(*tables.sample_size(reached.threshold), tuple(filter(None, remarks)))
 
     note = (
         "Geometric mean of the replicates with its 95 % interval, or the median if some replicates are censored: they "
@@ -237,37 +214,30 @@ def _thresholds(task: _Task) -> Iterable[ReportTable]:
         "FLOPs or CPU s: the least cost of a fit that reaches the level, found like N*."
     )
     for level in levels:
-        at_level = (reached for scaling in task.scalings if scaling.level == level for reached in scaling.reached)
-        title = f"N*, training points needed for {task.metric_name} ≤ {level:g}"
+        at_level = (reached for scaling in section.scalings if scaling.level == level for reached in scaling.reached)
+        title = f"N*, training points needed for {section.metric_name} ≤ {level:g}"
         below = note if level == levels[-1] else ""
-        yield pivot(title, at_level, LABEL, "d", cell, head=lambda d: f"d = {d}", order=task.order, note=below)
+        yield pivot(title, at_level, LABEL, "d", cell, head=lambda d: f"d = {d}", order=section.order, note=below)
 
 
-def _exponents(task: _Task) -> ReportTable:
+def _exponents(section: Section) -> ReportTable:
     def line(scaling: Scaling) -> Record:
         fit = scaling.exponent
-        return {
-            "label": scaling.label,
-            "level": TableCell(f"{task.metric_name} ≤ {scaling.level:g}"),
-            "exponent": estimate(fit.value, fit.lo, fit.hi, digits=3),
-            "range": TableCell(MISSING if fit.refused else f"{fit.dims[0]}..{fit.dims[-1]}"),
-            "values": TableCell(f"{fit.uncensored} + {fit.censored}"),
-            "curvature_p": fit.curvature_p,
-            "detectable": fit.detectable,
-            "note": "; ".join(filter(None, [fit.method, fit.refused or fit.note])),
-            "theory": theory(scaling),
-        }
+        of_fit = {"curvature_p": fit.curvature_p, "detectable": fit.detectable, "theory": theory(scaling)}
+        return {"label": scaling.label} | tables.exponent_cells(scaling) | of_fit
 
     def theory(scaling: Scaling) -> TableCell:
         """The slope of the learner's own theory, or of B(d, p) if it has none."""
-        limit, dims = task.asymptotic.get(scaling.label), scaling.exponent.dims
+        limit, dims = section.asymptotic.get(scaling.label), scaling.exponent.dims
         asymptotic = "" if limit is None else f"asymptotically {limit:g}"
-        slope = expected_exponent(task.theories, task.name, scaling.label, scaling.level, dims)
+        slope = expected_exponent(section.theories, section.name, scaling.label, scaling.level, dims)
         if not math.isnan(slope):
             return TableCell(f"{slope:.3g}", asymptotic)
-        slope = math.nan if task.degree is None else harmonics_slope(dims, task.degree)
+        slope = math.nan if section.degree is None else harmonics_slope(dims, section.degree)
         return (
-            TableCell(asymptotic) if math.isnan(slope) else TableCell(f"B(d, {task.degree}): {slope:.3g}", asymptotic)
+            TableCell(asymptotic)
+            if math.isnan(slope)
+            else TableCell(f"B(d, {section.degree}): {slope:.3g}", asymptotic)
         )
 
     note = (
@@ -276,15 +246,15 @@ def _exponents(task: _Task) -> ReportTable:
         "power."
     )
     columns = EXPONENT
-    if task.degree is not None or task.asymptotic:
+    if section.degree is not None or section.asymptotic:
         columns = EXPONENT | {"theory": "theory"}
         note += " Theory: the slope over the same d of N* in the learner's own theory, or of B(d, p), the number of"
         note += " harmonics, for learners without one; then the theorem's exponent."
-    records = _ranked(map(line, _with_exponents(task)), task.order)
+    records = _ranked((line(s) for s in section.scalings if len(s.measured_dims) > 1), section.order)
     return listing("Exponents s of N* ∝ dˢ", records, columns, note)
 
 
-def _laws(task: _Task) -> ReportTable:
+def _laws(section: Section) -> ReportTable:
     def cell(law: ScalingLaw) -> TableCell:
         if law.exponents is None:
             return TableCell("no law", law.refused)
@@ -298,9 +268,9 @@ def _laws(task: _Task) -> ReportTable:
         "Below: p of its lack of fit, and the measured error at the largest n over the one that the law of the smaller "
         "n predicts."
     )
-    title = f"Laws: {task.metric_name} ≈ c + a n⁻ᵇ"
-    records = scaling_laws(curve for curve in task.curves if len(curve.n) >= MIN_SIZES)
-    return pivot(title, records, LABEL, "d", cell, head=lambda d: f"d = {d}", order=task.order, note=note)
+    title = f"Laws: {section.metric_name} ≈ c + a n⁻ᵇ"
+    records = scaling_laws(curve for curve in section.curves if len(curve.n) >= MIN_SIZES)
+    return pivot(title, records, LABEL, "d", cell, head=lambda d: f"d = {d}", order=section.order, note=note)
 
 
 def _checks(law: ScalingLaw) -> list[str]:
@@ -312,15 +282,16 @@ def _checks(law: ScalingLaw) -> list[str]:
     return checks
 
 
-def _stages(task: _Task) -> Iterable[ReportTable]:
+def _stages(section: Section) -> Iterable[ReportTable]:
     """Error and P_l after each stage, at the largest n of each d."""
 
     def cell(errors: StageErrors) -> TableCell:
-        interval = errors.interval
-        return estimate(interval.mean, interval.lo, interval.hi, *(worst(errors.worst) if interval.count > 1 else ()))
+        mean = errors.interval
+        remarks = tables.worst(errors.worst) if mean.count > 1 else ()
+        return estimate(mean.mean, mean.lo, mean.hi, *remarks)
 
     def head(quantity: Quantity) -> str:
-        return QUANTITIES[quantity.kind].format(quantity.part) if quantity.part else task.metric_name
+        return QUANTITIES[quantity.kind].format(quantity.part) if quantity.part else section.metric_name
 
     note = (
         "P: relative Procrustes distance of the hidden features from the target's, of as many as the target has, the "
@@ -328,30 +299,32 @@ def _stages(task: _Task) -> Iterable[ReportTable]:
         "Means are geometric, with t-intervals; those of errors in parts of the target (unbiased estimates that may be "
         "negative) and of error rates on data are arithmetic, and intervals of error rates count the test points too."
     )
-    dims = sorted({errors.d for errors in task.stages})
+    dims = sorted({errors.d for errors in section.stages})
     for d in dims:
-        n = max(errors.n for errors in task.stages if errors.d == d)
-        at_n = (errors for errors in task.stages if (errors.d, errors.n) == (d, n))
+        n = max(errors.n for errors in section.stages if errors.d == d)
+        at_n = (errors for errors in section.stages if (errors.d, errors.n) == (d, n))
         title, below = f"After each stage, d = {d}, n = {n:,}", note if d == dims[-1] else ""
-        yield pivot(title, at_n, LABEL | {"stage": "stage"}, "quantity", cell, head=head, order=task.order, note=below)
+        yield pivot(
+            title, at_n, LABEL | {"stage": "stage"}, "quantity", cell, head=head, order=section.order, note=below
+        )
 
 
-def _tuning(task: _Task) -> ReportTable:
+def _tuning(section: Section) -> ReportTable:
     note = (
         "Candidates: the number of option sets that were compared on a validation part of the training points; 1 means "
         "not tuned. Tuning never uses test errors. Oracle facts: what the learner was told about the target. Depth and "
         "skips are its L and J_l, listed if the options equal them and could have differed."
     )
-    records = _ranked(tables.tuning_table(task.rows), task.order)
+    records = _ranked(tables.tuning_table(section.rows), section.order)
     lines = (
         r | {"oracle": TableCell(r["oracle"] or "none", kind="oracle" if r["oracle"] else "text")} for r in records
     )
     return listing("Tuning and oracle use", lines, TUNING, note)
 
 
-def _cost(task: _Task) -> ReportTable:
+def _cost(section: Section) -> ReportTable:
     note = "CPU time of fits that ended ok, tuning included. Cells that were trained together share it equally."
-    return listing("Cost", _ranked(tables.cost_table(task.rows), task.order), COST, note)
+    return listing("Cost", _ranked(tables.cost_table(section.rows), section.order), COST, note)
 
 
 def _ranked(records: Iterable[Record], order: Sequence[str]) -> list[Record]:
@@ -366,30 +339,12 @@ def features_at_largest_n(stages: Sequence[StageErrors]) -> list[StageErrors]:
     return sorted(shown, key=lambda errors: (errors.d, errors.quantity.part))
 
 
-def _degree(definition: Mapping[str, Any]) -> int | None:
-    """The degree of a target with one degree on the sphere, else None."""
-    target = definition.get("target", {})
-    pure = target.get("kind") == "lowrank-poly" and target.get("form", "gegenbauer") == "gegenbauer"
-    return int(target["degree"]) if pure else None
-
-
-def _with_exponents(task: _Task) -> list[Scaling]:
-    """Scalings with 2 measured dimensions or more."""
-    return [scaling for scaling in task.scalings if len(scaling.measured_dims) > 1]
-
-
-def _degree_curves(task: _Task) -> dict[tuple[int, str], dict[int, Curve]]:
+def _degree_curves(section: Section) -> dict[tuple[int, str], dict[int, Curve]]:
     """Errors per degree by (d, label), then degree."""
-    degrees = {degree: part for part in task.rows.names("part_errors") if (degree := part_degree(part))}
+    degrees = {degree: part for part in section.rows.names("part_errors") if (degree := part_degree(part))}
     by_degree: dict[tuple[int, str], dict[int, Curve]] = {}
     for degree, part in sorted(degrees.items()):
-        for curve in curves(task.rows, f"part_errors.{part}"):
+        for curve in curves(section.rows, f"part_errors.{part}"):
             if np.isfinite(curve.values).any():
                 by_degree.setdefault((curve.d, curve.label), {})[degree] = curve
-    return dict(sorted(by_degree.items(), key=lambda item: (item[0][0], task.order.index(item[0][1]))))
-
-
-def _heavy_tailed(task: _Task) -> bool:
-    robust = {(curve.d, curve.label): curve.mean for curve in task.trimmed}
-    ratios = [c.mean / robust[c.d, c.label] for c in task.curves if (c.d, c.label) in robust]
-    return any(np.any(ratio > HEAVY_TAIL) for ratio in ratios)
+    return dict(sorted(by_degree.items(), key=lambda item: (item[0][0], section.order.index(item[0][1]))))

@@ -1,4 +1,4 @@
-"""Tables of rows as lists of flat records, and the formats of numbers in all tables."""
+"""The tables of a report: records of rows, their layout as lines of cells, and how numbers read."""
 
 from __future__ import annotations
 
@@ -7,20 +7,34 @@ import math
 import re
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeAlias, get_args
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias, TypeVar, get_args
 
 import numpy as np
 
 from bfc_bench.analysis.curves import FLOOR, by_task, curves, metric_of
+from bfc_bench.analysis.scaling import Scaling
 from bfc_bench.analysis.thresholds import Threshold, threshold
 from bfc_bench.store.row import AXES, Row, Status
 from bfc_bench.store.rows import Rows
 
+T = TypeVar("T")
 Record: TypeAlias = dict[str, Any]
 LEVELS = (0.1, 0.01)
 STATUSES: tuple[Status, ...] = get_args(Status)
 MISSING = "\N{EN DASH}"
+METRIC_NAMES = {
+    "nmse": "NMSE",
+    "nmse_trimmed": "trimmed NMSE",
+    "error_rate": "error rate",
+    "train_nmse": "training NMSE",
+}
+
+
+def metric_name(metric: str) -> str:
+    """A metric as readers know it."""
+    return METRIC_NAMES.get(metric, metric)
 
 
 def status_table(rows: Iterable[Row]) -> list[Record]:
@@ -213,3 +227,98 @@ def _assignments(options: Mapping[str, Any]) -> str:
 
 def _listed(values: np.ndarray) -> str:
     return ", ".join(map(str, np.unique(values).tolist()))
+
+
+@dataclass(frozen=True)
+class TableCell:
+    """One cell of a table: a value, its interval below it, and remarks."""
+
+    text: str
+    detail: str = ""
+    remarks: tuple[str, ...] = ()
+    kind: str = ""
+    """CSS class: ``label`` and ``status`` get a mark, ``text`` is aligned to the left and wraps."""
+    address: str = ""
+    """Target of a link; empty for none."""
+
+
+@dataclass(frozen=True)
+class ReportTable:
+    """One table of the report."""
+
+    caption: str
+    header: Sequence[str]
+    lines: Sequence[Sequence[TableCell]] = field(repr=False)
+    note: str = ""
+
+
+def pivot(
+    caption: str,
+    records: Iterable[T],
+    lines: Mapping[str, str],
+    column: str,
+    cell: Callable[[T], TableCell],
+    *,
+    head: Callable[[Any], str] = str,
+    order: Sequence[str] = (),
+    note: str = "",
+) -> ReportTable:
+    """A table with one line per value of the attributes ``lines`` and one column per value of ``column``."""
+    records = list(records)
+    columns = list(dict.fromkeys(getattr(record, column) for record in records))
+    if all(isinstance(value, int) for value in columns):
+        columns.sort()
+    rank = {label: index for index, label in enumerate(order)}
+    keys = dict.fromkeys(tuple(getattr(record, name) for name in lines) for record in records)
+    at = list(lines).index("label")
+    ordered = sorted(keys, key=lambda key: rank.get(key[at], len(rank)))
+    cells = {
+        (tuple(getattr(record, name) for name in lines), getattr(record, column)): cell(record) for record in records
+    }
+    body = [
+        [*map(plain_cell, lines, key), *(cells.get((key, value), TableCell("")) for value in columns)]
+        for key in ordered
+    ]
+    return ReportTable(caption, [*lines.values(), *map(head, columns)], body, note)
+
+
+def listing(caption: str, records: Iterable[Record], columns: Mapping[str, str], note: str = "") -> ReportTable:
+    """A table with one line per record."""
+    body = [[plain_cell(name, record.get(name)) for name in columns] for record in records]
+    return ReportTable(caption, list(columns.values()), body, note)
+
+
+def plain_cell(name: str, value: Any) -> TableCell:
+    """The cell of a field: floats with two digits, everything else unchanged."""
+    if isinstance(value, TableCell):
+        return value
+    if name in ("label", "status", "verdict"):
+        return TableCell(str(value), kind="label" if name == "label" else "status")
+    if isinstance(value, bool | str):
+        return TableCell(str(value), kind="text")
+    if isinstance(value, int):
+        return TableCell(f"{value:,}")
+    return TableCell(number(value))
+
+
+def worst(value: float) -> tuple[str, ...]:
+    """A remark with the value of the worst replicate, which a mean hides; empty for nan."""
+    return () if math.isnan(value) else (f"worst {number(value)}",)
+
+
+def estimate(mean: float, lo: float, hi: float, *remarks: str, digits: int = 2) -> TableCell:
+    """A cell with a mean and its interval."""
+    interval = "" if math.isnan(lo) else f"[{number(lo, digits)}, {number(hi, digits)}]"
+    return TableCell(number(mean, digits), interval, remarks)
+
+
+def exponent_cells(scaling: Scaling) -> Record:
+    """What a table says of the exponent of N*."""
+    fit = scaling.exponent
+    return {
+        "level": TableCell(f"{metric_name(scaling.metric)} ≤ {scaling.level:g}"),
+        "exponent": estimate(fit.value, fit.lo, fit.hi, digits=3),
+        "range": TableCell(MISSING if fit.refused else f"{fit.dims[0]}..{fit.dims[-1]}"),
+        "points": TableCell(f"{fit.uncensored} + {fit.censored}"),
+        "note": "; ".join(filter(None, [fit.method, fit.refused or fit.note])),
+    }

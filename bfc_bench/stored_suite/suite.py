@@ -35,7 +35,7 @@ class StoredSuite(Results):
         Args:
             task: Tasks to show; all by default.
             metric: Column of the errors.
-            kind: ``curves`` (error against n, with levels and N*), ``n-star`` (N* against d), ``cost`` (error against
+            kind: ``curves`` (error against n), ``n-star`` (N* against d), ``cost`` (error against
                 the cost of fits) or ``features`` (errors of hidden features after each stage).
             learners: Labels of the learners to show, in the order of the legend; all by default.
             d: Input dimensions to show; all by default.
@@ -69,7 +69,7 @@ class StoredSuite(Results):
         curves = sorted(self.curves(metric), key=lambda curve: self._place(curve.label))
         return figure(
             kind, curves, self.columns(), tasks=tasks, labels=learners, dims=d, levels=self._levels(levels),
-            theories=self.theories, title=self.name,
+            title=self.name,
         )  # fmt: skip
 
     def _place(self, label: str) -> int:

@@ -6,8 +6,8 @@ from bfc_bench.analysis.scaling import scalings
 from bfc_bench.report import html
 from bfc_bench.report.answers import answers
 from bfc_bench.report.html import FIRST_ANSWERS, write_report
-from bfc_bench.report.plots import METRIC_NAMES
 from bfc_bench.report.section import Section
+from bfc_bench.store.rows import Rows
 
 SIZES = (50, 100, 200, 400)
 
@@ -24,8 +24,9 @@ def cells(constants, sizes=SIZES, **fields):
 
 def answered(rows, levels=(0.1, 0.01), oracle=None):
     found = curves(rows)
-    section = Section("cubic", {}, "nmse", found, scalings(found, levels), oracle=oracle or {})
-    return answers([section], METRIC_NAMES)
+    section = Section("cubic", {}, Rows.of(rows), "nmse", {}, found, scalings(found, levels))
+    section.oracle = oracle or {}
+    return answers([section])
 
 
 def test_learners_are_ranked_by_their_n_star_and_those_that_need_more_have_a_p():

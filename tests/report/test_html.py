@@ -1,11 +1,8 @@
-import base64
-import io
 import json
 import re
 from collections import Counter
 from xml.etree import ElementTree
 
-import pandas as pd
 import pytest
 from html_page import Page
 from synthetic import INJECTION, LAWS, SESSIONS, SUITE, VERDICTS, row, rows
@@ -60,7 +57,7 @@ def page(written):
 def test_the_page_is_self_contained(page):
     loads = [value for _, name, value in page.attributes if name in ("src", "href", "xlink:href", "srcset", "data")]
     assert loads
-    allowed = r"#|figures/|rows\.parquet$|data:text/csv;|data:image/svg\+xml;base64,"
+    allowed = r"#|figures/|rows\.parquet$|data:image/svg\+xml;base64,"
     assert all(re.match(allowed, value) for value in loads)
     assert not page.tags.keys() & {"link", "iframe", "object"}
     assert not re.search(r"@import|url\((?!#)|https?://", "".join(page.text))
@@ -243,11 +240,3 @@ def test_many_tasks_are_folded_and_few_are_not(tmp_path):
 
     assert page(7).count('<details class="task">') == 7
     assert '<details class="task">' not in page(6)
-
-
-def test_the_numbers_of_the_curves_can_be_taken_from_the_page(page):
-    (link,) = (value for _, name, value in page.attributes if name == "href" and value.startswith("data:text/csv"))
-    frame = pd.read_csv(io.StringIO(base64.b64decode(link.partition("base64,")[2]).decode()))
-    assert set(frame.label) == set(LAWS)
-    point = frame[(frame.task == "teacher-L3") & (frame.d == 40) & (frame.n == 1000) & (frame.label == "joint")]
-    assert point["mean"].item() == pytest.approx(4.2e-7, rel=0.02)

@@ -7,7 +7,7 @@ import pytest
 from browser import DRIVER, Browser
 from synthetic import SESSIONS, SUITE, VERDICTS, rows
 
-from bfc_bench.extras.site.page import PAGES, SiteEntry, write_site
+from bfc_bench.extras.site.page import SiteEntry, write_site
 from bfc_bench.report.html import write_report
 from bfc_bench.report.tables import MISSING
 from bfc_bench.store.rows import Rows
@@ -163,15 +163,13 @@ def test_nothing_is_wider_than_the_page_and_texts_can_be_read(report, width, dar
 def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
     cells = rows(tasks=("teacher-L3",))
-    entry = SiteEntry.of(
-        "", "bfc@1", SUITE, Rows.of(cells), VERDICTS, SESSIONS, {("session-1", "cpu", "1"): len(cells)}
-    )
+    entry = SiteEntry.of("", "bfc@1", SUITE, Rows.of(cells), VERDICTS, SESSIONS)
     write_site(folder, [entry])
     return folder
 
 
 @pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("name", ["report.html", *PAGES])
+@pytest.mark.parametrize("name", ["report.html", "index.html"])
 def test_axe_finds_nothing_that_keeps_readers_out(report, site, name, dark):
     """The rules of axe-core: names, contrasts, headings, order, what a keyboard reaches."""
     rules = files("axe_core_python").joinpath("axe.min.js").read_text(encoding="utf-8")
@@ -186,19 +184,6 @@ def test_axe_finds_nothing_that_keeps_readers_out(report, site, name, dark):
         axe.run(document).then((result) => done(result.violations.map((rule) => [rule.id, rule.nodes[0].html])));
         """)
         assert found == []
-
-
-def test_the_index_of_a_site_sorts_learners_by_what_they_need(browser, site):
-    browser.open("about:blank")
-    browser.open(site / "index.html")
-    lines = "return [...document.querySelectorAll('#answers tbody tr')].map((line) => line.innerText)"
-    before = browser.run(lines)
-    assert any(line.startswith("joint") for line in before)
-    browser.click("#answers thead th:nth-child(2) button")
-    after = browser.run(lines)
-    assert sorted(after) == sorted(before)
-    sizes = [int(found[1].replace(",", "")) for line in after if (found := re.search(r"\t[<>]?([\d,]+)", line))]
-    assert sizes == sorted(sizes)
 
 
 def test_a_printed_page_has_every_figure(report):

@@ -1,5 +1,6 @@
 import json
 import math
+import re
 import subprocess
 import sys
 from xml.etree import ElementTree
@@ -8,12 +9,14 @@ import numpy as np
 import pytest
 from synthetic import DIMS, LAWS, row, rows
 
+from bfc_bench.analysis.compute import cost_curves
 from bfc_bench.analysis.curves import curves
 from bfc_bench.analysis.scaling import scalings
 from bfc_bench.analysis.stages import Quantity, StageErrors
-from bfc_bench.report import plots
+from bfc_bench.report import marks, plots
 from bfc_bench.report.axis import log_axis, log_ticks, spaced_ticks
-from bfc_bench.report.drawing import Drawing
+from bfc_bench.report.cost_plots import error_against_cost
+from bfc_bench.report.drawing import Drawing, Mark
 from bfc_bench.report.pictures import FORMATS, picture, save
 from bfc_bench.report.style import PALETTE, assign
 
@@ -31,6 +34,10 @@ def records(figure, *parts, **fields):
 
 def column(records, name):
     return [record[name] for record in records]
+
+
+def part_of(layer):
+    return re.match(r"datum\.part === '([^']+)'", layer["transform"][0]["filter"])[1]
 
 
 def notes(figure):
@@ -82,25 +89,20 @@ def test_a_label_keeps_its_look_in_every_figure(found):
 
 
 def test_every_value_under_the_pointer_has_a_name(found):
-    reached = [each for scaling in scalings(found, [0.1]) for each in scaling.reached]
-    figure = plots.learning_curves(found, reached=reached)
-    mean = next(marks for marks in figure.marks if marks.shape)
-    assert mean.tooltip == {
-        "label": "learner", "n": "n", "error": "NMSE", "interval": "interval", "replicates": "replicates"
-    }  # fmt: skip
-    for marks in figure.marks:
-        for record in records(figure, marks.part):
-            assert marks.tooltip.keys() <= record.keys() | {"interval", "failed"}
+    for layer in plots.learning_curves(found).layers:
+        shown = {each["field"]: each["title"] for each in layer["encoding"].get("tooltip", ())}
+        if "shape" in layer["encoding"]:
+            assert shown.items() >= {"label": "learner", "error": "NMSE", "interval": "interval"}.items()
+        for record in records(plots.learning_curves(found), part_of(layer)):
+            assert shown.keys() <= record.keys() | {"interval", "failed"}
 
 
 def test_a_reader_can_dim_what_has_a_label_and_nothing_else(found):
-    reached = [each for scaling in scalings(found, [0.1]) for each in scaling.reached]
-    figure = plots.learning_curves(found, reached=reached)
-    for marks, layer in zip(figure.marks, figure.spec()["spec"]["layer"], strict=True):
+    costs = cost_curves(rows(tasks=("teacher-L3",)), found, "fit_cpu_seconds")
+    for layer in error_against_cost(costs).layers:
         opacity = layer["encoding"].get("opacity", {})
-        assert ("condition" in opacity) == marks.labelled
-        assert marks.labelled == (marks.part != "level")
-        if marks.labelled:
+        assert ("condition" in opacity) == (part_of(layer) != "frontier")
+        if "condition" in opacity:
             assert opacity["value"] < 0.2 * opacity["condition"]["value"]
 
 
@@ -149,8 +151,10 @@ def test_the_open_marker_stands_where_a_replicate_failed_with_median_and_worst(f
     assert curve.failures.tolist() == [0, 0, 0, 0, 1]
     means = records(figure, "mean")
     assert [(record["n"], record["failed"]) for record in means if "failed" in record] == [(1000, 1)]
-    conditions = {marks.look["type"] + str(marks.look.get("fill")): marks.when for marks in figure.marks}
-    assert (conditions["point#ffffff"], conditions["pointNone"]) == ("datum.failed", "!datum.failed")
+    of = {layer["mark"].get("fill"): layer["transform"][0]["filter"] for layer in figure.layers
+          if "shape" in layer["encoding"]}  # fmt: skip
+    assert " datum.failed " in of["#ffffff"]
+    assert " !datum.failed " in of[None]
     (bar,) = records(figure, "median to worst")
     np.testing.assert_allclose([bar["median"], bar["worst"]], [curve.median[-1], curve.worst[-1]], rtol=1e-5)
 
@@ -158,30 +162,16 @@ def test_the_open_marker_stands_where_a_replicate_failed_with_median_and_worst(f
 def test_censored_thresholds_are_arrows_at_their_bound(found):
     figure = plots.thresholds_against(scalings([c for c in found if c.label == "kernel ntk (raw)"], [1e-2]))
     assert column(records(figure, "more"), "N*") == [1000] * 3
-    assert not records(figure, "less", "median", "replicate")
+    assert not records(figure, "less", "mean", "replicate")
     reached = scalings([c for c in found if (c.label, c.d) == ("joint", 20)], [3.0])
     assert column(records(plots.thresholds_against(reached), "less"), "N*") == [100]
 
 
 def test_learners_with_one_n_star_stand_side_by_side(found):
     figure = plots.thresholds_against(scalings(found, [0.1]))
-    at = {(record["label"], record["d"]): record["x"] for record in records(figure, "median")}
+    at = {(record["label"], record["d"]): record["x"] for record in records(figure, "mean")}
     assert len({x for (_, d), x in at.items() if d == 20}) == len([d for _, d in at if d == 20]) > 1
     assert all(abs(math.log(x / d)) < 0.1 for (_, d), x in at.items())
-
-
-def test_levels_are_lines_with_a_bar_at_each_n_star_that_is_known():
-    cells = [row(n=n, replicate=r, nmse=10 / n, d=d) for n in (50, 100, 200) for r in range(3) for d in (10, 20)]
-    cells += [row(n=n, replicate=r, nmse=0.5, d=10, label="flat") for n in (50, 100, 200) for r in range(3)]
-    found = curves(cells)
-    reached = [each for scaling in scalings(found, [0.1, 1e-9]) for each in scaling.reached]
-    figure = plots.learning_curves(found, reached=reached)
-    assert any(note.startswith("Dotted line: a level of error. Upright bar on it: N*") for note in figure.notes)
-    for panel in figure.panels:
-        assert column(records(figure, "level", panel=panel), "level") == [0.1]  # the other lies beyond the axis
-        (bar,) = records(figure, "N*", panel=panel)
-        assert (bar["N*"], bar["level"]) == (pytest.approx(100), 0.1)
-    assert not any("N*" in note for note in plots.learning_curves(found).notes)
 
 
 @pytest.mark.parametrize("extreme", [5e-324, 1e-300, 1e300, 1.7e308])
@@ -191,16 +181,6 @@ def test_values_at_the_ends_of_the_range_of_numbers_leave_an_axis_for_the_others
     lo, hi = figure.y.domain
     assert 0 < lo < 0.1 < hi < math.inf
     assert json.loads(json.dumps(figure.spec(), allow_nan=False))
-
-
-def test_each_n_star_that_is_only_known_to_lie_between_two_sizes_has_a_bar_of_its_own_between_them():
-    errors = {50: 0.9, 100: 0.8, 200: 1e-6, 400: 1e-6}
-    cells = [row(n=n, replicate=r, nmse=e, label=x) for n, e in errors.items() for r in range(3) for x in "abc"]
-    found = curves(cells)
-    figure = plots.learning_curves(found, reached=[each for s in scalings(found, [0.1]) for each in s.reached])
-    sizes = [bar["N*"] for bar in records(figure, "N*")]
-    assert len(set(sizes)) == 3
-    assert all(100 < size < 200 for size in sizes)
 
 
 def test_errors_that_may_be_negative_have_a_linear_axis_and_arithmetic_means():
@@ -222,15 +202,14 @@ def test_many_replicates_are_a_band_whose_drawing_does_not_grow_with_them():
         cells = [row(n=n, replicate=r, nmse=errors[r, k]) for r in range(replicates) for k, n in enumerate(DIMS)]
         return plots.learning_curves(curves(cells))
 
-    few = drawing(plots.MANY)
-    assert len(records(few, "replicate")) == 3 * plots.MANY
-    assert "Outer band" not in notes(few)
+    few = drawing(marks.MANY)
+    assert len(records(few, "replicate")) == 3 * marks.MANY
+    assert "outer band" not in notes(few)
     many = drawing(100)
-    lo, hi = plots.spread(errors[:100])
     band = records(many, "most replicates")
-    np.testing.assert_allclose([column(band, "lo"), column(band, "hi")], [lo, hi], rtol=1e-5)
-    np.testing.assert_array_equal(lo, np.quantile(errors[:100], 0.05, axis=0))
-    assert "Outer band: from the 5 % to the 95 % quantile, for more than 20 replicates." in notes(many)
+    ends = np.quantile(errors[:100], (0.05, 0.95), axis=0)
+    np.testing.assert_allclose([column(band, "lo"), column(band, "hi")], ends, rtol=1e-5)
+    assert "outer band: from the 5 % to the 95 % quantile, for more than 20 replicates." in notes(many)
     assert len(drawing(400).records) == len(many.records)
 
 
@@ -309,9 +288,8 @@ def test_a_figure_is_a_chart_of_altair_that_its_user_can_change(found):
 @pytest.mark.parametrize("count", [2, 8, 30])
 def test_a_legend_is_about_as_wide_as_its_panel_and_has_one_row_if_it_can(count):
     labels = [f"learner-number-{k}" for k in range(count)]
-    figure = Drawing(log_axis("n", "n", [1, 9]), log_axis("e", "e", [1, 9]), [""], assign(labels))
-    figure.add("m", plots.MARKER, [{"panel": "", "label": x, "n": 3.0, "e": 3.0} for x in labels], shape=True)
-    figure.labels = labels
+    figure = Drawing(log_axis("n", "n", [1, 9]), log_axis("e", "e", [1, 9]), [""], labels)
+    figure.add("m", [{"panel": "", "label": x, "n": 3.0, "e": 3.0} for x in labels], Mark(marks.MARKER, shape=True))
     drawn = ElementTree.fromstring(picture(figure.spec(), "svg"))
     assert float(drawn.get("width")) < figure.width + 100
     assert (figure.spec()["config"]["legend"]["columns"] == 0) == (count == 2)

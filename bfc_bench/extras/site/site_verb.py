@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -34,7 +34,7 @@ def site(
 ) -> None:
     """Write a static web site about the suites of one or more stores.
 
-    Existing pages are replaced; reports that are up to date are kept. A store or suite that cannot be shown is named
+    An existing index is replaced; reports that are up to date are kept. A store or suite that cannot be shown is named
     on the index and on stderr. The others are written, and the exit code is 1.
     """
     from bfc_bench.errors import UsageError
@@ -143,20 +143,13 @@ def _chosen(
 
 def _entry(directory: Path, store: str, address: str, suite: StoredSuite) -> SiteEntry:
     """The entry of a suite on the site; writes its report if that is missing or out of date."""
-    from bfc_bench.extras.site.page import SiteEntry, site_pages
+    from bfc_bench.extras.site.page import SiteEntry, index
     from bfc_bench.utils.files import inside
 
     folder = inside(directory, address)
-    shown = suite.is_shown_in(folder)
-    counts: Counter[tuple[str, str, str]] = Counter()
-
-    def count(values: Mapping[str, Any]) -> None:
-        counts[values.get("provenance") or "", values.get("device") or "", values.get("release") or ""] += 1
-
-    rows, _ = suite.store.columns_with_callback(suite.name, suite.version, count)
-    entry = SiteEntry.of(store, address, suite.definition, rows, suite.claims(), suite.sessions, counts)
-    site_pages([entry])  # values that cannot be shown raise here, where only this suite is left out
-    if not shown:
+    entry = SiteEntry.of(store, address, suite.definition, suite.columns(), suite.claims(), suite.sessions)
+    index([entry])  # values that cannot be shown raise here, where only this suite is left out
+    if not suite.is_shown_in(folder):
         suite.report(folder)
         typer.echo(str(directory / address / "report.html"))
     return entry

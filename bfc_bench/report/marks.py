@@ -1,0 +1,101 @@
+"""What the figures of a report share: looks of marks, panels and axes of curves, means with intervals, replicates.
+
+Shapes: R replicates, K sample sizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from bfc_bench.analysis.curves import Curve, CurvePoint
+from bfc_bench.report.axis import Axis, log_axis
+from bfc_bench.report.drawing import Drawing, Mark, Record
+from bfc_bench.report.tables import interval_text, metric_name
+
+MANY = 20
+"""Up to so many replicates are drawn as dots; of more, the range of most of them is drawn."""
+MOST = (0.05, 0.95)
+"""The quantiles between which most replicates lie."""
+LINE: dict[str, Any] = {"type": "line", "strokeWidth": 2}
+BAND: dict[str, Any] = {"type": "area"}
+BAR: dict[str, Any] = {"type": "rule", "strokeWidth": 1.5}
+WIDE_BAR: dict[str, Any] = {"type": "rule", "strokeWidth": 5}
+DOT: dict[str, Any] = {"type": "point", "filled": True, "shape": "circle", "size": 9}
+MARKER: dict[str, Any] = {"type": "point", "filled": True, "size": 48}
+OPEN: dict[str, Any] = {"type": "point", "filled": True, "fill": "#ffffff", "size": 60, "strokeWidth": 1.5}
+ENDS = {"y": "lo", "y2": "hi"}
+CURVE = Mark(LINE, dash=True)
+INTERVAL_BAND, INTERVAL_BAR = Mark(BAND, ENDS, opacity=0.13), Mark(BAR, ENDS, opacity=0.6)
+
+
+def stroke(path: str, size: float = 60) -> dict[str, Any]:
+    """The look of a marker that has no surface."""
+    return {"type": "point", "filled": False, "shape": path, "size": size, "strokeWidth": 1.8}
+
+
+def panels_of(curves: Iterable[Curve]) -> dict[tuple[str, int], str]:
+    """Titles of one panel per (task, d)."""
+    places = dict.fromkeys((curve.task, curve.d) for curve in curves)
+    several = len({task for task, _ in places}) > 1
+    return {(task, d): f"{task}, d = {d}" if several else f"d = {d}" for task, d in places}
+
+
+def metric_names(curves: Iterable[Curve]) -> str:
+    """The metrics of curves, for an axis."""
+    return " / ".join(dict.fromkeys(metric_name(curve.metric) for curve in curves)) or "NMSE"
+
+
+def error_axis(curves: Iterable[Curve], title: str, values: Iterable[float]) -> Axis:
+    """An axis for errors: logarithmic, or linear if they may be negative."""
+    if all(curve.scale == "log" for curve in curves):
+        return log_axis("error", title, values, most=9)
+    known = [value for value in values if np.isfinite(value)] or [0.0, 1.0]
+    margin = 0.05 * (max(known) - min(known)) or 0.5
+    return Axis("error", title, (min(known) - margin, max(known) + margin), log=False)
+
+
+def measured(curve: Curve) -> Iterator[tuple[CurvePoint, list[float]]]:
+    """The points of a curve, each with the values that are averaged."""
+    values = curve.values if curve.scale == "linear" else np.exp(curve.log_values)
+    for point in curve.points:
+        column = values[:, np.searchsorted(curve.n, point.n)]
+        yield point, column[np.isfinite(column)].tolist()
+
+
+def interval(lo: float, hi: float) -> Record:
+    """The fields of an interval."""
+    return {"lo": lo, "hi": hi, "interval": interval_text(lo, hi)}
+
+
+def add_points(
+    figure: Drawing, points: Sequence[Record], *marks: Mark, across: str = "y", look: dict[str, Any] = DOT,
+    most: dict[str, Any] = WIDE_BAR, tooltip: Mapping[str, str] | None = None,
+) -> str:  # fmt: skip
+    """Draw points and the replicates of each: dots, or a bar or band over most of them if they are more than ``MANY``.
+
+    ``points`` are records with the ``values`` of their replicates, which lie along the axis ``across``; ``marks`` show
+    the records themselves. Returns the note that explains the dots.
+    """
+    field, other = (figure.y.field, figure.x.field) if across == "y" else (figure.x.field, figure.y.field)
+    kept = {"panel", "label", other, *(tooltip or ())} - {field}
+    dots, ranges = list[Record](), list[Record]()
+    for point in points:
+        place, values = {name: point[name] for name in point.keys() & kept}, point["values"]
+        if len(values) > MANY:
+            ranges.append(place | dict(zip(("lo", "hi"), np.quantile(values, MOST).tolist(), strict=True)))
+        else:
+            dots += [place | {field: value} for value in values]
+    opacity, word = (0.08, "outer band") if most is BAND else (0.25, "bar")
+    figure.add("most replicates", ranges, Mark(most, {across: "lo", f"{across}2": "hi"}, opacity=opacity))
+    figure.add("replicate", dots, Mark(look, opacity=0.45, tooltip=tooltip or {}))
+    figure.add("mean", ({name: of for name, of in point.items() if name != "values"} for point in points), *marks)
+    beyond = f"; {word}: from the 5 % to the 95 % quantile, for more than {MANY} replicates" * bool(ranges)
+    return f"Dots: replicates{beyond}."
+
+
+def in_words(what: str, parts: Iterable[str]) -> str:
+    """A panel in words."""
+    return f"{what}: {'; '.join(parts) or 'no values'}."
