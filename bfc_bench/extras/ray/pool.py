@@ -216,7 +216,7 @@ class RayPool:
     def _lose(self, pool: NodePool, why: str) -> None:
         """Report a lost node and its units; the session runs these again."""
         log.warning("Ray: node %s is lost, which ran %d units: %s", pool.node.host, len(pool.running), why)
-        del self._pools[pool.node.id]
+        self._ray.kill(self._pools.pop(pool.node.id).actor)  # it may still run where only the connection broke
         self._calls = {answer: other for answer, other in self._calls.items() if other is not pool}
         lost = UnitFailure("lost", f"node {pool.node.host} was lost: {why}")
         self._ended.extend((key, lost) for key in pool.running)

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-
-from bfc_bench.testing.executor_units import write
 
 
 def where(seconds: float) -> bytes:
@@ -27,14 +23,6 @@ def kills_its_actor(_: object) -> bytes:
     fields = Path(f"/proc/{os.getppid()}/stat").read_text().rpartition(")")[2].split()
     os.kill(int(fields[1]), signal.SIGKILL)
     time.sleep(60)
-    return b""
-
-
-def lingers_with_a_child(file: str) -> bytes:
-    """Says which processes it consists of, then stays."""
-    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(300)"])
-    write(file, f"{os.getpid()} {child.pid}".encode())
-    time.sleep(300)
     return b""
 
 
