@@ -41,14 +41,11 @@ def import_ray() -> ModuleType:
 
 
 class Cluster:
-    """A connection to a cluster. If ``ray.init`` was called before, that connection is used and stays open."""
+    """The connection of this process to a cluster."""
 
     def __init__(self, address: str) -> None:
         """Connect to ``auto`` or HOST:PORT. Raises ``UsageError`` if nothing answers there."""
         self.ray = import_ray()
-        self._owned = not self.ray.is_initialized()
-        if not self._owned:
-            return
         handler = signal.getsignal(signal.SIGTERM)
         try:
             if address != "auto":
@@ -70,8 +67,7 @@ class Cluster:
 
     def close(self) -> None:
         """Disconnect."""
-        if self._owned:
-            self.ray.shutdown()
+        self.ray.shutdown()
 
 
 def _node(entry: dict[str, Any]) -> Node:

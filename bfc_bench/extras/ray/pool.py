@@ -145,15 +145,16 @@ class RayPool:
     def _open_on(self, node: Node) -> None:
         """Have an actor on a node open a pool."""
         slots: dict[Device, int] = {"cpu": node.cores, "cuda": node.gpus * self._jobs_per_gpu}
-        strategy = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(node.id, soft=False)
-        actor = self._ray.remote(
+        affinity = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
+        actor_on_node = self._ray.remote(
             num_cpus=node.cores,
             num_gpus=node.gpus,
             max_restarts=0,
             max_concurrency=sum(slots.values()) + 1,  # one thread for ``close``
-            scheduling_strategy=strategy,
+            scheduling_strategy=affinity(node.id, soft=False),
             runtime_env={"env_vars": {**self._environment}},
-        )(actor_class()).remote()
+        )(actor_class())
+        actor = actor_on_node.remote()
         answer = actor.open.remote(self._versions, self._call, self._preload, node.cores, self._jobs_per_gpu)
         self._opening[answer] = NodePool(node, actor, slots)
 
@@ -179,10 +180,7 @@ class RayPool:
             return
         arrived, _ = self._ray.wait(answers, timeout=LOOK)
         for answer in arrived:
-            if answer in self._opening:
-                self._welcome(answer)
-            else:
-                self._end(answer)
+            (self._welcome if answer in self._opening else self._end)(answer)
 
     def _welcome(self, answer: Any) -> None:
         """Use a node that has opened its pool, or leave it out."""
