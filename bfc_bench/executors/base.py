@@ -33,7 +33,6 @@ class Resources:
     """Wall time after which the unit is stopped, counted from its call of ``worker_context.clock_starts``."""
     memory_bytes: int = 0
     """Expected memory, for placement; 0 if unknown. The unit sets its limit itself (``worker_context.may_take``)."""
-    cores: int = 1
     device: Device = "cpu"
     group: str = ""
     """Units of one group may share a process: those of one learner."""
@@ -115,10 +114,6 @@ class Executor(Settings):
     def gpu_bytes(self) -> int:
         """GPU memory of a unit in bytes; 0 if unknown here."""
         return cell_memory()
-
-    def remarks(self) -> list[str]:
-        """Notes for the user before units run, a line each."""
-        return []
 
     def using(self, distributions: Collection[str]) -> Self:
         """This executor for units that need plugins of these distributions only; without an override, itself.

@@ -1,11 +1,11 @@
-"""Environment variables of workers, and of the session, which are restored."""
+"""Environment variables of workers, and who can read those of the session."""
 
 from __future__ import annotations
 
 import ctypes
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from bfc_bench.toolkit.xla import VARIABLE, with_instructions
@@ -39,27 +39,6 @@ def worker_variables() -> dict[str, str]:
     """What a worker's environment has beside the session's, with the XLA flags of this process."""
     flags = with_instructions(os.environ.get(VARIABLE, ""))
     return {**ENVIRONMENT, VARIABLE: f"{flags} {ONE_THREAD[VARIABLE]}".strip()}
-
-
-class ChangedVariables:
-    """Sets variables of this process and restores them later."""
-
-    def __init__(self) -> None:
-        self._before: dict[str, str | None] = {}
-
-    def set(self, values: Mapping[str, str]) -> None:
-        """Set variables."""
-        for name, value in values.items():
-            self._before.setdefault(name, os.environ.get(name))
-            os.environ[name] = value
-
-    def restore(self) -> None:
-        """Restore all variables that were set."""
-        for name, value in self._before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
 
 
 @contextmanager

@@ -163,8 +163,6 @@ def run(
         store.sessions.begin(id, suite.name, suite.version, suite.definition(), facts)
         store.sessions.define(suite.name, suite.version, grid.task_digests, grid.learner_digests)
         session = Session(id, suite.name, suite.version, store, plan, facts)
-        if plan.todo:
-            session.warnings += executor.remarks()
         if plan.todo and jobs and executor.place == "machine" and "memory" in executor.promises:
             session.warnings += memory_warnings(jobs, suite.budget.memory_gb)
         _announce(plugins, "bfc_run_started", session)

@@ -239,23 +239,6 @@ def test_a_crash_at_the_limit_is_for_want_of_memory(pool: ProcessPool) -> None:
     assert (failure(fault).kind, "nearly all of the 0.1 GB allowed" in fault.reason) == ("memory", True), fault
 
 
-def test_what_a_unit_raises_is_told(pool: ProcessPool) -> None:
-    (raised,) = outcomes(pool, (raise_an_error,))
-    assert (failure(raised).kind, raised.reason) == ("raised", "ImportError: nothing here")
-    assert "in raise_an_error" in raised.traceback
-
-
-def test_large_messages_and_more_units_meanwhile(pool: ProcessPool) -> None:
-    unit = (say, ("x" * 5_000_000,))
-    pool.submit(0, unit, Resources(60.0))
-    seen = []
-    for key, outcome in pool.outcomes():
-        seen.append(outcome)
-        if key < 3:
-            pool.submit(key + 1, unit, Resources(60.0))
-    assert seen == [say(*unit[1])] * 4
-
-
 def test_workers_do_at_their_end_what_was_registered_for_it(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     pool = opened()
     assert outcomes(pool, (leave_words, str(tmp_path / "said"))) == [b"done"]

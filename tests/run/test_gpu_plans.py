@@ -69,8 +69,7 @@ def test_workers_that_share_a_gpu_share_what_a_cell_may_take(monkeypatch):
     assert not planned(executor=ProcessExecutor()).skipped
     (reason,) = planned(executor=ProcessExecutor(jobs_per_gpu=2)).skipped.values()
     assert reason.endswith("a cell may take 9 GB")
-    assert RayExecutor(jobs_per_gpu=2).gpu_bytes() == 9 * 10**9
-    assert RayExecutor(address="auto").gpu_bytes() == 0  # of nodes elsewhere
+    assert RayExecutor().gpu_bytes() == 0  # of nodes elsewhere
 
 
 def test_learners_that_keep_to_the_cores_have_the_hosts_memory(monkeypatch):

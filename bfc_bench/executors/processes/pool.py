@@ -44,8 +44,8 @@ class ProcessPool:
         self._queues: dict[Device, Queue] = {}
         self._threads: list[Thread] = []
         self._ended: SimpleQueue[tuple[int, Outcome | BenchError]] = SimpleQueue()
-        self._left = 0
-        """Number of units whose outcome was not given yet."""
+        self._left: set[int] = set()
+        """Keys of units whose outcome was not given yet."""
         self._stop = Event()
 
     def slots(self, device: Device) -> int:
@@ -64,7 +64,7 @@ class ProcessPool:
             for start in self._starts(needs.device):
                 self._threads.append(Thread(target=self._work, args=(self._queues[needs.device], start), daemon=True))
                 self._threads[-1].start()
-        self._left += 1
+        self._left.add(key)
         self._queues[needs.device].put((key, payload, needs))
 
     def outcomes(self) -> Iterator[tuple[int, Outcome]]:
@@ -73,7 +73,7 @@ class ProcessPool:
             key, outcome = self._ended.get()
             if isinstance(outcome, BenchError):
                 raise outcome
-            self._left -= 1
+            self._left.discard(key)
             yield key, outcome
 
     def close(self, now: bool = False) -> None:

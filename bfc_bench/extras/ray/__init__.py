@@ -1,7 +1,7 @@
-"""Runs units on a Ray cluster, in slots: actors on its nodes, each with a ``ProcessPool`` of one worker.
+"""Runs units on a Ray cluster: one actor on each node opens the ordinary process pool with that node's cores and GPUs.
 
-Ray provides placement, transport, and the detection of lost nodes. The pool in each slot handles limits of time and
-memory, exit codes, and child processes of units. Ray's own retries are switched off.
+Ray provides placement, transport, and the detection of lost nodes. The pool handles limits of time and memory, exit
+codes, and child processes of units. Ray's own retries are switched off.
 """
 
 from __future__ import annotations

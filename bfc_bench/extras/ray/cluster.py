@@ -1,31 +1,17 @@
-"""Connects to a Ray cluster, or starts one on this machine. Only this module imports Ray."""
+"""Connects to a Ray cluster. Only this module imports Ray."""
 
 from __future__ import annotations
 
 import logging
-import secrets
-import shutil
 import signal
 import socket
 import threading
-from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from tempfile import mkdtemp
 from types import ModuleType
 from typing import Any
 
 from bfc_bench.errors import UsageError, error_text
-from bfc_bench.executors.base import usable_cores
-from bfc_bench.executors.environment import ChangedVariables
 
-LOCAL = "none"
-QUIET = {
-    "RAY_USAGE_STATS_ENABLED": "0",
-    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # avoids a warning; slots set their GPUs themselves
-}
-OBJECT_STORE = 80 * 2**20
-"""Bytes of shared memory of a cluster that is started here; it transfers only rows."""
 PATIENCE = 10.0
 """Seconds to wait for an address to answer."""
 
@@ -38,7 +24,6 @@ class Node:
     host: str
     cores: int
     gpus: int
-    memory_bytes: int
 
 
 def import_ray() -> ModuleType:
@@ -56,90 +41,40 @@ def import_ray() -> ModuleType:
 
 
 class Cluster:
-    """A connection to a cluster, or a cluster that is started here and ends with this process.
+    """The connection of this process to a cluster."""
 
-    If ``ray.init`` was called before, that connection is used and stays open.
-    """
-
-    def __init__(self, address: str, gpus: int | None = None) -> None:
-        self._environment = ChangedVariables()
-        self._environment.set(QUIET)
-        self._folder: Path | None = None
+    def __init__(self, address: str) -> None:
+        """Connect to ``auto`` or HOST:PORT. Raises ``UsageError`` if nothing answers there."""
         self.ray = import_ray()
-        self._owned = not self.ray.is_initialized()
-        if self._owned:
-            handler = signal.getsignal(signal.SIGTERM)
-            try:
-                self._start(gpus) if address == LOCAL else self._join(address)
-            except BaseException:
-                self.close()
-                raise
-            finally:
-                if threading.current_thread() is threading.main_thread():
-                    signal.signal(signal.SIGTERM, handler)  # Ray replaces it
-
-    def nodes(self) -> dict[str, Node]:
-        """The live nodes by id."""
-        return {node["NodeID"]: _node(node) for node in self.ray.nodes() if node["Alive"]}
-
-    def on(self, node: Node) -> Any:
-        """Scheduling strategy of Ray: on this node or nowhere."""
-        return self.ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(node.id, soft=False)
-
-    def close(self) -> None:
-        """Disconnect, and end a cluster that was started here."""
-        if self._owned:
-            self.ray.shutdown()
-        self._environment.restore()
-        if self._folder is not None:
-            self._read_settings()
-            shutil.rmtree(self._folder, ignore_errors=True)
-
-    def _read_settings(self) -> None:
-        """Make Ray read its variables and its token again, which it does only once in a process."""
-        self.ray._raylet.Config.initialize("")
-        self.ray._raylet.AuthenticationTokenLoader.instance().reset_cache()
-
-    def _start(self, gpus: int | None) -> None:
-        """Start a cluster on this machine. It requires a token, since all its ports are open to the network."""
-        self._folder = Path(mkdtemp(prefix="bfc-ray-"))  # private, since Ray makes its files readable for all users
-        token = self._folder / "token"
-        token.touch(mode=0o600)
-        token.write_text(secrets.token_hex(32))
-        self._environment.set({"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(token), "RAY_worker_niceness": "0"})
-        self._read_settings()
-        self._init(
-            address="local",
-            num_cpus=usable_cores(),
-            num_gpus=gpus,
-            include_dashboard=False,
-            object_store_memory=OBJECT_STORE,
-            _temp_dir=str(self._folder / "ray"),
-        )
-
-    def _join(self, address: str) -> None:
+        handler = signal.getsignal(signal.SIGTERM)
         try:
             if address != "auto":
                 host, _, port = address.rpartition(":")
                 socket.create_connection((host, int(port)), PATIENCE).close()
-            self._init(address=address)
+            self.ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
         except Exception as error:
-            (reason, *_) = error_text(error).strip().splitlines() or [type(error).__name__]
             raise UsageError(
-                f"executor 'ray': cannot join the cluster {address!r} from here: {reason} Start one with "
-                "`ray start --head` and run on one of its nodes, or omit the address."
+                f"executor 'ray': cannot join the cluster {address!r} from here: {first_line(error)} Start one with "
+                "`ray start --head` and run on one of its nodes."
             ) from None
+        finally:
+            if threading.current_thread() is threading.main_thread():
+                signal.signal(signal.SIGTERM, handler)  # Ray replaces it
 
-    def _init(self, **options: Any) -> None:
-        self.ray.init(log_to_driver=False, configure_logging=True, logging_level=logging.ERROR, **options)
+    def nodes(self) -> dict[str, Node]:
+        """The live nodes by id."""
+        return {entry["NodeID"]: _node(entry) for entry in self.ray.nodes() if entry["Alive"]}
+
+    def close(self) -> None:
+        """Disconnect."""
+        self.ray.shutdown()
 
 
-def _node(entry: Mapping[str, Any]) -> Node:
+def _node(entry: dict[str, Any]) -> Node:
     """A node from its entry in ``ray.nodes()``."""
-    resources = entry["Resources"]
-    cores, gpus, memory = (int(resources.get(name, 0)) for name in ("CPU", "GPU", "memory"))
     host = f"{entry['NodeManagerHostname']} ({entry['NodeManagerAddress']})"
-    return Node(entry["NodeID"], host, cores, gpus, memory)
+    cores, gpus = (int(entry["Resources"].get(name, 0)) for name in ("CPU", "GPU"))
+    return Node(entry["NodeID"], host, cores, gpus)
 
 
 def first_line(error: Exception) -> str:

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any, ClassVar, Self
 
-from pydantic import NonNegativeFloat, PositiveInt, PrivateAttr, field_validator
+from pydantic import PositiveInt, PrivateAttr, field_validator
 
 from bfc_bench.executors.base import Executor, Place, Preload, Promise
-from bfc_bench.executors.processes.supervision import START_SECONDS
-from bfc_bench.extras.ray.cluster import LOCAL, Cluster, import_ray
+from bfc_bench.extras.ray.cluster import Cluster, import_ray
+from bfc_bench.extras.ray.node import wanted_versions
 from bfc_bench.extras.ray.pool import RayPool
-from bfc_bench.extras.ray.slots import SlotShape
-from bfc_bench.toolkit.gpu import cell_memory
-from bfc_bench.toolkit.precision import Device, resolve_device
+from bfc_bench.toolkit.precision import Device
+from bfc_bench.utils.masking import without_credentials
+
+PASSED_ON = "BFC_"
+"""Prefix of the environment variables that workers on other machines get, except credentials."""
 
 
 class RayExecutor(Executor):
@@ -24,20 +26,12 @@ class RayExecutor(Executor):
     promises: ClassVar[frozenset[Promise]] = frozenset({"time", "memory", "death", "isolation"})
     threads: ClassVar[int | None] = 1
 
-    address: str = LOCAL
-    """The cluster: ``auto`` (on this machine, or ``RAY_ADDRESS``), ``HOST:PORT``, or ``none`` to start one here."""
-    cpus_per_slot: PositiveInt = 1
-    """Cores that Ray reserves for each worker, which uses one thread."""
-    slots_per_node: PositiveInt | None = None
-    """Most workers on the cores of one node; by default as many as its cores allow."""
+    address: str = "auto"
+    """The cluster: ``auto`` (that of this machine, or the one that ``RAY_ADDRESS`` names) or ``HOST:PORT``."""
     jobs_per_gpu: PositiveInt = 1
     """Workers that share one GPU and its memory."""
-    gpus: PositiveInt | None = None
-    """GPUs of the cluster that ``none`` starts; by default those that Ray finds."""
     environment: dict[str, str] = {}
     """Environment variables of the workers, in addition to those of this process that begin with BFC_."""
-    grace_seconds: NonNegativeFloat = START_SECONDS + 60
-    """Seconds beyond a unit's limit after which a silent slot is replaced. Units may prepare for 300 s."""
 
     _plugins: frozenset[str] | None = PrivateAttr(None)
     """Distributions of plugins that nodes must have; None means those of all installed plugins."""
@@ -46,8 +40,8 @@ class RayExecutor(Executor):
     @classmethod
     def _an_address(cls, value: str) -> str:
         host, _, port = value.rpartition(":")
-        if value not in (LOCAL, "auto") and not (host and port.isdigit() and "/" not in host):
-            raise ValueError("must be auto, HOST:PORT or none")
+        if value != "auto" and not (host and port.isdigit() and "/" not in host):
+            raise ValueError("must be auto or HOST:PORT")
         return value
 
     def ready(self) -> None:
@@ -55,11 +49,11 @@ class RayExecutor(Executor):
         import_ray()
 
     def resolve_device(self, request: str) -> Device:
-        """On a remote cluster, ``auto`` is ``cuda`` if a node has a GPU, and ``cuda`` is not checked."""
-        if self.address == LOCAL or request not in ("auto", "cuda"):
-            return "cuda" if request == "cuda" and self.gpus else resolve_device(request)
+        """``auto`` is ``cuda`` if a node has a GPU, and ``cuda`` is not checked."""
         if request == "cuda":
             return "cuda"
+        if request != "auto":
+            return super().resolve_device(request)
         cluster = Cluster(self.address)
         try:
             return "cuda" if any(node.gpus for node in cluster.nodes().values()) else "cpu"
@@ -67,17 +61,8 @@ class RayExecutor(Executor):
             cluster.close()
 
     def gpu_bytes(self) -> int:
-        """GPU memory of a unit on this machine, with ``jobs_per_gpu`` workers per GPU; 0 on a remote cluster."""
-        return cell_memory(self.jobs_per_gpu) if self.address == LOCAL else 0
-
-    def remarks(self) -> list[str]:
-        """A warning about open ports if a cluster is started."""
-        if self.address != LOCAL:
-            return []
-        return [
-            "a Ray cluster is started on this machine. Its ports are always open to the network; they require a token "
-            "that only this run has."
-        ]
+        """0, since the GPUs of the nodes are not known here."""
+        return 0
 
     def using(self, distributions: Collection[str]) -> Self:
         """This executor with nodes that may differ in plugins of other distributions."""
@@ -91,11 +76,13 @@ class RayExecutor(Executor):
         preload: Preload | None = None,
         jobs: int | None = None,
     ) -> RayPool:
-        """A pool on the nodes with the versions of this process. Raises ``UsageError`` if no node has them."""
-        shape = SlotShape(self.cpus_per_slot, self.slots_per_node, self.jobs_per_gpu, jobs, self.environment)
-        cluster = Cluster(self.address, self.gpus)
+        """A pool on the nodes with the versions of this process. Raises ``UsageError`` if there are none."""
+        passed_on = {name: value for name, value in without_credentials().items() if name.startswith(PASSED_ON)}
+        environment = {**passed_on, **self.environment}
+        cluster = Cluster(self.address)
         try:
-            return RayPool(cluster, shape, call, preload or {}, self.grace_seconds, self._plugins)
+            versions = wanted_versions(self._plugins)
+            return RayPool(cluster, versions, call, preload or {}, self.jobs_per_gpu, environment, jobs)
         except BaseException:
             cluster.close()
             raise

@@ -1,222 +1,220 @@
-"""A pool of slots on a Ray cluster: gives them units, collects outcomes, and replaces slots that are lost."""
+"""A pool on a Ray cluster: gives units to the pools of the nodes, and reports the units of lost nodes as lost."""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection, Iterator
-from typing import Any, get_args
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
-from bfc_bench.errors import BenchError, describe_error
-from bfc_bench.executors.base import Preload, Resources, UnitFailure
-from bfc_bench.executors.processes.pool import FAILED_STARTS
+from bfc_bench.errors import BenchError, UsageError, describe_error
+from bfc_bench.executors.base import Preload, Resources, UnitFailure, pickled
+from bfc_bench.executors.processes.pool import Outcome
 from bfc_bench.extras.ray.cluster import Cluster, Node, first_line
-from bfc_bench.extras.ray.cluster_nodes import ClusterNodes
-from bfc_bench.extras.ray.queues import NodeMemory, Queues
-from bfc_bench.extras.ray.slots import RayUnit, Slot, Slots, SlotShape
+from bfc_bench.extras.ray.node import actor_class
 from bfc_bench.toolkit.precision import Device
 
 log = logging.getLogger(__name__)
 
 LOOK = 1.0
 """Seconds between two checks for new and lost nodes."""
-TICK = 0.1
-"""Seconds to wait for an answer before time limits are checked."""
-RESUBMITTED = 2
-"""How often a unit is given to another slot after its slot was lost."""
-WAITED = 120.0
-"""Seconds without a running unit, after which a warning is logged."""
+FIRST_SECONDS, OTHERS_SECONDS = 300.0, 30.0
+"""Seconds to wait for the first node, and then for others, before units run. Others may also join later."""
+NO_NODE_SECONDS = 120.0
+"""Seconds without a node for the units that wait, after which the run ends."""
+CLOSE_SECONDS = 20.0
+"""Seconds for the nodes to end their workers."""
+
+
+@dataclass(eq=False)
+class NodePool:
+    """The pool on a node, as the session sees it."""
+
+    node: Node
+    actor: Any
+    slots: dict[Device, int]
+    running: dict[int, Device] = field(default_factory=dict)
+    """Devices of the units that it runs, by key."""
+
+    def free(self, device: Device) -> int:
+        """The number of slots that run no unit."""
+        return self.slots[device] - list(self.running.values()).count(device)
 
 
 class RayPool:
-    """Slots on the nodes of a cluster, started when there are units for them."""
+    """Pools on the nodes of a cluster. A node gets as many units as it has slots; the others wait in the session."""
 
     def __init__(
         self,
         cluster: Cluster,
-        shape: SlotShape,
+        versions: Mapping[str, str],
         call: Callable[[Any], bytes],
         preload: Preload,
-        grace_seconds: float,
-        plugins: Collection[str] | None = None,
+        jobs_per_gpu: int,
+        environment: Mapping[str, str],
+        jobs: int | None,
     ) -> None:
-        """Ask the nodes for their versions. Raises ``UsageError`` if all have other versions than this process."""
-        self._cluster, self._ray, self._shape, self._grace = cluster, cluster.ray, shape, grace_seconds
-        self._members = ClusterNodes(cluster, plugins)
-        self._slots = Slots(cluster, self._members, shape, call, preload)
-        self._queues = Queues()
-        self._offered: set[Device] = set()
-        """Devices that some node has or had; nodes that have left may return."""
-        self._note_devices()
-        self._last_check = 0.0
-        self._busy = time.monotonic()
-        """When a unit ran last."""
-        self._failed_starts = 0
-        self._moved: dict[str, tuple[Node, int]] = {}
-        """By node, the number of units that lost slots gave back and that no line has reported yet."""
-        self._told: set[str] = set()
-        """Nodes whose loss was reported."""
+        """Open pools on the nodes. Raises ``UsageError`` if no node can be used."""
+        self._cluster, self._ray, self._jobs, self._jobs_per_gpu = cluster, cluster.ray, jobs, jobs_per_gpu
+        self._versions, self._environment = versions, environment
+        dumps = self._ray.cloudpickle.dumps
+        self._call, self._preload = dumps(call), {group: dumps(step) for group, step in preload.items()}
+        self._pools: dict[str, NodePool] = {}
+        """By id of the node."""
+        self._opening: dict[Any, NodePool] = {}
+        """By the pending answer of the actor."""
+        self._left_out: set[str] = set()
+        self._queues: dict[Device, deque[tuple[int, Any, Resources]]] = {"cpu": deque(), "cuda": deque()}
+        self._calls: dict[Any, NodePool] = {}
+        """Units that run, by pending answer."""
+        self._ended: deque[tuple[int, Outcome]] = deque()
+        self._looked = 0.0
+        self._wait_for_nodes()
 
     def slots(self, device: Device) -> int:
-        """The number of slots that the present nodes have room for."""
-        return self._slots.most(device)
+        """The number of units that the present nodes can run at once."""
+        count = sum(pool.slots[device] for pool in self._pools.values())
+        return min(count, self._jobs or count) if device == "cpu" else count
 
     def submit(self, key: int, payload: Any, needs: Resources) -> None:
-        """Queue a unit. Raises ``BenchError`` if no node has the cores or GPU that it needs."""
-        if needs.device not in self._offered:
-            what = "GPU" if needs.device == "cuda" else "core"
-            raise BenchError(f"executor 'ray': a unit needs a {what}, and the nodes of the cluster have none.")
-        if needs.cores > self._shape.cpus_per_slot:
-            raise BenchError(f"executor 'ray': a unit needs {needs.cores} cores; set cpus_per_slot to as many.")
-        self._queues.waiting[needs.device].append(RayUnit(key, payload, needs))
+        """Queue a unit."""
+        self._queues[needs.device].append((key, payload, needs))
 
-    def outcomes(self) -> Iterator[tuple[int, bytes | UnitFailure]]:
-        """(key, result or UnitFailure) of units as they end. Raises ``BenchError`` if slots cannot start."""
-        while self._queues or any(slot.calls for slot in self._slots.all):
+    def outcomes(self) -> Iterator[tuple[int, Outcome]]:
+        """(key, result or UnitFailure) of units as they end. Raises ``BenchError`` if there is no node for them."""
+        ran = time.monotonic()
+        while self._calls or self._ended or any(self._queues.values()):
             self._look()
             self._hand_out()
-            while self._queues.refused:
-                yield self._queues.refused.pop()
-            waiting = {slot.waits_for: slot for slot in self._slots.all if slot.waits_for is not None}
-            answers = [*waiting, *self._members.greeted]
-            if not answers:
-                time.sleep(TICK)  # until a node joins
-                continue
-            self._ray.wait(answers, num_returns=1, timeout=TICK)
-            arrived, _ = self._ray.wait(answers, num_returns=len(answers), timeout=0)
-            ended: list[tuple[int, bytes | UnitFailure]] = []
-            for answer in arrived:
-                if answer in self._members.greeted:
-                    self._members.welcome(answer)
-                    self._note_devices()
-                else:
-                    ended += self._receive(waiting[answer], answer)
-            ended += self._overdue()
-            self._hand_out()  # before ``yield``, so that no slot waits while the session handles outcomes
-            yield from ended
+            if self._calls or self._ended:
+                ran = time.monotonic()
+            elif time.monotonic() - ran > NO_NODE_SECONDS:
+                raise BenchError(
+                    f"executor 'ray': units wait for a {'core' if self._queues['cpu'] else 'GPU'}, and no node had one "
+                    f"for {NO_NODE_SECONDS:g} s. Start nodes, then run the same command to continue."
+                )
+            if not self._ended:
+                self._receive()
+            while self._ended:
+                yield self._ended.popleft()
 
     def close(self, now: bool = False) -> None:
-        """End the workers, after their units or ``now``, and a cluster that was started here."""
+        """End the workers and disconnect."""
         try:
-            self._report_losses()
-            self._slots.close(now)
+            closing = [pool.actor.close.remote(now) for pool in self._pools.values()]
+            if closing:
+                self._ray.wait(closing, num_returns=len(closing), timeout=CLOSE_SECONDS)
+            for pool in [*self._pools.values(), *self._opening.values()]:
+                self._ray.kill(pool.actor)
         finally:
-            self._slots.all.clear()
+            self._pools, self._opening = {}, {}
             self._cluster.close()
 
-    def _note_devices(self) -> None:
-        self._offered |= {device for device in get_args(Device) if self.slots(device)}
+    def _wait_for_nodes(self) -> None:
+        """Wait until the present nodes have opened their pools."""
+        until = time.monotonic() + FIRST_SECONDS
+        while time.monotonic() < until:
+            self._look()
+            if not self._opening and (self._pools or self._left_out):
+                break
+            some = bool(self._pools)
+            self._receive()
+            if self._pools and not some:
+                until = time.monotonic() + OTHERS_SECONDS
+        if not self._pools:
+            raise UsageError(
+                f"executor 'ray': no node can be used. Lines above say which nodes are left out, and why; others were "
+                f"not free within {FIRST_SECONDS:g} s. `ray status` shows what they run."
+            )
 
     def _look(self) -> None:
-        """Find nodes that have joined or left, and warn if nothing runs."""
-        if (now := time.monotonic()) - self._last_check < LOOK:
+        """Find nodes that have joined or left."""
+        if time.monotonic() - self._looked < LOOK:
             return
-        self._last_check = now
-        if any(slot.calls for slot in self._slots.all):
-            self._busy = now
-        elif now - self._busy > WAITED:
-            self._busy = now
-            count = len(self._members.nodes)
-            log.warning("Ray: nothing has run for %g s on %d nodes. Units wait for free resources.", WAITED, count)
-        gone = self._members.look()
-        for node in gone:
-            self._add_moved(node, sum(len(slot.calls) for slot in self._slots.all if slot.node == node))
-        self._report_losses({node.id for node in gone})
-        self._slots.keep_on(self._members.nodes)
+        self._looked = time.monotonic()
+        present = self._cluster.nodes()
+        for pool in [pool for id, pool in self._pools.items() if id not in present]:
+            self._lose(pool, "it has left the cluster")
+        known = {*self._pools, *self._left_out, *(pool.node.id for pool in self._opening.values())}
+        for id, node in present.items():
+            if id not in known and (node.cores or node.gpus):
+                self._open_on(node)
 
-    def _add_moved(self, node: Node, count: int) -> None:
-        self._moved[node.id] = node, self._moved.get(node.id, (node, 0))[1] + count
-
-    def _report_losses(self, gone: Collection[str] = ()) -> None:
-        """Say which nodes are lost, or have lost workers, and how many units go elsewhere; once per loss.
-
-        Ray may need some seconds until it reports that a node is gone whose workers are gone.
-        """
-        for id, (node, count) in self._moved.items():
-            units, go = ("1 unit", "goes") if count == 1 else (f"{count} units", "go")
-            if id not in gone:
-                log.warning(
-                    "Ray: node %s has lost workers; %s that they had %s to other workers.", node.host, units, go
-                )
-            elif not count:
-                if id not in self._told:
-                    log.warning("Ray: node %s is lost; it had no units.", node.host)
-            else:
-                others = len(self._members.nodes)
-                where = f"to the {others} node{'s' * (others > 1)} left" if others else "to nodes that join"
-                log.warning("Ray: node %s is lost; %s that it had %s %s.", node.host, units, go, where)
-            self._told.add(id)
-        self._moved.clear()
+    def _open_on(self, node: Node) -> None:
+        """Have an actor on a node open a pool."""
+        slots: dict[Device, int] = {"cpu": node.cores, "cuda": node.gpus * self._jobs_per_gpu}
+        affinity = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
+        actor_on_node = self._ray.remote(
+            num_cpus=node.cores,
+            num_gpus=node.gpus,
+            max_restarts=0,
+            max_concurrency=sum(slots.values()) + 1,  # one thread for ``close``
+            scheduling_strategy=affinity(node.id, soft=False),
+            runtime_env={"env_vars": {**self._environment}},
+        )(actor_class())
+        actor = actor_on_node.remote()
+        answer = actor.open.remote(self._versions, self._call, self._preload, node.cores, self._jobs_per_gpu)
+        self._opening[answer] = NodePool(node, actor, slots)
 
     def _hand_out(self) -> None:
-        """Give units to idle slots, start slots, and queue a second unit in busy slots if more units remain.
+        """Give units to free slots, each to the node with the most of them."""
+        for device, queue in self._queues.items():
+            busy = sum(pool.slots[device] - pool.free(device) for pool in self._pools.values())
+            while queue and busy < self.slots(device):
+                key, payload, needs = queue.popleft()
+                if isinstance(message := pickled(payload), UnitFailure):
+                    self._ended.append((key, message))
+                    continue
+                pool = max(self._pools.values(), key=lambda pool: pool.free(device))
+                pool.running[key] = device
+                self._calls[pool.actor.run.remote(key, message, needs)] = pool
+                busy += 1
 
-        A second unit is queued only if there are more units than slots, including those that are starting, which would
-        begin it earlier.
-        """
-        memory = NodeMemory(self._members.nodes.values(), self._slots.all)
-        for device in ("cuda", "cpu"):
-            queue = self._queues.waiting[device]
-            own = [slot for slot in self._slots.all if slot.device == device]
-            ready = [slot for slot in own if not slot.starting]
-            for slot in ready:
-                if not slot.calls:
-                    self._queues.feed(slot, memory)
-            starting = len(own) - len(ready)
-            starting += self._slots.start(device, len(queue) - starting)
-            for slot in ready:
-                if len(slot.calls) == 1 and len(queue) > len(ready) + starting:
-                    self._queues.feed(slot, memory)
+    def _receive(self) -> None:
+        """Wait for an answer, at most until the next look at the nodes."""
+        answers = [*self._calls, *self._opening]
+        if not answers:
+            time.sleep(LOOK)
+            return
+        arrived, _ = self._ray.wait(answers, timeout=LOOK)
+        for answer in arrived:
+            (self._welcome if answer in self._opening else self._end)(answer)
 
-    def _receive(self, slot: Slot, answer: Any) -> Iterator[tuple[int, bytes | UnitFailure]]:
-        """Handle the answer of a slot; yields an outcome if it is one. Raises ``BenchError`` if slots cannot start."""
+    def _welcome(self, answer: Any) -> None:
+        """Use a node that has opened its pool, or leave it out."""
+        pool = self._opening.pop(answer)
         try:
-            outcome = self._ray.get(answer)
-        except self._ray.exceptions.RayTaskError as error:
-            raise BenchError(f"executor 'ray', node {slot.node.host}: {describe_error(error.cause or error)}") from None
+            differing = self._ray.get(answer)
+            why = differing and f"it has {differing}. Install the same version there, then start it again."
         except self._ray.exceptions.RayError as error:
-            yield from self._lost(slot, error)
+            why = first_line(error)
+        if not why:
+            self._pools[pool.node.id] = pool
+        elif pool.node.id in self._cluster.nodes():
+            self._left_out.add(pool.node.id)
+            self._ray.kill(pool.actor)
+            log.warning("Ray: node %s is left out: %s", pool.node.host, why)
+
+    def _end(self, answer: Any) -> None:
+        """Note an outcome, or the loss of a node. Raises ``BenchError`` if workers cannot start."""
+        pool = self._calls[answer]
+        try:
+            key, outcome = self._ray.get(answer)
+        except self._ray.exceptions.RayTaskError as error:
+            raise BenchError(f"executor 'ray', node {pool.node.host}: {describe_error(error.cause or error)}") from None
+        except self._ray.exceptions.RayError as error:
+            self._lose(pool, first_line(error))
             return
-        if slot.starting:
-            slot.starting, self._failed_starts = None, 0
-            return
-        _, unit = slot.calls.popleft()
-        slot.since = self._slots.clock.now()
-        yield unit.key, outcome
+        del self._calls[answer], pool.running[key]
+        self._ended.append((key, outcome))
+        self._hand_out()  # so that no slot waits while the session handles the outcome
 
-    def _lost(self, slot: Slot, error: Exception) -> Iterator[tuple[int, UnitFailure]]:
-        """Handle a lost slot: its units go to other slots, unless the running one was lost too often."""
-        reason = first_line(error)
-        if slot.starting and slot.node.id in self._cluster.nodes():
-            self._failed_starts += 1
-            if self._failed_starts >= FAILED_STARTS:
-                raise BenchError(
-                    f"executor 'ray': {FAILED_STARTS} workers in a row did not start, the last one on node "
-                    f"{slot.node.host}: {reason}"
-                )
-        if slot.calls:
-            unit = slot.calls[0][1]
-            unit.lost += 1
-            if unit.lost > RESUBMITTED:
-                slot.calls.popleft()
-                text = f"{unit.lost} workers were lost while they ran it, the last one on {slot.node.host}: {reason}"
-                yield unit.key, UnitFailure("lost", text)
-        if slot.calls and slot.node.id in self._members.nodes:  # otherwise they were counted with their node
-            self._add_moved(slot.node, len(slot.calls))
-        self._drop(slot)
-
-    def _overdue(self) -> Iterator[tuple[int, UnitFailure]]:
-        """End slots that are silent long after their unit's time, when the pool in them should have stopped it."""
-        now = self._slots.clock.now()
-        for slot in [slot for slot in self._slots.all if slot.calls]:
-            unit = slot.calls[0][1]
-            if now - slot.since > unit.needs.seconds + self._grace:
-                slot.calls.popleft()
-                self._drop(slot)
-                limit = f"{unit.needs.seconds:g} s and {self._grace:g} s of grace"
-                yield unit.key, UnitFailure("timeout", f"its worker on {slot.node.host} said nothing for {limit}")
-
-    def _drop(self, slot: Slot) -> None:
-        """End a slot and return its units to the front of the queue."""
-        self._queues.release(slot)
-        self._slots.drop(slot)
+    def _lose(self, pool: NodePool, why: str) -> None:
+        """Report a lost node and its units; the session runs these again."""
+        log.warning("Ray: node %s is lost, which ran %d units: %s", pool.node.host, len(pool.running), why)
+        self._ray.kill(self._pools.pop(pool.node.id).actor)  # it may still run where only the connection broke
+        self._calls = {answer: other for answer, other in self._calls.items() if other is not pool}
+        lost = UnitFailure("lost", f"node {pool.node.host} was lost: {why}")
+        self._ended.extend((key, lost) for key in pool.running)

@@ -4,51 +4,25 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bfc_bench.testing.executor_units import write
 
-
-def actor() -> int:
-    """Process id of the actor of this worker, which is a fork of a process that the actor has started."""
-    fields = Path(f"/proc/{os.getppid()}/stat").read_text().rpartition(")")[2].split()
-    return int(fields[1])
-
-
-def where(_: object) -> bytes:
+def where(seconds: float) -> bytes:
     """What a worker is told of its node and of GPUs."""
+    time.sleep(seconds)
     share = ("XLA_PYTHON_CLIENT_MEM_FRACTION", "BFC_BENCH_GPU_SHARE")
     names = ("BFC_NODE", "CUDA_VISIBLE_DEVICES", *share, "JAX_PLATFORMS")
     return " ".join(os.environ.get(name, "-") or "none" for name in names).encode()
 
 
-def slowly_where(seconds: float) -> bytes:
-    time.sleep(seconds)
-    return where(None)
-
-
-def fells_its_slot(arguments: tuple[str, int]) -> bytes:
-    """Kills the actor around it so many times, noting each in a file."""
-    file, times = arguments
-    with open(file, "a+") as journal:
-        journal.write("x")
-        journal.flush()
-        if journal.tell() <= times:
-            os.kill(actor(), signal.SIGKILL)
-            time.sleep(60)
-    return b"done"
-
-
-def lingers_with_a_child(file: str) -> bytes:
-    """Says which processes it consists of, then stays."""
-    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(300)"])
-    write(file, f"{os.getpid()} {child.pid}".encode())
-    time.sleep(300)
+def kills_its_actor(_: object) -> bytes:
+    """Kills the actor of its node; this worker is a fork of a process that the actor has started."""
+    fields = Path(f"/proc/{os.getppid()}/stat").read_text().rpartition(")")[2].split()
+    os.kill(int(fields[1]), signal.SIGKILL)
+    time.sleep(60)
     return b""
 
 

@@ -5,14 +5,10 @@ import signal
 import subprocess
 import sys
 import time
-from itertools import pairwise
 
 import psutil
 import pytest
 from stored_rows import read_results
-
-from bfc_bench.executors import watched_clock
-from bfc_bench.executors.watched_clock import LONGEST, WatchedClock
 
 
 def send(session: psutil.Process, number: int) -> None:
@@ -54,19 +50,3 @@ def test_a_learner_that_never_returns_is_stopped_although_its_session_was_stoppe
         os.kill(process.pid, signal.SIGCONT)
         assert process.wait(120) == 1
     assert {row.status for row in read_results(path, store=tmp_path / "store")} == {"timeout"}
-
-
-def test_the_clock_leaves_out_pauses_and_keeps_the_order_of_moments(monkeypatch):
-    moments = [100.0]
-    monkeypatch.setattr(watched_clock.time, "monotonic", lambda: moments[-1])
-    clock = WatchedClock()
-    readings = [clock.now()]
-    for step in (0.1, 0.5 * LONGEST, 3600.0, 0.1, 0.2, 60.0, 0.1):
-        moments.append(moments[-1] + step)
-        readings.append(clock.now())
-    assert readings[-1] - readings[0] == pytest.approx(0.5 * LONGEST + 0.5)
-    assert all(one <= other + 1e-6 for one, other in pairwise(readings))
-    start, end = moments[-3], moments[-2]
-    for moment in (start, (start + end) / 2, end):
-        assert clock.at(moment) == pytest.approx(readings[-3])
-    assert clock.at(start - 0.1) == pytest.approx(readings[-3] - 0.1)
