@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import unquote
 
-from bfc_bench.extras.mlflow.mlflow_internals import create_database, is_complete
+from bfc_bench.extras.mlflow.mlflow_internals import create_database
 from bfc_bench.utils.files import make_folder, put_database_in_place
 
 
@@ -29,12 +29,12 @@ def database_file(uri: str) -> Path | None:
 
 
 def make_database(file: Path) -> None:
-    """Make MLflow's database, if it is missing or its first migration was never completed."""
-    if is_complete(file):
+    """Make MLflow's database if it is missing."""
+    if file.exists():
         return
     make_folder(file.parent, private=True)
     with _locked(file.parent):
-        if is_complete(file):
+        if file.exists():
             return
         temporary = file.with_name(f".{file.name}.new")
         for leftover in file.parent.glob(f"{temporary.name}*"):

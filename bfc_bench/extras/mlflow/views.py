@@ -24,7 +24,7 @@ from bfc_bench.extras.mlflow.mlflow_internals import (
     view_path,
     view_text,
 )
-from bfc_bench.extras.mlflow.replicate_summaries import NAMES
+from bfc_bench.extras.mlflow.replicate_summaries import BARS
 from bfc_bench.store.row import Row
 from bfc_bench.suite.axes import family, is_numeric, value_key
 from bfc_bench.utils.plain_json import digest
@@ -40,7 +40,7 @@ _SECTIONS = (
     ("log10 of the error, averaged as in the report", True, 1, (LOG_NMSE,)),
     ("Hidden feature errors against n", True, 2, ("feature_error/",)),
     ("Errors in parts of the target against n", True, 2, (PART_ERROR,)),
-    ("N* at errors of 0.1 and 0.01, and the exponent of N*(0.1) in d", True, 3, NAMES),
+    ("N* at errors of 0.1 and 0.01, and the exponent of N*(0.1) in d", True, 3, BARS),
     ("Training error and CPU seconds against n", True, 2, ("train_nmse", "cost/fit_seconds")),
     (
         "Other measures of features, and of how far training moved the weights",
@@ -171,7 +171,7 @@ def _filters(rows: Sequence[Row], clause: str) -> Iterator[tuple[str, str]]:
 
 def view_state(rows: Iterable[Row], clause: str, by: Sequence[str] = ("label",)) -> dict[str, Any]:
     """State of the charts page: the runs of ``clause`` averaged by label, NMSE against n on logarithmic axes first."""
-    names = {name for row in rows if row.status == "ok" for name in metrics(row)} | set(NAMES)
+    names = {name for row in rows if row.status == "ok" for name in metrics(row)} | set(BARS)
     sections = [(title, opened, width, _matching(patterns, names)) for title, opened, width, patterns in _SECTIONS]
     return page_state(clause, sections, names, by)
 
