@@ -28,6 +28,11 @@ def database_file(uri: str) -> Path | None:
     return Path(path) if scheme.partition("+")[0] == "sqlite" and path else None
 
 
+def artifact_root(store_dir: Path) -> str:
+    """URI of the artifacts of the database in a store directory."""
+    return (store_dir.resolve() / "mlflow-artifacts").as_uri()
+
+
 def make_database(file: Path) -> None:
     """Make MLflow's database if it is missing."""
     if file.exists():
@@ -40,7 +45,7 @@ def make_database(file: Path) -> None:
         for leftover in file.parent.glob(f"{temporary.name}*"):
             leftover.unlink()
         os.close(os.open(temporary, os.O_CREAT | os.O_WRONLY, 0o600))
-        create_database(_uri(temporary.resolve()), (file.parent.resolve() / "mlflow-artifacts").as_uri())
+        create_database(_uri(temporary.resolve()), artifact_root(file.parent))
         put_database_in_place(temporary, file)
 
 

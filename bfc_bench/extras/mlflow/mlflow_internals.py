@@ -10,6 +10,7 @@ import json
 import logging
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from bfc_bench.extras.mlflow.curves import LOG_NMSE, PART_ERROR
@@ -27,22 +28,21 @@ RUNS_PER_VIEW = 50
 """Maximum number of runs of a view: the page loads 100 runs at first, and groups only these."""
 
 
-def optional(otherwise: str, action: Callable[[], T], default: T, raised: tuple[type[Exception], ...] = ()) -> T:
+def optional(otherwise: str, action: Callable[[], T], default: T) -> T:
     """The result of ``action``; ``default`` if it fails."""
     try:
         return action()
-    except raised:
-        raise
     except Exception as error:
         log.debug("%s: %s", otherwise, error)
         return default
 
 
 def create_database(uri: str, artifact_root: str) -> None:
-    """Make MLflow's tables in an empty SQLite file."""
-    from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
+    """Make MLflow's tables in an empty SQLite file. If MLflow has moved this, it makes them when it opens the file."""
+    with suppress(ImportError, AttributeError, TypeError):
+        from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
 
-    SqlAlchemyStore(uri, artifact_root).engine.dispose()
+        SqlAlchemyStore(uri, artifact_root).engine.dispose()
 
 
 def view_path(experiment: str, key: str) -> str:
@@ -64,7 +64,7 @@ def view_names(tags: Mapping[str, str], prefix: str) -> dict[str, str]:
 
 
 def page_state(
-    clause: str, sections: Iterable[tuple[str, bool, int, list[str]]], metrics: set[str], by: Sequence[str] = ("label",)
+    clause: str, sections: Iterable[tuple[str, bool, int, list[str]]], metrics: set[str], by: Sequence[str]
 ) -> dict[str, Any]:
     """State of the charts page: the runs averaged by label, with one chart per metric."""
     shown = {f"section-{digest(section[0], 4)}": section for section in sections if section[3]}

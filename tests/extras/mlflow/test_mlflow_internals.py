@@ -20,16 +20,14 @@ def fail(*_):
 
 
 def test_without_the_internals_a_sync_works_without_views(rows, tmp_path, monkeypatch, caplog):
-    monkeypatch.setattr(database, "create_database", fail)
+    monkeypatch.setattr(database, "create_database", lambda *_: None)
     monkeypatch.setattr(views, "view_names", fail)
     uri = database_uri(tmp_path)
     with caplog.at_level(logging.DEBUG, "bfc_bench"):
         report = sync(rows, uri, tmp_path)
     assert report.created == 18
-    assert [record.getMessage() for record in caplog.records if record.name == mlflow_internals.__name__] == [
-        "MLflow makes its database itself: moved",
-        "no saved views: moved",
-    ]
+    told = [record.getMessage() for record in caplog.records if record.name == mlflow_internals.__name__]
+    assert told == ["no saved views: moved"]
     with connection(uri) as client:
         experiment = client.get_experiment_by_name("bfc/toy@1")
         assert len(client.search_runs([experiment.experiment_id], max_results=100)) == 18

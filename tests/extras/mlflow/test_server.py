@@ -69,8 +69,8 @@ def test_a_port_in_use_is_a_usage_error(store_dir, free_port):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", free_port))
         taken.listen()
-        with pytest.raises(UsageError, match=f"port {free_port}"):
-            serve(store_dir, free_port)
+        with pytest.raises(UsageError, match=f"port {free_port}"), serve(store_dir, free_port):
+            pass
 
 
 def test_waiting_for_a_server_ends_cleanly_when_this_process_is_told_to_end():
