@@ -161,11 +161,6 @@ class RowReader(Database):
                 digest.add(text)
         return digest.text
 
-    def finish_times(self, suite: str, version: int) -> list[tuple[str, float | None]]:
-        """Cells of the current rows with their ``finished_at``, sorted; this tells whether rows have changed."""
-        query = f"SELECT cell, row -> '$.finished_at' FROM rows r WHERE suite = ? AND version = ?{_CURRENT}"
-        return sorted((cell, json.loads(text or "null")) for cell, text in self.stream(query, (suite, version)))
-
     def known_cells(self, suite: str, version: int) -> dict[str, KnownCell]:
         """Status and origin by cell, without parsing rows."""
         query = 'SELECT cell, status, "release", device, learner_version FROM rows WHERE suite = ? AND version = ?'

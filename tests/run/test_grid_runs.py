@@ -10,7 +10,7 @@ import pytest
 
 import bfc_bench as bb
 from bfc_bench.extras.mlflow.curves import replicate_curves
-from bfc_bench.extras.mlflow.views import _filters, _overlays
+from bfc_bench.extras.mlflow.views import filters, overlays
 
 SUITE = """
 name = "noise"
@@ -139,13 +139,13 @@ def test_mlflow_gets_axes_as_parameters_and_a_view_of_each(stored):
         ("line:sd2", "2.0"),
     }
     assert {p["axis.features"] for p in params if "axis.features" in p} == {"8", "32"}
-    views = {overlay.title: overlay for overlay in _overlays(rows)}
+    views = {overlay.title: overlay for overlay in overlays(rows)}
     by_sd, by_features = views["line · d=6 · by sd"], views["random on line:sd1 · d=6 · by features"]
     assert "params.task LIKE 'line:%'" in by_sd.clause
     assert by_sd.by == ("label", "axis.sd")
     assert "params.label LIKE 'random:%' and params.task = 'line:sd1'" in by_features.clause
     assert by_features.by == ("axis.features",)
-    assert all(clause.startswith(by_sd.clause) for _, clause in _filters(by_sd.rows, by_sd.clause))
+    assert all(clause.startswith(by_sd.clause) for _, clause in filters(by_sd))
 
 
 def test_the_same_run_again_finds_all_cells(run, bench):

@@ -83,7 +83,6 @@ def test_a_store_gives_the_same_rows_in_the_same_order_as_columns(store, tmp_pat
     columns = store.columns("s", 1)
     assert list(columns) == rows
     np.testing.assert_array_equal(columns.number("nmse"), [row.nmse for row in rows])
-    assert [cell for cell, _ in store.finish_times("s", 1)] == sorted(row.cell for row in rows)
 
 
 def test_one_pass_gives_columns_and_each_row_in_the_order_of_the_grid(store, monkeypatch):

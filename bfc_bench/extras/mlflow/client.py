@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import re
-import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bfc_bench.errors import OutputError, TrackingAddressError, TrackingError
-from bfc_bench.extras.mlflow.database import database_file, database_uri, make_database
-from bfc_bench.extras.mlflow.mlflow_internals import optional
+from bfc_bench.errors import BenchError, TrackingAddressError, TrackingError
+from bfc_bench.extras.mlflow.database import artifact_root, database_file, database_uri, make_database
 from bfc_bench.toolkit.libraries import install_command, missing
 from bfc_bench.utils.masking import masked
 
@@ -36,6 +33,8 @@ _REFUSALS = {
     "PERMISSION_DENIED": "this user lacks the permission; ask the administrator of the server",
 }
 """Error messages for failed authentication, by MLflow's error code."""
+_ADDRESS_ERRORS = ("InvalidUrlException", "UnsupportedModelRegistryStoreURIException", "NoSuchModuleError")
+"""Names of exceptions for an address that MLflow or SQLAlchemy cannot use."""
 _EXPERIMENT_NOTE = """\
 **step = n**, the number of training points. One run per curve: suite, task, d, label, replicate.
 
@@ -57,26 +56,20 @@ def default_uri(store_dir: Path, uri: str | None = None) -> str:
     return uri or os.environ.get("MLFLOW_TRACKING_URI") or database_uri(store_dir)
 
 
-def artifact_root(store_dir: Path) -> str:
-    """URI of the artifacts of the database in a store directory."""
-    return (store_dir.resolve() / "mlflow-artifacts").as_uri()
-
-
 @contextmanager
 def connection(uri: str) -> Iterator[MlflowClient]:
     """A context manager that gives an MLflow client with short timeouts and without log messages.
 
-    MLflow reads its limits from environment variables at each request, so those that the user has not set are set
-    inside the block.
+    MLflow reads its settings from environment variables, its limits at each request, so those that the user has not
+    set are set inside the block.
     """
     if missing({"mlflow"}):
         raise TrackingError(f"MLflow is not installed: {install_command('mlflow')}")
     added = {name: value for name, value in _SETTINGS.items() if name not in os.environ}
     os.environ.update(added)
     try:
-        with _quiet("mlflow", "alembic"):
-            yield _open(uri)
-    except TrackingError:
+        yield _open(uri)
+    except BenchError:
         raise
     except Exception as error:
         raise _translated(error, uri) from None  # the traceback would show the address
@@ -87,26 +80,18 @@ def connection(uri: str) -> Iterator[MlflowClient]:
 
 def _open(uri: str) -> MlflowClient:
     from mlflow import MlflowClient
-    from sqlalchemy.exc import DBAPIError
 
-    if "://" not in uri and uri != "databricks" and not uri.startswith(("sqlite:", "file:")):
+    if uri.startswith("file:") or ("://" not in uri and uri != "databricks"):
         raise TrackingAddressError(
             f"MLflow at {masked(uri)}: must be an address, such as http://HOST:5000 or sqlite:///FILE.db."
         )
-    storage_errors = (DBAPIError, sqlite3.Error, OSError, OutputError)
-    try:
-        if (file := database_file(uri)) is not None:
-            optional("MLflow makes its database itself", lambda: make_database(file), None, storage_errors)
-        return MlflowClient(tracking_uri=uri)
-    except storage_errors:
-        raise
-    except Exception as error:
-        raise _translated(error, uri, TrackingAddressError) from None
+    if (file := database_file(uri)) is not None:
+        make_database(file)
+    return MlflowClient(tracking_uri=uri)
 
 
-def _translated(error: Exception, uri: str, kind: type[TrackingError] = TrackingError) -> TrackingError:
-    if type(error).__name__ == "InvalidUrlException":
-        kind = TrackingAddressError
+def _translated(error: Exception, uri: str) -> TrackingError:
+    kind = TrackingAddressError if type(error).__name__ in _ADDRESS_ERRORS else TrackingError
     reason = _REFUSALS.get(getattr(error, "error_code", ""), "") or _silence(error)
     reason = reason or masked(" ".join(str(error).split()), uri)[:300] or type(error).__name__
     return kind(f"MLflow at {masked(uri)}: {reason}")
@@ -124,33 +109,20 @@ def _silence(error: Exception) -> str:
     return f"the server does not answer: {why}. Start it, or name another with --tracking-uri or MLFLOW_TRACKING_URI."
 
 
-@contextmanager
-def _quiet(*names: str) -> Iterator[None]:
-    loggers = [logging.getLogger(name) for name in names]
-    levels = [logger.level for logger in loggers]
-    for logger in loggers:
-        logger.setLevel(logging.WARNING)
-    try:
-        yield
-    finally:
-        for logger, level in zip(loggers, levels, strict=True):
-            logger.setLevel(level)
-
-
 def experiment_name(suite: str, version: int) -> str:
     """Name of the experiment of a suite version."""
     return f"bfc/{suite}@{version}"
 
 
-def ensure_experiment(client: MlflowClient, uri: str, suite: str, version: int, store_dir: Path | None) -> str:
+def ensure_experiment(client: MlflowClient, uri: str, suite: str, version: int, store_dir: Path) -> str:
     """The id of the experiment, which is created if missing and restored if deleted."""
     name = experiment_name(suite, version)
     experiment = client.get_experiment_by_name(name)
     if experiment is None:
-        local = store_dir is not None and "://" in uri and not uri.startswith("http")
+        root = artifact_root(store_dir) if "://" in uri and not uri.startswith("http") else None
         # With a kind, MLflow does not ask for one and shows the training runs first.
         tags = {NOTE: _EXPERIMENT_NOTE, "mlflow.experimentKind": "custom_model_development", "bfc.kind": "suite"}
-        return str(client.create_experiment(name, artifact_root(store_dir) if local and store_dir else None, tags))
+        return str(client.create_experiment(name, root, tags))
     if experiment.lifecycle_stage == "deleted":
         client.restore_experiment(experiment.experiment_id)
     return str(experiment.experiment_id)

@@ -55,15 +55,6 @@ class ReplicateCurve:
         return f"{row.label} · {row.task} · d={row.d} · r{row.replicate}"
 
     @property
-    def note(self) -> str:
-        """Description of the run."""
-        row = self.first
-        return (
-            f"Replicate {row.replicate} of `{row.label}` on `{row.task}`, d = {row.d}: step is n, the training "
-            f"points. `{LOG_NMSE}` averages to the geometric mean that the report shows."
-        )
-
-    @property
     def params(self) -> dict[str, str]:
         """Parameters of the run: what the rows share, with axes as ``axis.<name>`` and options as ``opt.<name>``.
 

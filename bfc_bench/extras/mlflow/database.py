@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import unquote
 
-from bfc_bench.extras.mlflow.mlflow_internals import create_database, is_complete
+from bfc_bench.extras.mlflow.mlflow_internals import create_database
 from bfc_bench.utils.files import make_folder, put_database_in_place
 
 
@@ -28,19 +28,24 @@ def database_file(uri: str) -> Path | None:
     return Path(path) if scheme.partition("+")[0] == "sqlite" and path else None
 
 
+def artifact_root(store_dir: Path) -> str:
+    """URI of the artifacts of the database in a store directory."""
+    return (store_dir.resolve() / "mlflow-artifacts").as_uri()
+
+
 def make_database(file: Path) -> None:
-    """Make MLflow's database, if it is missing or its first migration was never completed."""
-    if is_complete(file):
+    """Make MLflow's database if it is missing."""
+    if file.exists():
         return
     make_folder(file.parent, private=True)
     with _locked(file.parent):
-        if is_complete(file):
+        if file.exists():
             return
         temporary = file.with_name(f".{file.name}.new")
         for leftover in file.parent.glob(f"{temporary.name}*"):
             leftover.unlink()
         os.close(os.open(temporary, os.O_CREAT | os.O_WRONLY, 0o600))
-        create_database(_uri(temporary.resolve()), (file.parent.resolve() / "mlflow-artifacts").as_uri())
+        create_database(_uri(temporary.resolve()), artifact_root(file.parent))
         put_database_in_place(temporary, file)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, TypeAlias
 
 import typer
@@ -28,7 +27,6 @@ def listener(
     if no_mlflow:
         return None
     from bfc_bench.extras.mlflow.live import MlflowTracker
-    from bfc_bench.run.provenance import git_commit
     from bfc_bench.toolkit.libraries import install_command, missing
 
     if missing({"mlflow"}):
@@ -37,6 +35,4 @@ def listener(
             "`bfc-bench sync SUITE`."
         )
         return None
-    return MlflowTracker(
-        tracking_uri, warn=lambda message: typer.echo(f"warning: {message}"), git=git_commit(Path.cwd())
-    )
+    return MlflowTracker(tracking_uri, warn=lambda message: typer.echo(f"warning: {message}"))

@@ -1,6 +1,6 @@
 """Everything that relies on MLflow's internals: the format of saved views of its charts page, and making its database.
 
-MLflow may change these in any release, so they are optional: ``optional`` uses them with the known releases only.
+MLflow may change these in any release, so they are optional: where they fail, ``optional`` goes on without them.
 """
 
 from __future__ import annotations
@@ -8,24 +8,17 @@ from __future__ import annotations
 import base64
 import json
 import logging
-import re
-import sqlite3
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import closing
-from importlib.metadata import version as installed_version
-from pathlib import Path
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from bfc_bench.extras.mlflow.curves import LOG_NMSE, PART_ERROR
-from bfc_bench.extras.mlflow.replicate_summaries import NAMES
+from bfc_bench.extras.mlflow.replicate_summaries import BARS
 from bfc_bench.utils.plain_json import digest
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
-
-FIRST, END = (3, 15), (4, 0)
-"""Known releases of MLflow, as in ``pyproject.toml``: from ``FIRST`` (major, minor) on and before ``END``."""
 
 VIEW_TAG = "mlflow.sharedViewState."
 """Prefix of the experiment tags that hold saved views; the charts page opens a view with its key in the address."""
@@ -35,53 +28,21 @@ RUNS_PER_VIEW = 50
 """Maximum number of runs of a view: the page loads 100 runs at first, and groups only these."""
 
 
-def is_known() -> bool:
-    """Whether the internals of the installed release of MLflow are known."""
-    major, minor = re.findall(r"\d+", installed_version("mlflow"))[:2]
-    return FIRST <= (int(major), int(minor)) < END
-
-
-def optional(otherwise: str, action: Callable[[], T], default: T, raised: tuple[type[Exception], ...] = ()) -> T:
-    """The result of ``action``; ``default`` if the release of MLflow is unknown or ``action`` fails."""
+def optional(otherwise: str, action: Callable[[], T], default: T) -> T:
+    """The result of ``action``; ``default`` if it fails."""
     try:
-        if is_known():
-            return action()
-        error: Exception | str = f"MLflow {installed_version('mlflow')} is unknown"
-    except raised:
-        raise
-    except Exception as failure:
-        error = failure
-    log.debug("%s: %s", otherwise, error)
-    return default
+        return action()
+    except Exception as error:
+        log.debug("%s: %s", otherwise, error)
+        return default
 
 
 def create_database(uri: str, artifact_root: str) -> None:
-    """Make MLflow's tables in an empty SQLite file."""
-    from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
+    """Make MLflow's tables in an empty SQLite file. If MLflow has moved this, it makes them when it opens the file."""
+    with suppress(ImportError, AttributeError, TypeError):
+        from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
 
-    SqlAlchemyStore(uri, artifact_root).engine.dispose()
-
-
-def is_complete(database: Path) -> bool:
-    """Whether a SQLite file has the tables of the installed release, or anything that any release has logged."""
-    from mlflow.store.db.utils import _get_latest_schema_revision
-
-    logged = _query(database, "SELECT EXISTS (SELECT 1 FROM runs) OR (SELECT count(*) FROM experiments) > 1")
-    return bool(logged) or _query(database, "SELECT version_num FROM alembic_version") == _get_latest_schema_revision()
-
-
-def _query(database: Path, query: str) -> object:
-    """The single value of a query, after SQLite has rolled back what a killed writer left; None if there is none."""
-    if not database.exists():
-        return None
-    with closing(sqlite3.connect(f"{database.absolute().as_uri()}?mode=rw", uri=True)) as db:
-        try:
-            record = db.execute(query).fetchone()
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_ERROR:
-                raise
-            return None  # no such table
-        return record[0] if record else None
+        SqlAlchemyStore(uri, artifact_root).engine.dispose()
 
 
 def view_path(experiment: str, key: str) -> str:
@@ -103,7 +64,7 @@ def view_names(tags: Mapping[str, str], prefix: str) -> dict[str, str]:
 
 
 def page_state(
-    clause: str, sections: Iterable[tuple[str, bool, int, list[str]]], metrics: set[str], by: Sequence[str] = ("label",)
+    clause: str, sections: Iterable[tuple[str, bool, int, list[str]]], metrics: set[str], by: Sequence[str]
 ) -> dict[str, Any]:
     """State of the charts page: the runs averaged by label, with one chart per metric."""
     shown = {f"section-{digest(section[0], 4)}": section for section in sections if section[3]}
@@ -153,7 +114,7 @@ def _card(metric: str, section: str, deleted: bool = False) -> dict[str, Any]:
 
     Logarithms, and errors in parts of the target, which may be negative, have a linear axis.
     """
-    bars = metric in NAMES
+    bars = metric in BARS
     card = {
         "uuid": f"card-{digest(metric, 4)}",
         "type": "BAR" if bars else "LINE",

@@ -6,11 +6,14 @@ same results end with one run per curve, two with different results with one run
 
 from __future__ import annotations
 
-import getpass
 import json
 import os
+import secrets
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from bfc_bench.utils.files import make_folder, write_file
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -23,15 +26,21 @@ STORE, OWNER, POINTS = "bfc.store", "bfc.owner", "bfc.points"
 
 def user_name() -> str:
     """The user of the server, or of this machine, for readers of the tag ``bfc.owner``."""
-    try:
-        return os.environ.get("MLFLOW_TRACKING_USERNAME") or getpass.getuser()
-    except (KeyError, OSError):  # a container may have a user without a name
-        return "unknown"
+    return os.environ.get("MLFLOW_TRACKING_USERNAME") or os.environ.get("USER", "")
+
+
+def store_id(store_dir: Path) -> str:
+    """The store's id in MLflow, which the first sync makes at random. Raises ``OutputError``."""
+    file = store_dir / "mlflow-synced.json"
+    if not file.exists():
+        make_folder(store_dir, private=True)
+        write_file(file, json.dumps({"store": secrets.token_hex(8)}).encode(), private=True)
+    return str(json.loads(file.read_text())["store"])
 
 
 def is_own(run: Run, store: str) -> bool:
     """Whether a run was made from the store with this id."""
-    return str(run.data.tags.get(STORE, "")) == store
+    return bool(run.data.tags.get(STORE) == store)
 
 
 def is_shown(run: Run) -> bool:
@@ -40,12 +49,8 @@ def is_shown(run: Run) -> bool:
 
 
 def points(run: Run) -> Mapping[str, str]:
-    """Hashes of the values of a run by n; empty if its tag is none of ours."""
-    try:
-        known = json.loads(run.data.tags.get(POINTS, "{}"))
-    except ValueError:
-        return {}
-    return known if isinstance(known, dict) else {}
+    """Hashes of the values of a run by n."""
+    return dict(json.loads(run.data.tags.get(POINTS, "{}")))
 
 
 def holds(run: Run, digests: Mapping[str, str]) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import socket
@@ -10,14 +9,14 @@ import subprocess
 import sys
 import time
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from bfc_bench.errors import TrackingError, UsageError
-from bfc_bench.extras.mlflow.client import artifact_root, connection
-from bfc_bench.extras.mlflow.database import database_uri
+from bfc_bench.extras.mlflow.client import connection
+from bfc_bench.extras.mlflow.database import artifact_root, database_uri
 from bfc_bench.utils.files import make_folder
 
 HOST = "127.0.0.1"
@@ -25,7 +24,7 @@ HOST = "127.0.0.1"
 
 @dataclass(frozen=True)
 class Server:
-    """A running server; a context manager that stops it."""
+    """A running server."""
 
     url: str
     process: subprocess.Popen[bytes]
@@ -44,22 +43,15 @@ class Server:
     def stop(self) -> None:
         """End the server and all its processes, by SIGKILL after 5 seconds."""
         for signum in (signal.SIGTERM, signal.SIGKILL):
-            with contextlib.suppress(ProcessLookupError):
+            with suppress(ProcessLookupError):
                 os.killpg(self.process.pid, signum)
-            with contextlib.suppress(subprocess.TimeoutExpired):
+            with suppress(subprocess.TimeoutExpired):
                 self.process.wait(timeout=5)
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
-
-
-def serve(store_dir: Path, port: int = 0, timeout: float = 120.0) -> Server:
-    """Start a server on the loopback interface; its output goes to ``mlflow-server.log`` in the store."""
+@contextmanager
+def serve(store_dir: Path, port: int = 0, timeout: float = 120.0) -> Iterator[Server]:
+    """Run a server on the loopback interface; its output goes to ``mlflow-server.log`` in the store."""
     port = _free_port(port)
     make_folder(store_dir, private=True)
     with connection(database_uri(store_dir)):  # creates it: two servers at once would break it
@@ -87,10 +79,9 @@ def serve(store_dir: Path, port: int = 0, timeout: float = 120.0) -> Server:
     server = Server(f"http://{HOST}:{port}", process)
     try:
         _wait_until_healthy(server, timeout, log)
-    except BaseException:
+        yield server
+    finally:
         server.stop()
-        raise
-    return server
 
 
 def _free_port(port: int) -> int:
@@ -108,7 +99,7 @@ def _wait_until_healthy(server: Server, timeout: float, log: Path) -> None:
     while time.monotonic() < deadline:
         if server.process.poll() is not None:
             break
-        with contextlib.suppress(OSError), urllib.request.urlopen(f"{server.url}/health", timeout=5):
+        with suppress(OSError), urllib.request.urlopen(f"{server.url}/health", timeout=5):
             return
         time.sleep(0.2)
     state = "did not answer in time" if server.process.poll() is None else f"ended with {server.process.returncode}"

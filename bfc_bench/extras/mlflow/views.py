@@ -24,7 +24,7 @@ from bfc_bench.extras.mlflow.mlflow_internals import (
     view_path,
     view_text,
 )
-from bfc_bench.extras.mlflow.replicate_summaries import NAMES
+from bfc_bench.extras.mlflow.replicate_summaries import BARS
 from bfc_bench.store.row import Row
 from bfc_bench.suite.axes import family, is_numeric, value_key
 from bfc_bench.utils.plain_json import digest
@@ -40,7 +40,7 @@ _SECTIONS = (
     ("log10 of the error, averaged as in the report", True, 1, (LOG_NMSE,)),
     ("Hidden feature errors against n", True, 2, ("feature_error/",)),
     ("Errors in parts of the target against n", True, 2, (PART_ERROR,)),
-    ("N* at errors of 0.1 and 0.01, and the exponent of N*(0.1) in d", True, 3, NAMES),
+    ("N* at errors of 0.1 and 0.01, and the exponent of N*(0.1) in d", True, 3, BARS),
     ("Training error and CPU seconds against n", True, 2, ("train_nmse", "cost/fit_seconds")),
     (
         "Other measures of features, and of how far training moved the weights",
@@ -66,9 +66,9 @@ class SavedView:
         return base.rstrip("/") + view_path(self.experiment, self.key)
 
 
-def save_views(client: MlflowClient, experiment: str, rows: Iterable[Row]) -> list[SavedView]:
-    """Write the new and changed views of all (task, d) and axes; returns all, or none if MLflow cannot take them."""
-    return optional("no saved views", lambda: list(_save(client, experiment, rows)), [])
+def save_views(client: MlflowClient, experiment: str, rows: Sequence[Row]) -> None:
+    """Write the new and changed views of all (task, d) and axes; none if MLflow cannot take them."""
+    optional("no saved views", lambda: _save(client, experiment, rows), None)
 
 
 def saved_views(uri: str, *, suite: str, version: int) -> list[SavedView]:
@@ -82,32 +82,24 @@ def saved_views(uri: str, *, suite: str, version: int) -> list[SavedView]:
     return sorted(views, key=lambda view: view.name)
 
 
-def _save(client: MlflowClient, experiment: str, rows: Iterable[Row]) -> Iterator[SavedView]:
+def _save(client: MlflowClient, experiment: str, rows: Sequence[Row]) -> None:
     stored = client.get_experiment(experiment)
     names = view_names(stored.tags, KEY_PREFIX)
-    for overlay in _overlays(list(rows)):
-        title, group = overlay.title, overlay.rows
-        views = {
-            SavedView(title + part, experiment, _key(title + part)): clause
-            for part, clause in _filters(group, overlay.clause)
+    for overlay in overlays(rows):
+        texts = {
+            f"{KEY_PREFIX}{digest(name)}": view_text(name, stored.creation_time, view_state(overlay, clause))
+            for name, clause in filters(overlay)
         }
-        for key in [key for key, name in names.items() if name == title or name.startswith(f"{title} (")]:
-            if key not in {view.key for view in views}:  # this task and d was split into another number of views
-                client.delete_experiment_tag(experiment, VIEW_TAG + key)
-        for view, clause in views.items():
-            text = view_text(view.name, stored.creation_time, view_state(group, clause, overlay.by))
-            if len(text) <= VIEW_LENGTH:
-                if stored.tags.get(VIEW_TAG + view.key) != text:
-                    client.set_experiment_tag(experiment, VIEW_TAG + view.key, text)
-                yield view
-
-
-def _key(name: str) -> str:
-    return f"{KEY_PREFIX}{digest(name)}"
+        former = {key for key, name in names.items() if name == overlay.title or name.startswith(f"{overlay.title} (")}
+        for key in former - texts.keys():  # this overlay was split into another number of views
+            client.delete_experiment_tag(experiment, VIEW_TAG + key)
+        for key, text in texts.items():
+            if len(text) <= VIEW_LENGTH and stored.tags.get(VIEW_TAG + key) != text:
+                client.set_experiment_tag(experiment, VIEW_TAG + key, text)
 
 
 @dataclass(frozen=True)
-class _Overlay:
+class Overlay:
     """What one saved view overlays, before it is split."""
 
     title: str
@@ -118,7 +110,7 @@ class _Overlay:
     """Parameters by which runs are averaged."""
 
 
-def _overlays(rows: Sequence[Row]) -> Iterator[_Overlay]:
+def overlays(rows: Sequence[Row]) -> Iterator[Overlay]:
     """One overlay of all learners per (task, d), then one of all values per axis, d, and values of the other axes."""
     groups: dict[tuple[str, int], list[Row]] = defaultdict(list)
     along: dict[tuple[str, int, str, str], list[Row]] = defaultdict(list)
@@ -128,13 +120,13 @@ def _overlays(rows: Sequence[Row]) -> Iterator[_Overlay]:
             task, label = family(row.task, axis, value), family(row.label, axis, value)
             along[task, row.d, label if label != row.label else "", axis].append(row)
     for (task, d), group in sorted(groups.items()):
-        yield _Overlay(f"{task} · d={d}", group, f"{_CURVES} and params.task = '{task}' and params.d = '{d}'")
+        yield Overlay(f"{task} · d={d}", group, f"{_CURVES} and params.task = '{task}' and params.d = '{d}'")
     for (task, d, label, axis), group in sorted(along.items()):
         if len({value_key(row.axes[axis]) for row in group}) > 1:
             yield _along(axis, task, d, label, group)
 
 
-def _along(axis: str, task: str, d: int, label: str, rows: Sequence[Row]) -> _Overlay:
+def _along(axis: str, task: str, d: int, label: str, rows: Sequence[Row]) -> Overlay:
     """The overlay of the values on one axis, of tasks, or of learners if ``label`` is given, which are families."""
     first, what = rows[0], "label" if label else "task"
     name: str = getattr(first, what)
@@ -143,8 +135,8 @@ def _along(axis: str, task: str, d: int, label: str, rows: Sequence[Row]) -> _Ov
     clause += f" and params.task = '{task}'" * bool(label)
     clause += "".join(f" and params.`axis.{o}` = '{value_key(v)}'" for o, v in fixed.items() if is_numeric(v))
     if label:
-        return _Overlay(f"{label} on {task} · d={d} · by {axis}", rows, clause, (f"axis.{axis}",))
-    return _Overlay(f"{task} · d={d} · by {axis}", rows, clause, ("label", f"axis.{axis}"))
+        return Overlay(f"{label} on {task} · d={d} · by {axis}", rows, clause, (f"axis.{axis}",))
+    return Overlay(f"{task} · d={d} · by {axis}", rows, clause, ("label", f"axis.{axis}"))
 
 
 def _grid(name: str, axes: Mapping[str, Any]) -> str:
@@ -154,26 +146,25 @@ def _grid(name: str, axes: Mapping[str, Any]) -> str:
     return name
 
 
-def _filters(rows: Sequence[Row], clause: str) -> Iterator[tuple[str, str]]:
-    """``(name suffix, filter)`` per view: one, or several with whole labels each if one would have too many runs."""
-    labels = sorted({row.label for row in rows})
-    replicates = len({(row.task, row.replicate) for row in rows})
-    size = max(1, RUNS_PER_VIEW // replicates)
+def filters(overlay: Overlay) -> Iterator[tuple[str, str]]:
+    """``(name, filter)`` per view: one, or several with whole labels each if one would have too many runs."""
+    labels = sorted({row.label for row in overlay.rows})
+    size = max(1, RUNS_PER_VIEW // len({(row.task, row.replicate) for row in overlay.rows}))
     if len(labels) <= size:
-        yield "", clause
+        yield overlay.title, overlay.clause
         return
     for start in range(0, len(labels), size):
         others = labels[:start] + labels[start + size :]
         # Parameters cannot be compared with a list of values.
         excluded = "".join(f" and params.label != '{label}'" for label in others)
-        yield f" ({start // size + 1} of {-(-len(labels) // size)})", clause + excluded
+        yield f"{overlay.title} ({start // size + 1} of {-(-len(labels) // size)})", overlay.clause + excluded
 
 
-def view_state(rows: Iterable[Row], clause: str, by: Sequence[str] = ("label",)) -> dict[str, Any]:
-    """State of the charts page: the runs of ``clause`` averaged by label, NMSE against n on logarithmic axes first."""
-    names = {name for row in rows if row.status == "ok" for name in metrics(row)} | set(NAMES)
+def view_state(overlay: Overlay, clause: str) -> dict[str, Any]:
+    """State of the charts page: the runs of ``clause``, averaged, with NMSE against n on logarithmic axes first."""
+    names = {name for row in overlay.rows if row.status == "ok" for name in metrics(row)} | set(BARS)
     sections = [(title, opened, width, _matching(patterns, names)) for title, opened, width, patterns in _SECTIONS]
-    return page_state(clause, sections, names, by)
+    return page_state(clause, sections, names, overlay.by)
 
 
 def _matching(patterns: Iterable[str], names: Iterable[str]) -> list[str]:

@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bfc_bench.extras.mlflow.client import connection
+from bfc_bench.extras.mlflow.client import connection, ensure_experiment
 from bfc_bench.extras.mlflow.database import database_uri
+from bfc_bench.extras.mlflow.report_run import log_report
 from bfc_bench.store.row import Row
 
 SIZES = (100, 200, 400, 800)
@@ -120,6 +121,19 @@ def contents() -> Callable[[str], dict[str, Any]]:
         }
 
     return read
+
+
+@pytest.fixture
+def report_logged(store_dir: Path) -> Callable[..., str]:
+    """Logs the report in a folder; gives the id of its run."""
+
+    def log(uri: str, directory: Path, session: str, content: str = "c", **options: Any) -> str:
+        with connection(uri) as client:
+            experiment = ensure_experiment(client, uri, "toy", 1, store_dir)
+            tags = {"bfc.session": session, "bfc.content": content}
+            return log_report(client, experiment, directory, tags=tags, **{"tables": {}, **options})
+
+    return log
 
 
 BECOME = (

@@ -19,7 +19,7 @@ def logs(store_dir, tmp_path, monkeypatch):
 
     def call(person, rows, **options):
         monkeypatch.setenv("MLFLOW_TRACKING_USERNAME", person)
-        return sync(rows, database_uri(store_dir), suite="toy", version=1, store_dir=tmp_path / person, **options)
+        return sync(rows, database_uri(store_dir), tmp_path / person, **options)
 
     return call
 
@@ -88,10 +88,9 @@ def test_of_two_runs_the_one_with_fewer_points_goes_when_its_owner_logs_again(lo
 @pytest.mark.parametrize("again", [("ada", "bob"), ("bob", "ada")])
 def test_two_people_who_log_at_the_same_moment_end_with_one_run_per_curve(again, logs, shown, rows, monkeypatch):
     logs("ada", rows, complete=False)
-    real = sync_module._by_key
-    monkeypatch.setattr(sync_module, "_by_key", lambda *_: ({}, {}))  # bob has looked before ada's runs were there
-    logs("bob", rows, complete=False)
-    monkeypatch.setattr(sync_module, "_by_key", real)
+    with monkeypatch.context() as before:
+        before.setattr(sync_module, "find_runs", lambda *_: [])  # bob has looked before ada's runs were there
+        logs("bob", rows, complete=False)
     assert len(shown()) == 36
     for person in again:
         logs(person, rows)
@@ -127,11 +126,3 @@ def test_another_error_of_a_deletion_is_raised(logs, row, monkeypatch):
     monkeypatch.setattr(MlflowClient, "delete_run", lambda *_: (_ for _ in ()).throw(MlflowException("broken")))
     with pytest.raises(MlflowException, match="broken"):
         remove(MlflowClient(), Run)
-
-
-def test_a_tag_that_is_no_list_of_points_holds_nothing(logs, shown, row, store_dir):
-    logs("ada", [row("net")])
-    with connection(database_uri(store_dir)) as client:
-        for wrong in ("{", "[1]", "7"):
-            client.set_tag(shown()[0][1], "bfc.points", wrong)
-            assert logs("bob", [row("net")]).elsewhere == 0

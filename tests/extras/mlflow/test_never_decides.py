@@ -1,13 +1,10 @@
 """Whatever MLflow does, rows, exit code and report are those of a run without it, and ``sync`` makes up for it."""
 
 import os
-import signal
 import socket
-import sqlite3
 import subprocess
 import sys
 import time
-from contextlib import closing
 
 import pytest
 from stored_rows import read_results
@@ -15,7 +12,7 @@ from stored_rows import read_results
 from bfc_bench import open_store
 from bfc_bench.extras.mlflow.client import connection
 from bfc_bench.extras.mlflow.curves import metrics
-from bfc_bench.extras.mlflow.database import database_uri, make_database
+from bfc_bench.extras.mlflow.database import database_uri
 from bfc_bench.extras.mlflow.sync import sync
 
 # SQLAlchemy about MLflow's own queries.
@@ -78,53 +75,23 @@ def test_an_upload_that_hangs_does_not_hold_the_run(command, store_dir, silent, 
     assert reported(store_dir)
 
 
-def test_a_database_killed_in_its_first_migration_is_made_again(rows, tmp_path):
-    started = subprocess.Popen(
-        [
-            *(sys.executable, "-c"),
-            "import sys; from mlflow import MlflowClient; MlflowClient(sys.argv[1]).search_experiments()",
-            database_uri(tmp_path),
-        ],
-        stderr=subprocess.DEVNULL,
+def test_processes_that_log_to_a_new_database_at_once_make_it_once(rows, tmp_path):
+    code = (
+        "import sys\nfrom bfc_bench.extras.mlflow.client import connection\n"
+        "with connection(sys.argv[1]) as client:\n    client.search_experiments()"
     )
-    file = tmp_path / "mlflow.db"
-    deadline = time.monotonic() + 120
-    while not (file.exists() and file.stat().st_size):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    time.sleep(0.2)
-    started.send_signal(signal.SIGKILL)
-    started.wait()
-    assert sync(rows, database_uri(tmp_path), suite="toy", version=1, store_dir=tmp_path).created == 18
+    command = [sys.executable, "-c", code, database_uri(tmp_path)]
+    for process in [subprocess.Popen(command) for _ in range(2)]:
+        assert process.wait() == 0
+    assert sync(rows, database_uri(tmp_path), tmp_path).created == 18
     assert {path.name for path in tmp_path.iterdir()} == {"mlflow.db", "mlflow-synced.json"}
-    assert file.stat().st_mode & 0o777 == 0o600
-
-
-def test_a_database_that_holds_runs_is_left_as_it_is(up_to_date_database):
-    before = up_to_date_database.read_bytes()
-    with closing(sqlite3.connect(up_to_date_database)) as locked:
-        locked.execute("BEGIN EXCLUSIVE")
-        with pytest.raises(sqlite3.OperationalError, match="locked"):
-            make_database(up_to_date_database)
-    with closing(sqlite3.connect(up_to_date_database)) as older:
-        older.execute("UPDATE alembic_version SET version_num = 'of-another-release'")
-        older.commit()
-    make_database(up_to_date_database)
-    with closing(sqlite3.connect(up_to_date_database)) as kept:
-        assert kept.execute("SELECT count(*) FROM runs").fetchone() == (18,)
-    assert len(before) == up_to_date_database.stat().st_size
-
-
-@pytest.fixture
-def up_to_date_database(rows, store_dir):
-    sync(rows, database_uri(store_dir), suite="toy", version=1, store_dir=store_dir)
-    return store_dir / "mlflow.db"
+    assert (tmp_path / "mlflow.db").stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.parametrize("stage", ["a/../b", "/a", "a//b", "..", "a/", "./a", "é=😀\n", "x" * 400])
 def test_names_that_mlflow_takes_for_paths_elsewhere_are_escaped(stage, row, store_dir, contents):
     made = row("net", stages={stage: {"nmse": 0.5}}, metrics={}, options={stage: 1, "": 2})
     for _ in range(2):
-        report = sync([made], database_uri(store_dir), suite="toy", version=1, store_dir=store_dir)
+        report = sync([made], database_uri(store_dir), store_dir)
     assert report.unchanged == 1
     assert set(metrics(made)) <= {key for _, _, key in contents(database_uri(store_dir))["history"]}

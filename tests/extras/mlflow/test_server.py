@@ -9,9 +9,9 @@ import pytest
 
 from bfc_bench.errors import UsageError
 from bfc_bench.extras.mlflow.database import database_uri
-from bfc_bench.extras.mlflow.report_run import log_report
 from bfc_bench.extras.mlflow.server import Server, serve
 from bfc_bench.extras.mlflow.sync import sync
+from bfc_bench.extras.mlflow.views import saved_views
 
 # SQLAlchemy about MLflow's own queries.
 pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy:DeprecationWarning")
@@ -29,9 +29,10 @@ CLOSE_PANEL = "(document.querySelector('[aria-label=Close]') || document.body).c
 
 
 def test_the_saved_view_shows_every_learner_on_logarithmic_axes_offline(store_dir, rows, browser, tmp_path):
-    report = sync(rows, database_uri(store_dir), suite="toy", version=1, store_dir=store_dir)
+    sync(rows, database_uri(store_dir), store_dir)
     with serve(store_dir) as server:
-        view = next(view for view in report.views if view.name == "teacher · d=10")
+        views = saved_views(database_uri(store_dir), suite="toy", version=1)
+        view = next(view for view in views if view.name == "teacher · d=10")
         browser.open(view.url(server.url))
         browser.wait_for("document.querySelectorAll('.js-plotly-plot .scatterlayer .trace').length >= 6")
         browser.evaluate(CLOSE_PANEL)
@@ -47,18 +48,18 @@ def test_the_saved_view_shows_every_learner_on_logarithmic_axes_offline(store_di
     assert all(f"{label} (nmse)" in text for label in ("net", "kernel", "linear"))
 
 
-def test_artifacts_logged_to_the_database_and_through_the_server_are_both_shown(store_dir, tmp_path):
+def test_artifacts_logged_to_the_database_and_through_the_server_are_both_shown(store_dir, report_logged, tmp_path):
     directory = tmp_path / "report"
     directory.mkdir()
     (directory / "report.html").write_text("<h1>Report</h1>")
     uri = database_uri(store_dir)
-    by_database = log_report(uri, "toy", 1, directory, session="s1", store_dir=store_dir)
+    by_database = report_logged(uri, directory, session="s1")
     with serve(store_dir) as server:
-        through_server = log_report(server.url, "toy", 1, directory, session="s2", store_dir=store_dir)
+        through_server = report_logged(server.url, directory, session="s2")
         for run in (by_database, through_server):
             with urllib.request.urlopen(f"{server.url}/get-artifact?path=report.html&run_uuid={run}") as answer:
                 assert answer.read() == b"<h1>Report</h1>"
-        again = log_report(uri, "toy", 1, directory, session="s2", store_dir=store_dir)
+        again = report_logged(uri, directory, session="s2")
     assert again == through_server
     with pytest.raises(ProcessLookupError):
         os.killpg(server.process.pid, 0)
@@ -68,8 +69,8 @@ def test_a_port_in_use_is_a_usage_error(store_dir, free_port):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", free_port))
         taken.listen()
-        with pytest.raises(UsageError, match=f"port {free_port}"):
-            serve(store_dir, free_port)
+        with pytest.raises(UsageError, match=f"port {free_port}"), serve(store_dir, free_port):
+            pass
 
 
 def test_waiting_for_a_server_ends_cleanly_when_this_process_is_told_to_end():

@@ -1,21 +1,17 @@
 import math
 import socket
-import subprocess
-import sys
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from bfc_bench.errors import TrackingError
+from bfc_bench.errors import OutputError, TrackingError
 from bfc_bench.extras.mlflow.client import connection, default_uri
 from bfc_bench.extras.mlflow.curves import metrics
 from bfc_bench.extras.mlflow.database import database_uri
-from bfc_bench.extras.mlflow.report_run import log_report
 from bfc_bench.extras.mlflow.sync import METRICS_PER_BATCH, sync
-from bfc_bench.extras.mlflow.sync_cache import is_current
-from bfc_bench.extras.mlflow.views import _filters, _overlays, view_state
+from bfc_bench.extras.mlflow.views import filters, overlays
 from bfc_bench.store.artifacts import digests
 from bfc_bench.store.store import Store
 
@@ -29,7 +25,7 @@ def up_to_date(store_dir):
 
     def call(rows, **options):
         uri = database_uri(store_dir)
-        return sync(rows, uri, **{"suite": "toy", "version": 1, "store_dir": store_dir, "git": "abc1234", **options})
+        return sync(rows, uri, store_dir, **options)
 
     return call
 
@@ -48,7 +44,6 @@ def test_every_finite_value_is_at_step_n_with_the_time_of_its_row(up_to_date, ro
     assert run.info.end_time == round(1000 * max(row.finished_at for row in rows if row.replicate == 1))
     assert run.data.tags["bfc.kind"] == "curve"
     assert run.data.tags["bfc.version"] == "1"
-    assert run.data.tags["bfc.git"] == "abc1234"
     assert "step = n" in held["tags"]["mlflow.note.content"]
 
 
@@ -136,31 +131,25 @@ def test_thresholds_and_exponents_are_at_step_0_and_follow_new_rows(up_to_date, 
     assert "d = 5..40" in runs["net · teacher · d=40 · r0"].data.tags["bfc.exponent"]
 
 
-def test_rows_of_other_suites_and_versions_are_left_out(up_to_date, row):
-    assert up_to_date([row("net", suite="other"), row("net", suite_version=2)]).curves == 0
-
-
-def test_report_is_one_run_per_session_and_is_replaced_only_when_its_content_changes(store_dir, tmp_path, contents):
+def test_report_is_one_run_per_session_and_is_replaced_when_its_content_changes(
+    store_dir, report_logged, tmp_path, contents
+):
     directory = tmp_path / "report"
     (directory / "figures").mkdir(parents=True)
     (directory / "report.html").write_text("<h1>Report</h1>")
     (directory / "figures" / "curves.png").write_bytes(b"\x89PNG")
     uri = database_uri(store_dir)
-
-    def log(**options):
-        records = [{"label": "net", "nmse": 0.5, "lo": math.nan}, {"label": "kernel", "nmse": None}]
-        defaults = {"session": "s1", "tables": {"summary": records}, "note": "# Claims", "store_dir": store_dir}
-        return log_report(uri, "toy", 1, directory, **{**defaults, **options})
-
-    first = log()
-    assert log() == first
-    second = log(note="# Other claims")
-    other = log(session="s2")
+    records = [{"label": "net", "nmse": 0.5, "lo": math.nan}, {"label": "kernel", "nmse": None}]
+    options = {"tables": {"summary": records, "claims": []}, "note": "# Claims"}
+    first = report_logged(uri, directory, "s1", **options)
+    assert report_logged(uri, directory, "s1", **options) == first
+    second = report_logged(uri, directory, "s1", "other", **options)
+    other = report_logged(uri, directory, "s2", **options)
     assert len({first, second, other}) == 3
     runs = contents(uri)["runs"]
     assert {run.info.run_id for run in runs.values()} == {second, other}
     tags = runs["report · s1"].data.tags
-    assert (tags["bfc.kind"], tags["mlflow.note.content"]) == ("report", "# Other claims")
+    assert (tags["bfc.kind"], tags["mlflow.note.content"]) == ("report", "# Claims")
     held = {str(path.relative_to(store_dir)) for path in (store_dir / "mlflow-artifacts").rglob("*") if path.is_file()}
     for name in ("report.html", "figures/curves.png", "tables/summary.json"):
         assert any(path.endswith(f"{second}/artifacts/{name}") for path in held)
@@ -200,9 +189,8 @@ def test_uri_is_the_argument_then_the_environment_then_the_store(tmp_path, monke
 def test_the_database_is_in_the_store_whatever_the_store_is_called(rows, store_dir, tmp_path):
     odd = store_dir.rename(tmp_path / "a?b #c%20d")
     for _ in range(2):
-        report = sync(rows, database_uri(odd), suite="toy", version=1, store_dir=odd)
+        report = sync(rows, database_uri(odd), odd)
     assert report.unchanged == report.curves
-    assert is_current(odd, database_uri(odd), "toy", 1, rows)
     assert {path.name for path in tmp_path.iterdir()} == {odd.name}
 
 
@@ -214,12 +202,6 @@ def test_a_bar_that_changes_is_shown_though_the_clock_was_set_back(up_to_date, r
     runs = contents(database_uri(store_dir))["runs"]
     first, last = (runs[f"net · teacher · d={d} · r0"].data.metrics["fit/exponent"] for d in (5, 40))
     assert first == last
-
-
-def test_nothing_listening_is_an_error_that_names_the_address(free_port, row, monkeypatch):
-    uri = f"http://127.0.0.1:{free_port}"
-    with pytest.raises(TrackingError, match=uri):
-        sync([row("net")], uri, suite="toy", version=1)
 
 
 def test_runs_of_former_options_leave_the_saved_views_and_come_back_with_them(up_to_date, row, store_dir, contents):
@@ -243,28 +225,15 @@ def test_runs_of_former_options_leave_the_saved_views_and_come_back_with_them(up
 
 
 def test_saved_views_select_current_runs_only(rows):
-    split = [clause for overlay in _overlays(rows) for _, clause in _filters(overlay.rows, overlay.clause)]
-    clauses = [view_state(rows, clause)["searchFilter"] for clause in split]
+    clauses = [clause for overlay in overlays(rows) for _, clause in filters(overlay)]
     assert clauses
     assert all("tags.`bfc.kind` = 'curve'" in clause for clause in clauses)
 
 
-NOTHING_TO_DO = """
-import sys
-from bfc_bench.cli.app import run
-assert run(["sync", *sys.argv[1:]]) == 0
-assert "mlflow" not in sys.modules
-"""
-
-
-def test_a_sync_without_work_leaves_mlflow_alone_and_one_after_a_loss_repairs_it(faulty, suite_file, store_dir, bench):
+def test_a_sync_repairs_what_mlflow_lost(faulty, suite_file, store_dir, bench):
     command = [suite_file(learner=[{"name": "mean"}]), "--store", store_dir]
     assert bench("run", *command, "--executor", "serial", "--no-mlflow").returncode == 0
     assert ": 1 curves: 1 new" in bench("sync", *command).stdout
-    again = [sys.executable, "-c", NOTHING_TO_DO, *map(str, command)]
-    ran = subprocess.run(again, capture_output=True, text=True, check=True)
-    assert "1 curves: 0 new, 1 unchanged, 0 values logged" in ran.stdout
-
     with connection(database_uri(store_dir)) as client:
         experiment = client.get_experiment_by_name("bfc/tiny@1")
         (curve,) = client.search_runs([experiment.experiment_id], "tags.`bfc.kind` = 'curve'")
@@ -272,6 +241,12 @@ def test_a_sync_without_work_leaves_mlflow_alone_and_one_after_a_loss_repairs_it
     assert ": 1 curves: 1 new" in bench("sync", *command).stdout
     assert bench("run", *command, "--set", "replicates=2", "--executor", "serial", "--no-mlflow").returncode == 0
     assert ": 2 curves: 1 new, 1 unchanged" in bench("sync", *command).stdout
+
+
+def test_a_store_that_cannot_be_written_is_not_synced(row, store_dir):
+    (store_dir / "file").touch()
+    with pytest.raises(OutputError, match="cannot be made"):
+        sync([row("net")], database_uri(store_dir), store_dir / "file" / "store")
 
 
 @pytest.mark.parametrize(("status", "said"), [(401, "MLFLOW_TRACKING_PASSWORD"), (403, "ask the administrator")])
@@ -291,7 +266,7 @@ def test_a_server_that_refuses_a_user_is_told_of_in_one_plain_line(status, said,
         threading.Thread(target=server.serve_forever, daemon=True).start()
         uri = f"http://127.0.0.1:{server.server_port}"
         with pytest.raises(TrackingError, match=said) as error:
-            sync(rows, uri, suite="toy", version=1, store_dir=store_dir)
+            sync(rows, uri, store_dir)
         server.shutdown()
     assert str(error.value).startswith(f"MLflow at {uri}: ")
     assert len(str(error.value).splitlines()) == 1
@@ -303,7 +278,7 @@ def test_a_server_that_does_not_answer_is_named_in_a_short_line(rows, store_dir)
         probe.bind(("127.0.0.1", 0))
         uri = f"http://127.0.0.1:{probe.getsockname()[1]}"
     with pytest.raises(TrackingError) as error:
-        sync(rows, uri, suite="toy", version=1, store_dir=store_dir)
+        sync(rows, uri, store_dir)
     assert str(error.value) == (
         f"MLflow at {uri}: the server does not answer: Connection refused. Start it, or name another with "
         "--tracking-uri or MLFLOW_TRACKING_URI."

@@ -8,8 +8,8 @@ from bfc_bench.extras.mlflow.client import connection, ensure_experiment
 from bfc_bench.extras.mlflow.curves import metrics
 from bfc_bench.extras.mlflow.database import database_uri
 from bfc_bench.extras.mlflow.mlflow_internals import RUNS_PER_VIEW, VIEW_LENGTH, VIEW_TAG
-from bfc_bench.extras.mlflow.replicate_summaries import NAMES
-from bfc_bench.extras.mlflow.views import save_views, saved_views, view_state
+from bfc_bench.extras.mlflow.replicate_summaries import BARS
+from bfc_bench.extras.mlflow.views import Overlay, save_views, saved_views, view_state
 
 # SQLAlchemy about MLflow's own queries.
 pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy:DeprecationWarning")
@@ -23,9 +23,11 @@ def save(store_dir):
         uri = database_uri(store_dir)
         with connection(uri) as client:
             experiment = ensure_experiment(client, uri, "toy", 1, store_dir)
-            found = save_views(client, experiment, rows)
+            save_views(client, experiment, rows)
             tags = client.get_experiment(experiment).tags
-        return found, {key: text for key, text in tags.items() if key.startswith(VIEW_TAG)}
+        return saved_views(uri, suite="toy", version=1), {
+            key: text for key, text in tags.items() if key.startswith(VIEW_TAG)
+        }
 
     return call
 
@@ -36,7 +38,7 @@ def unpack(text):
     return json.loads(zlib.decompress(base64.b64decode(envelope["state"].removeprefix("deflate;"))))
 
 
-def test_one_view_per_task_and_dimension_that_selects_its_runs(save, rows, row, store_dir):
+def test_one_view_per_task_and_dimension_that_selects_its_runs(save, rows, row):
     rows += [row("net", d=20), row("kernel", d=20)]
     found, tags = save(rows)
     assert [view.name for view in found] == ["student · d=10", "teacher · d=10", "teacher · d=20"]
@@ -44,7 +46,6 @@ def test_one_view_per_task_and_dimension_that_selects_its_runs(save, rows, row, 
     state = unpack(tags[VIEW_TAG + found[-1].key])
     assert "params.task = 'teacher'" in state["searchFilter"]
     assert "params.d = '20'" in state["searchFilter"]
-    assert saved_views(database_uri(store_dir), suite="toy", version=1) == found
     assert (
         found[0]
         .url("http://host/")
@@ -53,21 +54,22 @@ def test_one_view_per_task_and_dimension_that_selects_its_runs(save, rows, row, 
 
 
 def test_every_metric_has_a_card_and_lines_have_logarithmic_axes(rows):
-    state = view_state(rows, "")
+    state = view_state(Overlay("", rows, ""), "")
     cards = {card["metricKey"]: card for card in state["compareRunCharts"]}
-    assert set(cards) == {name for row in rows for name in metrics(row)} | set(NAMES)
+    assert set(cards) == {name for row in rows for name in metrics(row)} | set(BARS)
     assert not cards["nmse"]["deleted"]
     assert cards["nmse_trimmed"]["deleted"]
     sections = {section["uuid"] for section in state["compareRunSections"]}
     for name, card in cards.items():
         assert card["metricSectionId"] in sections
-        if name not in NAMES and not card["deleted"]:
+        if name not in BARS and not card["deleted"]:
             assert (card["xAxisScaleType"], card["scaleType"]) == ("log", "linear" if name == "log10_nmse" else "log")
 
 
 def test_errors_that_may_be_negative_have_a_linear_axis_and_a_section(row):
     stages = {"one": {"nmse": 0.5, "part_errors": {"degree1": 0.1}}}
-    state = view_state([row("net", part_errors={"degree1": -0.001}, stages=stages)], "")
+    rows = [row("net", part_errors={"degree1": -0.001}, stages=stages)]
+    state = view_state(Overlay("", rows, ""), "")
     cards = {card["metricKey"]: card for card in state["compareRunCharts"]}
     for name in ("part_error/degree1", "stage/one/part_error/degree1"):
         assert (cards[name]["xAxisScaleType"], cards[name]["scaleType"]) == ("log", "linear")
@@ -108,4 +110,4 @@ def test_an_mlflow_that_refuses_them_gives_no_views_and_no_error(rows):
         def get_experiment(self, experiment):
             raise RuntimeError("unsupported")
 
-    assert save_views(Refusing(), "1", rows) == []
+    save_views(Refusing(), "1", rows)
