@@ -11,9 +11,9 @@ from typing import Any, get_args
 
 from bfc_bench.errors import PluginError
 from bfc_bench.learner import TaskFacts
-from bfc_bench.run.costs import Costs, SharedWork
+from bfc_bench.run.costs import Costs
 from bfc_bench.run.grid import Cell, Grid, GridLearner
-from bfc_bench.run.skip_reasons import ask, batch_key, data_bytes, device_of, skip_reason
+from bfc_bench.run.skip_reasons import ask, data_bytes, device_of, skip_reason
 from bfc_bench.run.work_units import Batch, LearnerSpec, RunSettings
 from bfc_bench.store import Redo
 from bfc_bench.store.reader import KnownCell
@@ -31,9 +31,6 @@ SHORT_SHARE = 0.5
 NEAR_LIMIT = 0.5
 """Fraction of the time limit of a cell above which an estimated time is near it, since estimates may be half of it."""
 DONE = frozenset({"ok"})
-MOST_NEW = 0.5
-"""If at most this fraction of a cell's declared work is new to a batch, the cell stays there, since another batch would
-repeat the rest."""
 
 
 @dataclass(frozen=True)
@@ -103,11 +100,8 @@ class Plan:
 
     @cached_property
     def seconds(self) -> dict[str, float]:
-        """Estimated seconds of each cell to do, by id: CPU time, and waiting time of learners that wait.
-
-        Shared work counts for the largest cell that has it.
-        """
-        return {id: taken for cells in self._groups() for id, taken in self.costs.seconds(cells).items()}
+        """Estimated seconds of each cell to do, by id: CPU time, and waiting time of learners that wait."""
+        return {cell.id: self.costs.seconds(cell) for cell in self.todo if cell not in self.broken}
 
     def batches(self, jobs: int, gpu_jobs: int | None = None) -> list[Planned]:
         """The cells to do in batches that fit time and memory and keep ``jobs`` workers busy.
@@ -160,31 +154,22 @@ class Plan:
         """Divide a group into batches by estimated time and declared memory; yields cells and seconds.
 
         The time limit is a fraction of the group's remaining time, so that the last batches are short and workers end
-        together. It is at least ``SHORTEST_SECONDS``, since each process compiles or loads the group's program. A cell
-        that shares most of its work with a batch stays there up to a quarter of the cell limit, see ``MOST_NEW``.
+        together. It is at least ``SHORTEST_SECONDS``, since each process compiles or loads the group's program.
         """
-        ordered = self.costs.largest_first(cells)
-        # Rounding may depend on the order within a batch, so batches keep the order of the suite.
-        position = {} if ordered is cells else {cell: number for number, cell in enumerate(cells)}
-        left = sum(self.costs.seconds(ordered).values())
-        part: list[Cell] = []
-        done, time, memory, limit, most = SharedWork(), 0.0, 0.0, 0.0, self.common.cell_seconds / 4
-        device = self.device(cells[0])
+        device, left = self.device(cells[0]), sum(map(self.costs.seconds, cells))
         memory_limit, shortest = self._commons[device].bytes, self._shortest(device)
-        for cell in ordered:
-            added, size = self.costs.added(cell, done), self.costs.bytes(cell)
-            time_limit = limit if added.new > MOST_NEW else most
-            if part and (time + added.seconds > time_limit or memory + size > memory_limit):
-                yield sorted(part, key=position.__getitem__) if position else part, time
-                part, done, time, memory = [], SharedWork(), 0.0, 0.0
-                added = self.costs.added(cell, done)
+        part: list[Cell] = []
+        time = memory = limit = 0.0
+        for cell in cells:
+            seconds, size = self.costs.seconds(cell), self.costs.bytes(cell)
+            if part and (time + seconds > limit or memory + size > memory_limit):
+                yield part, time
+                part, time, memory = [], 0.0, 0.0
             if not part:
-                limit = min(most, max(left / (2 * jobs), shortest))
+                limit = min(self.common.cell_seconds / 4, max(left / (2 * jobs), shortest))
             part.append(cell)
-            self.costs.join(cell, done)
-            time, memory, left = time + added.seconds, memory + size, left - added.seconds
-        if part:
-            yield sorted(part, key=position.__getitem__) if position else part, time
+            time, memory, left = time + seconds, memory + size, left - seconds
+        yield part, time
 
     def _joined(self, parts: Iterable[tuple[list[Cell], float]]) -> Iterable[tuple[list[Cell], float]]:
         """Join short batches of a learner up to the shortest time, since a process starts for each batch."""
@@ -336,7 +321,7 @@ def _reason_and_fault(plan: Plan, cell: Cell, facts: TaskFacts) -> tuple[str | N
             tuned=bool(entry.candidates),
         )
         if reason is None:
-            plan.costs.added(cell, SharedWork())
+            plan.costs.seconds(cell)
             for learner in entry.candidates or (entry.learner,):
                 ask(learner, "caution", facts, cell.n)
     except PluginError as error:
@@ -352,7 +337,7 @@ def _key_fault(plan: Plan, cell: Cell, problems: dict[tuple[str, int, int], Prob
             plan.common.seed, cell.d, cell.replicate, plan.common.test_size
         )
     try:
-        plan.keys[cell.id] = batch_key(plan.grid.entries[cell.label].learner, problems[where].spec(cell.n))
+        plan.keys[cell.id] = ask(plan.grid.entries[cell.label].learner, "batch_key", problems[where].spec(cell.n))
     except PluginError as error:
         return str(error)
     return ""
@@ -389,7 +374,7 @@ def _long_cells(plan: Plan, cells: Iterable[Cell]) -> Iterator[str]:
     longest: dict[tuple[str, str], tuple[float, int]] = {}
     counts = Counter[tuple[str, str]]()
     for cell in cells:
-        if (seconds := plan.costs.added(cell, SharedWork()).seconds) > NEAR_LIMIT * limit:
+        if (seconds := plan.costs.seconds(cell)) > NEAR_LIMIT * limit:
             curve = cell.label, cell.task
             counts[curve] += 1
             longest[curve] = max(longest.get(curve, (0.0, 0)), (seconds, cell.n))

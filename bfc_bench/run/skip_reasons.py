@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Set
+from collections.abc import Callable, Set
 from math import inf
 from typing import Any, get_args
 
 from bfc_bench.errors import PluginError, describe_error, is_ctrl_c
-from bfc_bench.learner import Cost, DataSpec, Learner, TaskFacts, Work
+from bfc_bench.learner import Cost, Learner, TaskFacts, Work
 from bfc_bench.toolkit.libraries import missing
 from bfc_bench.toolkit.precision import Device
 from bfc_bench.utils.escape_control import visible
@@ -79,12 +79,6 @@ def data_bytes(facts: TaskFacts, n: int, test_size: int, *, tuned: bool = False)
     return 8 * (own + copies)
 
 
-def batch_key(learner: Learner, train: DataSpec) -> Hashable:
-    """The learner's batch key for a cell. Raises ``PluginError`` if it is not hashable."""
-    key: Hashable = ask(learner, "batch_key", train)
-    return key
-
-
 def ask(learner: Learner, method: str, *arguments: object) -> Any:
     """Call a method of a learner while a run is planned, such as ``cost``, ``skip``, ``caution`` or ``batch_key``.
 
@@ -121,7 +115,7 @@ def _is_names(answer: object) -> bool:
 def _is_cost(answer: object) -> bool:
     if not isinstance(answer, Cost):
         return answer is None
-    numbers = (answer.flops, answer.seconds, *answer.shared.values(), answer.parameters or 0, answer.fit_flops)
+    numbers = (answer.flops, answer.seconds, answer.parameters or 0, answer.fit_flops)
     return answer.work in get_args(Work) and answer.bytes >= 0 and all(0 <= number < inf for number in numbers)
 
 

@@ -6,6 +6,7 @@ import json
 import pickle
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache, partial
 from importlib import import_module
@@ -19,7 +20,6 @@ from bfc_bench.learner import ArrayKind, Context, Data, Learner
 from bfc_bench.plugins import Plugins, load_plugins
 from bfc_bench.run.array_guard import ArrayGuard, own
 from bfc_bench.run.grid import Cell
-from bfc_bench.run.preload import import_libraries
 from bfc_bench.seeds import seed_of
 from bfc_bench.tasks.build import build_task
 from bfc_bench.tasks.metrics import Metric
@@ -30,6 +30,8 @@ from bfc_bench.toolkit.precision import Device, prepare_torch
 
 TRAIN_POINTS = 2000
 """Training points on which ``train_nmse`` is measured, the first of the sample."""
+MODULES = {"scikit-learn": "sklearn", "neural-tangents": "bfc_bench.toolkit.neural_tangents"}
+"""The module to import for a distribution with another name."""
 
 
 class UninstalledPlugins:
@@ -231,21 +233,26 @@ def preload_steps(learners: Iterable[str], extra: UninstalledPlugins) -> dict[st
 
 
 def _import_learner(name: str, extra: UninstalledPlugins) -> None:
-    cls = _plugins(extra).learner(name)
-    if not missing(cls.capabilities.required):  # otherwise its cells are skipped
-        import_libraries(cls)
-        for kind in cls.capabilities.arrays[:1]:
-            import_module(kind)
+    required = _plugins(extra).learner(name).capabilities.required
+    if not missing(required):  # otherwise its cells are skipped
+        import_libraries(required)
+
+
+def import_libraries(distributions: Iterable[str]) -> None:
+    """Import the modules of distributions, as far as they have the usual names."""
+    for distribution in sorted(distributions):
+        with suppress(ImportError):
+            import_module(MODULES.get(distribution, distribution.replace("-", "_")))
 
 
 def load_libraries(batch: Batch, extra: UninstalledPlugins) -> None:
     """Import and initialise the libraries of the batch's learner, whose time and memory no cell is charged for."""
     spec, device = next(iter(batch.learners.values())), batch.common.device
-    cls = _plugins(extra).learner(spec.name)
-    import_libraries(cls)
-    _load(cls.capabilities.arrays[0], device)
-    learner = _learner(extra, spec.name, spec.options)  # its parts may import more
-    if "jax" in learner.libraries() and device == "cpu":  # otherwise it would allocate most of a GPU's memory
+    learner = _learner(extra, spec.name, spec.options)
+    libraries = learner.libraries()
+    import_libraries(libraries)
+    _load(learner.capabilities.arrays[0], device)
+    if "jax" in libraries and device == "cpu":  # otherwise it would allocate most of a GPU's memory
         _load("jax", device)
     if "torch" in sys.modules and device == "cuda":
         prepare_torch(device)

@@ -160,8 +160,8 @@ def test_estimates_come_from_rows_of_the_same_device(tmp_path):
     digests = grid.task_digests["t"], grid.learner_digests["slow"]
     for device, seconds in (("cpu", 7.0), ("cuda", 0.1)):
         store.put([(replace(row, cell=device, device=device, fit_cpu_seconds=seconds), *digests, "")])
-    assert plan_for(grid, store, "cpu").costs.seconds([cell]) == {cell.id: 7.0}
-    assert plan_for(grid, store, "cuda").costs.seconds([cell]) == {cell.id: 0.1}
+    assert plan_for(grid, store, "cpu").costs.seconds(cell) == 7.0
+    assert plan_for(grid, store, "cuda").costs.seconds(cell) == 0.1
     store.close()
 
 
