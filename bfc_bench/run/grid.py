@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import inf
 from typing import Any
 
@@ -75,8 +76,15 @@ class Grid:
     learner_digests: Mapping[str, str]
     only: tuple[Cell, ...] | None = None
     """Replaces the cells of the suite."""
-    alone: frozenset[str] = frozenset()
-    """Ids of cells that run in batches of their own, so that a failure of the worker names one cell."""
+
+    def axes(self, task: str, label: str) -> dict[str, Any]:
+        """Values on the axes of the grids of a task and a learner."""
+        return {**self._axes["task", task], **self._axes["learner", label]}
+
+    @cached_property
+    def _axes(self) -> dict[tuple[str, str], dict[str, Any]]:
+        tasks = {("task", task.name): task.axes for task in self.suite.task}
+        return tasks | {("learner", entry.label): entry.axes for entry in self.suite.learner}
 
     def cell(self, task: str, label: str, d: int, n: int, replicate: int) -> Cell:
         """A cell of the grid's tasks and learners, whose sizes and replicate need not be in the suite."""

@@ -7,11 +7,10 @@ import pickle
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache, partial
 from importlib import import_module
 from types import ModuleType
-from typing import Any
 
 import numpy as np
 
@@ -143,14 +142,13 @@ class Batch:
     learners: Mapping[str, LearnerSpec]
     """By label."""
     cells: tuple[Cell, ...]
-    task_axes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Values on the axes of their grids by task, for tasks of a grid."""
-    learner_axes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """The same by label, for learners of a grid."""
+    seconds: float = 0.0
+    """Estimated seconds."""
 
-    def axes(self, cell: Cell) -> dict[str, Any]:
-        """The values of a cell on the axes of its task and learner."""
-        return {**self.task_axes.get(cell.task, {}), **self.learner_axes.get(cell.label, {})}
+    @property
+    def learner(self) -> str:
+        """Name of the learner class."""
+        return next(iter(self.learners.values())).name
 
     def seed(self, cell: Cell) -> int:
         """The learner's seed for a cell: one per (task, d, replicate), so that learners and sizes are paired.
@@ -258,11 +256,6 @@ def load_libraries(batch: Batch, extra: UninstalledPlugins) -> None:
         prepare_torch(device)
 
 
-def build_learner(batch: Batch, label: str, extra: UninstalledPlugins) -> Learner:
-    """The learner of a label with its options."""
-    return _learner(extra, batch.learners[label].name, batch.learners[label].options)
-
-
 @cache
 def _load(kind: ArrayKind, device: str) -> None:
     """Import an array library and initialise its device."""
@@ -288,11 +281,6 @@ def _task(extra: UninstalledPlugins, definition: str) -> Task:
 @lru_cache(maxsize=4)
 def _problem(extra: UninstalledPlugins, definition: str, seed: int, d: int, replicate: int, test_size: int) -> Problem:
     return _task(extra, definition).problem(seed, d, replicate, test_size)
-
-
-def forget_problems() -> None:
-    """Clear the cache of problems, so that they are drawn again."""
-    _problem.cache_clear()
 
 
 def forget_plugins() -> None:
