@@ -86,7 +86,7 @@ def _run(work: list[CellWork], guard: ArrayGuard) -> list[FinishedCell]:
     trains = predict(cls, ordered, train_xs, classes)
     shared = {"trained_together": len(work), "peak_memory_bytes": memory.bytes()}
     times = [{**shared, **{name: share * value for name, value in seconds.items()}} for share in _shares(work)]
-    return [_finish_safely(*parts) for parts in zip(work, choices, ordered, xs, tests, trains, times, strict=True)]
+    return [_finish(*parts) for parts in zip(work, choices, ordered, xs, tests, trains, times, strict=True)]
 
 
 def _shares(work: list[CellWork]) -> list[float]:
@@ -99,28 +99,28 @@ def _job(item: CellWork, choice: Choice, guard: ArrayGuard) -> Job:
     return Job(choice.learner, guard.guarded_data(item.train), item.context(choice.learner, guard))
 
 
-def _finish_safely(item: CellWork, *parts: Any) -> FinishedCell:
-    finished = attempt(lambda: _finish(item, *parts))
-    return _failed(item.batch, item.cell, finished, parts[-1]) if isinstance(finished, Failure) else finished
-
-
 def _finish(
     item: CellWork, choice: Choice | Failure, outcome: Outcome, x: Array, test: Any, train: Any, times: dict[str, Any]
 ) -> FinishedCell:
-    facts = {**times, **_declared(item, choice), "chosen": _chosen(item, choice)}
-    info = attempt(
-        lambda: plain_json(outcome.info, gaps=True) if isinstance(outcome, Predictor) and outcome.info else None
-    )
-    if isinstance(info, Failure):
-        info = replace(info, reason=f"{item.learner.name}: info must be plain facts of the fit. {info.reason}")
-        return _failed(item.batch, item.cell, info, facts)
-    if info:
+    """The row of a cell; a failed one, with what is known, if anything goes wrong."""
+    facts = dict(times)
+    finished = attempt(partial(_measured, facts, item, choice, outcome, x, test, train))
+    return _failed(item.batch, item.cell, finished, facts) if isinstance(finished, Failure) else finished
+
+
+def _measured(
+    facts: dict[str, Any], item: CellWork, choice: Choice | Failure, outcome: Outcome, x: Array, test: Any, train: Any
+) -> FinishedCell | Failure:
+    """The row of a cell that is ok. ``facts`` gets what is known of the others too."""
+    facts |= {**_declared(item, choice), "chosen": _chosen(item, choice)}
+    if isinstance(outcome, Predictor) and outcome.info:
+        info = attempt(lambda: plain_json(outcome.info, gaps=True))
+        if isinstance(info, Failure):
+            return replace(info, reason=f"{item.learner.name}: info must be plain facts of the fit. {info.reason}")
         facts["chosen"]["info"] = info
     if isinstance(test, Failure):
-        return _failed(item.batch, item.cell, test, facts)
-    measured = attempt(lambda: _measure(item, outcome, x, test))
-    if isinstance(measured, Failure):
-        return _failed(item.batch, item.cell, measured, facts)
+        return test
+    measured = _measure(item, outcome, x, test)
     artifacts, failure = _artifacts(outcome)
     reason = "; ".join(filter(None, [_caution(item, choice), measured.pop("reason", ""), failure.reason]))
     beside: dict[str, Any] = {name: values for name in BESIDES if (values := measured.pop(name))}

@@ -52,8 +52,8 @@ class Plan:
     to_skip: list[Cell] = field(default_factory=list)
     """Skipped cells that have no row yet."""
     cautions: list[str] = field(default_factory=list)
-    """Cautions of the learners, with label and tasks; then cells whose time is near the
-    limit, then claims about sizes that are not planned. A line each."""
+    """Cautions of the learners, with label and tasks; then cells whose time is near the limit, then claims about sizes
+    that are not planned. A line each."""
     peak_bytes: float = 0.0
     """Largest declared memory of a cell to do on the CPU."""
     peak_gpu_bytes: float = 0.0

@@ -7,6 +7,7 @@ import pickle
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache, partial
 from importlib import import_module
@@ -17,7 +18,7 @@ import numpy as np
 from bfc_bench.errors import UsageError
 from bfc_bench.learner import ArrayKind, Context, Data, Learner
 from bfc_bench.plugins import Plugins, load_plugins
-from bfc_bench.run.array_guard import ArrayGuard, own
+from bfc_bench.run.array_guard import ArrayGuard
 from bfc_bench.run.grid import Cell
 from bfc_bench.seeds import seed_of
 from bfc_bench.tasks.build import build_task
@@ -204,7 +205,7 @@ class CellWork:
             if unlabeled is None
             else guard.guarded_copy("unlabelled inputs", self.train.sample, unlabeled, self.train.columns),
             margin_column=self.problem.task.labels.margin_column,
-            oracle=own(self.problem.facts(learner.oracle())),
+            oracle=deepcopy(dict(self.problem.facts(learner.oracle()))),
             seconds=common.cell_seconds,
             memory_bytes=common.bytes,
         )
