@@ -155,9 +155,9 @@ def run_until_decided(
         UsageError: As in ``run_suite``, or ``hours`` is not positive, or ``last`` is below 3.
         StoreError: The store cannot be written.
     """
-    from bfc_bench.until_decided import run_until_decided
+    from bfc_bench.until_decided import UntilDecided
 
-    return run_until_decided(**_arguments(suite, options), hours=hours, last=last, tell=tell)
+    return UntilDecided(**_arguments(suite, options), hours=hours, last=last, tell=tell).run()
 
 
 def _arguments(suite: str | Path | Suite, options: RunOptions) -> dict[str, Any]:

@@ -91,7 +91,9 @@ class Costs:
         if final is None:
             return UNKNOWN_SECONDS
         trained = n - n // TUNING_SHARE
-        trials = [ask(candidate, "cost", trained, d) for candidate in self._grid.entries[label].candidates]
+        trials: list[Cost | None] = [
+            ask(candidate, "cost", trained, d) for candidate in self._grid.entries[label].candidates
+        ]
         flops = FLOPS[self._device_of(label)]
         return sum(cost.flops / flops[cost.work] + cost.seconds for cost in (final, *trials) if cost is not None)
 

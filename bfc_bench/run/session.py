@@ -200,7 +200,7 @@ def _run(
     unfit += [(cell, "failed", visible(fault)) for cell, fault in plan.broken.items()]
     for start in range(0, len(unfit), 1000):
         part = unfit[start : start + 1000]
-        commit([FinishedCell(make_row(plan.single(cell), cell, *why)) for cell, *why in part])
+        commit([FinishedCell(make_row(plan.single(cell), cell, status, why)) for cell, status, why in part])
     if len(plan.broken) == len(plan.todo):
         return
     batches: dict[int, Batch] = {}
