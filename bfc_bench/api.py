@@ -125,24 +125,9 @@ def run_suite(suite: str | Path | Suite, options: RunOptions = RunOptions()) -> 
         UsageError: The suite or an option is wrong, for example an unknown name.
         StoreError: The store cannot be written.
     """
-    from bfc_bench.run.executor_selection import executor_of
-    from bfc_bench.run.grid import resolve
     from bfc_bench.run.session import run
 
-    _require_options(options)
-    plugins, store = options.plugins or load_plugins(), Path(options.store)
-    read, where = _read(suite, options.changes, plugins)
-    executor = executor_of(read, plugins, options.executor, options.executor_options)
-    return run(
-        resolve(read, plugins, where, options.learners, options.tasks),
-        plugins,
-        store,
-        device=executor.resolve_device(options.device),
-        executor=executor,
-        jobs=options.jobs,
-        redo=options.redo,
-        listeners=options.listeners,
-    )
+    return run(**_arguments(suite, options))
 
 
 def run_until_decided(
@@ -170,31 +155,30 @@ def run_until_decided(
         UsageError: As in ``run_suite``, or ``hours`` is not positive, or ``last`` is below 3.
         StoreError: The store cannot be written.
     """
-    from bfc_bench.run.executor_selection import executor_of
-    from bfc_bench.until_decided import run_until_decided
+    from bfc_bench.until_decided import UntilDecided
 
-    _require_options(options)
+    return UntilDecided(**_arguments(suite, options), hours=hours, last=last, tell=tell).run()
+
+
+def _arguments(suite: str | Path | Suite, options: RunOptions) -> dict[str, Any]:
+    """The arguments that both ways of running a suite have in common."""
+    from bfc_bench.run.executor_selection import executor_of
+
+    if not isinstance(options, RunOptions):
+        raise UsageError(f"options must be RunOptions(...). Got {type(options).__name__}.")
     plugins = options.plugins or load_plugins()
     grid = grid_of(suite, options.changes, plugins, options.learners, options.tasks)
     executor = executor_of(grid.suite, plugins, options.executor, options.executor_options)
-    return run_until_decided(
-        grid,
-        plugins,
-        Path(options.store),
-        device=executor.resolve_device(options.device),
-        executor=executor,
-        jobs=options.jobs,
-        hours=hours,
-        last=last,
-        redo=options.redo,
-        listeners=options.listeners,
-        tell=tell,
-    )
-
-
-def _require_options(options: object) -> None:
-    if not isinstance(options, RunOptions):
-        raise UsageError(f"options must be RunOptions(...). Got {type(options).__name__}.")
+    return {
+        "grid": grid,
+        "plugins": plugins,
+        "directory": Path(options.store),
+        "device": executor.resolve_device(options.device),
+        "executor": executor,
+        "jobs": options.jobs,
+        "redo": options.redo,
+        "listeners": options.listeners,
+    }
 
 
 def grid_of(

@@ -62,7 +62,7 @@ class Capabilities:
     ask for."""
     libraries: frozenset[str] = frozenset()
     """Distributions that every fit imports (``jax``, ``xgboost``), besides that of its arrays; ``Learner.libraries``
-    adds those that only some options need."""
+    adds those that only some options need. They are imported before a cell's clock starts."""
     one_pass: bool = False
     """Whether a fit goes once through the points in their order and draws its random numbers in that order, so that on
     the way to n points it passes through what it has learned from any m < n. Its stages named ``n<m>`` are then the
@@ -171,10 +171,6 @@ class Cost:
     counts as the operations that take as long."""
     bytes: float
     """Peak memory, in bytes."""
-    shared: Mapping[Any, float] = field(default_factory=dict)
-    """Parts of ``flops`` that ``fit_batch`` does once for all jobs on one sample, by name. Of the parts with equal
-    names in a batch, the largest counts, once; a name must contain everything that the part depends on."""
-
     work: Work = "other"
     """The operations that dominate ``flops``."""
     seconds: float = 0.0
@@ -190,11 +186,6 @@ class Cost:
     def fit_flops(self) -> float:
         """The operations that rows report: ``counted``, or ``flops``."""
         return self.flops if self.counted is None else self.counted
-
-    @property
-    def own(self) -> float:
-        """Flops that are not shared with other jobs."""
-        return self.flops - sum(self.shared.values())
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from bfc_bench.analysis.alpha_spending import LAST
 from bfc_bench.analysis.claims import judge
 from bfc_bench.analysis.claims.verdict import MIN_REPLICATES
 from bfc_bench.analysis.interim_analyses import ClaimLooks, Look
@@ -72,21 +72,9 @@ class _Stopped(Exception):
     """No more cells are run; the message says why."""
 
 
-def run_until_decided(
-    grid: Grid,
-    plugins: Plugins,
-    directory: Path,
-    *,
-    device: Device = "cpu",
-    executor: Executor,
-    jobs: int | None = None,
-    hours: float | None = None,
-    last: int = LAST,
-    redo: Collection[Redo] = (),
-    listeners: Sequence[object] = (),
-    tell: Callable[[str], None] = lambda text: None,
-) -> Decided:
-    """Run a grid, then judge its claims at a series of looks and run what the undecided claims need for the next look.
+@dataclass
+class UntilDecided:
+    """Runs a grid, judges its claims at a series of looks, and runs what the undecided claims need for the next look.
 
     The confidence of each look is such that all looks hold together (``analysis.alpha_spending``). The store records
     the looks, so the same call continues an earlier one. An undecided claim gets more replicates of the cells that it
@@ -94,40 +82,37 @@ def run_until_decided(
     claims are decided or have had all their looks, when nothing more would help, when it is interrupted, or after
     ``hours``. Claims about learners or tasks that the grid lacks are ignored.
     """
-    if hours is not None and not hours > 0:
-        raise UsageError(f"--hours must be positive. Got {hours:g}.")
-    if last < MIN_REPLICATES:
-        raise UsageError(f"--up-to must be at least {MIN_REPLICATES}; fewer replicates give no verdict. Got {last}.")
-    deadline = math.inf if hours is None else time.monotonic() + 3600 * hours
 
-    def start(grid: Grid, redo: Collection[Redo] = ()) -> Session:
-        return run(
-            grid, plugins, directory,
-            device=device, executor=executor, jobs=jobs, redo=redo, listeners=listeners, until=deadline,
-        )  # fmt: skip
-
-    return _UntilDecided(grid, plugins, directory, device, executor, last, start, tell, deadline).run(redo)
-
-
-@dataclass
-class _UntilDecided:
     grid: Grid
     plugins: Plugins
     directory: Path
     device: Device
     executor: Executor
+    jobs: int | None
+    redo: Collection[Redo]
+    listeners: Sequence[object]
+    hours: float | None
     last: int
-    start: Callable[..., Session]
     tell: Callable[[str], None]
-    deadline: float
-    """On the clock of ``time.monotonic``, seconds."""
     result: Decided = field(default_factory=Decided)
     why_stuck: dict[str, str] = field(default_factory=dict)
     """Why more replicates would not decide a claim, by claim id."""
+    deadline: float = math.inf
+    """On the clock of ``time.monotonic``, seconds."""
 
-    def run(self, redo: Collection[Redo]) -> Decided:
+    def __post_init__(self) -> None:
+        if self.hours is not None and not self.hours > 0:
+            raise UsageError(f"--hours must be positive. Got {self.hours:g}.")
+        if self.last < MIN_REPLICATES:
+            few = f"--up-to must be at least {MIN_REPLICATES}; fewer replicates give no verdict"
+            raise UsageError(f"{few}. Got {self.last}.")
+        if self.hours is not None:
+            self.deadline = time.monotonic() + 3600 * self.hours
+
+    def run(self) -> Decided:
+        """Run until the claims are decided, or nothing more can be done."""
         try:
-            self._run_cells(self.grid, redo)
+            self._run_cells(self.grid, self.redo)
             while looks := self._plan_looks():
                 self._make_looks(looks)
             stopped = ""
@@ -138,15 +123,18 @@ class _UntilDecided:
                 raise
             self.result.sessions[-1].interrupted = True
             stopped = "interrupted"
-        with Store(self.directory) as store:
-            self.result.ended = Records(self._ended(store, stopped))
+        with self._opened() as (suite, rows):
+            self.result.ended = Records(self._ended(suite, rows, stopped) if suite.sessions else ())
         return self.result
 
     def _run_cells(self, grid: Grid, redo: Collection[Redo] = ()) -> None:
         """Run the cells of a grid. Raises ``_Stopped`` if not all of them could run."""
         if time.monotonic() > self.deadline:
             raise _Stopped("the hours are over")
-        session = self.start(grid, redo)
+        session = run(
+            grid, self.plugins, self.directory, device=self.device, executor=self.executor, jobs=self.jobs,
+            redo=redo, listeners=self.listeners, until=self.deadline,
+        )  # fmt: skip
         self.result.sessions.append(session)
         if session.interrupted:
             raise _Stopped("interrupted")
@@ -159,15 +147,13 @@ class _UntilDecided:
         The store records the looks before their cells run, so that an interrupted run cannot repeat a look.
         """
         looks = []
-        with self._store() as store:
-            suite = self._suite(store)
-            rows = suite.columns()
+        with self._opened() as (suite, rows):
             for claim_looks in self._looks_by_claim(suite, rows):
                 next_look = claim_looks.next(max(self.grid.suite.replicates, MIN_REPLICATES), self.last)
-                if next_look is None or (claim_looks.made and self._is_stuck(store, suite, claim_looks, rows)):
+                if next_look is None or (claim_looks.made and self._is_stuck(suite, claim_looks, rows)):
                     continue
                 looks.append(replace(next_look, reads=self._sizes_to_read(claim_looks, next_look)))
-            store.looks.put(suite.name, suite.version, [look.as_dict() for look in looks])
+            self._note(suite, looks)
         for number, of, replicates in sorted({(look.at.number, look.at.of, look.replicates) for look in looks}):
             claims = [look.claim for look in looks if (look.at.number, look.replicates) == (number, replicates)]
             self.tell(f"Look {number} of {of}, at {replicates} replicates: {', '.join(claims)}.")
@@ -179,16 +165,15 @@ class _UntilDecided:
         while wider := self._with_more_sizes(looks):
             looks = wider
             self._run_missing_cells(looks)
-        with self._store() as store:
-            suite = self._suite(store)
-            rows = suite.columns()
+        with self._opened() as (suite, rows):
             claims = {claim_looks.claim.id: claim_looks.claim for claim_looks in self._looks_by_claim(suite, rows)}
             rows_by_claim = {look.claim: rows.at(look.row_mask(rows)) for look in looks}
             verdicts = judge(
                 [claims[look.claim].at_look(look.at) for look in looks], rows, suite.theories, rows_by_claim
             )
-            made = [replace(look, verdict=verdict.verdict) for look, verdict in zip(looks, verdicts, strict=True)]
-            store.looks.put(suite.name, suite.version, [look.as_dict() for look in made])
+            self._note(
+                suite, [replace(look, verdict=verdict.verdict) for look, verdict in zip(looks, verdicts, strict=True)]
+            )
 
     def _run_missing_cells(self, looks: Iterable[Look]) -> None:
         """Run the cells of the looks that have no row yet."""
@@ -199,7 +184,7 @@ class _UntilDecided:
             for n in sizes
             for cell in self._replicates(task, label, d, n, look.replicates)
         }
-        with self._store() as store:
+        with Store(self.directory) as store:
             stored = store.known_cells(self.grid.suite.name, self.grid.suite.version)
         if missing := tuple(cell for cell in cells.values() if cell.id not in stored):
             self._run_cells(replace(self.grid, only=missing))
@@ -228,16 +213,14 @@ class _UntilDecided:
         The first look adds none: it is at the suite as it is.
         """
         wider, added_sizes = [], []
-        with self._store() as store:
-            suite = self._suite(store)
-            rows = suite.columns()
+        with self._opened() as (suite, rows):
             claims = {claim_looks.claim.id: claim_looks.claim for claim_looks in self._looks_by_claim(suite, rows)}
             for look in looks:
                 look_rows = rows.at(look.row_mask(rows))
                 added = [
                     beyond
                     for beyond in (sizes_beyond_grid(claims[look.claim], look_rows) if look.at.number > 1 else [])
-                    if not self._obstacle(store, beyond, look_rows)
+                    if not self._obstacle(suite.store, beyond, look_rows)
                 ]
                 reads = dict(look.reads)
                 for beyond in added:
@@ -247,7 +230,7 @@ class _UntilDecided:
                 wider.append(replace(look, reads=reads))
                 added_sizes += added
             if added_sizes:
-                store.looks.put(suite.name, suite.version, [look.as_dict() for look in wider])
+                self._note(suite, wider)
         return wider if added_sizes else []
 
     def _obstacle(self, store: Store, beyond: BeyondSizes, rows: Rows) -> str:
@@ -269,7 +252,7 @@ class _UntilDecided:
             return f"a cell at n = {beyond.size} would take about {seconds:.0f} s; the budget is {budget:g} s"
         return ""
 
-    def _is_stuck(self, store: Store, suite: StoredSuite, claim_looks: ClaimLooks, rows: Rows) -> bool:
+    def _is_stuck(self, suite: StoredSuite, claim_looks: ClaimLooks, rows: Rows) -> bool:
         """Whether neither replicates nor sizes would decide a claim after its last look; notes why in ``why_stuck``."""
         look = claim_looks.made[-1]
         look_rows = rows.at(look.row_mask(rows))
@@ -279,7 +262,7 @@ class _UntilDecided:
         if not verdict.stuck and not hidden:
             return False
         obstacles = [
-            (beyond, self._obstacle(store, beyond, look_rows))
+            (beyond, self._obstacle(suite.store, beyond, look_rows))
             for beyond in sizes_beyond_grid(claim_looks.claim, look_rows)
         ]
         if any(not obstacle for _, obstacle in obstacles):
@@ -288,11 +271,7 @@ class _UntilDecided:
         self.why_stuck[claim_looks.claim.id] = "; ".join(reasons) or verdict.stuck
         return bool(self.why_stuck[claim_looks.claim.id])
 
-    def _ended(self, store: Store, stopped: str) -> Iterator[ClaimOutcome]:
-        suite = self._suite(store)
-        if not suite.sessions:
-            return
-        rows = suite.columns()
+    def _ended(self, suite: StoredSuite, rows: Rows, stopped: str) -> Iterator[ClaimOutcome]:
         verdicts = {verdict.id: verdict for verdict in suite.claims()}
         for claim_looks in self._looks_by_claim(suite, rows):
             verdict, next_look = verdicts[claim_looks.claim.id], claim_looks.next(MIN_REPLICATES, self.last)
@@ -318,9 +297,13 @@ class _UntilDecided:
             )
         ]
 
-    def _store(self) -> Store:
-        return Store(self.directory, write=True)
-
-    def _suite(self, store: Store) -> StoredSuite:
+    @contextmanager
+    def _opened(self) -> Iterator[tuple[StoredSuite, Rows]]:
+        """The suite in its store, opened for writing, and its current rows."""
         suite = self.grid.suite
-        return StoredSuite(store, self.plugins, suite.name, suite.version, model=suite)
+        with Store(self.directory, write=True) as store:
+            stored = StoredSuite(store, self.plugins, suite.name, suite.version, model=suite)
+            yield stored, stored.columns()
+
+    def _note(self, suite: StoredSuite, looks: Sequence[Look]) -> None:
+        suite.store.looks.put(suite.name, suite.version, [look.as_dict() for look in looks])

@@ -140,8 +140,6 @@ class SklearnEstimator(Learner):
 
     def fit(self, train: Data, ctx: Context) -> Predictor:
         """Fit the estimator to the n training points."""
-        import sklearn.base  # noqa: F401  # a visible import, so that it happens before the first fit is timed
-
         from bfc_bench.toolkit.square_features import square_mean
 
         estimator = self.estimator()

@@ -569,9 +569,10 @@ class OnTensors(Mean):
 
 
 class Importing(Mean):
-    """Imports such a library in fit, through another module."""
+    """Imports a library in fit that it declares."""
 
     name: ClassVar[str] = "importing"
+    capabilities: ClassVar[Capabilities] = Capabilities(libraries=frozenset({"jax"}))
 
     def fit(self, train: Data, ctx: Context) -> Predictor:
         loaded = "jax" in sys.modules

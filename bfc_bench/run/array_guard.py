@@ -7,10 +7,7 @@ detected.
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -58,11 +55,6 @@ class ArrayGuard:
         if self._kind == "jax":
             x = x.astype(given.dtype, copy=False)  # float32 unless x64 is enabled
         return _same_bits(to_numpy(given), x)
-
-
-def own(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """A deep copy of facts for one fit."""
-    return copy.deepcopy(dict(facts))
 
 
 def _copy(x: np.ndarray) -> np.ndarray:

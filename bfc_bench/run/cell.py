@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any
@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 from pydantic_core import from_json
 
-from bfc_bench.errors import Diverged, describe_error
+from bfc_bench.errors import BenchError, Diverged
 from bfc_bench.executors.worker_context import clock_starts, may_take
-from bfc_bench.isolation import isolated
 from bfc_bench.learner import Array, Failure, Job, Predictor
 from bfc_bench.run.array_guard import ArrayGuard
 from bfc_bench.run.fitting import Choice, Outcome, check_prediction, fit, predict, tune
@@ -23,89 +22,48 @@ from bfc_bench.run.memory_limits import PeakMemory
 from bfc_bench.run.skip_reasons import TUNING_SHARE
 from bfc_bench.run.stopwatch import Stopwatch
 from bfc_bench.run.wire_format import FinishedCell, attempt, pack, send
-from bfc_bench.run.work_units import (
-    TRAIN_POINTS,
-    Batch,
-    CellWork,
-    UninstalledPlugins,
-    forget_problems,
-    load_libraries,
-)
+from bfc_bench.run.work_units import TRAIN_POINTS, Batch, CellWork, UninstalledPlugins, load_libraries
 from bfc_bench.store.artifacts import checked, digests
 from bfc_bench.store.row import BESIDES, Row, Status
 from bfc_bench.tasks.feature_errors import measure_features
-from bfc_bench.tasks.metrics import METRICS, Metric
+from bfc_bench.tasks.metrics import METRICS, Metric, TargetValues
 from bfc_bench.toolkit.arrays import to_numpy
 from bfc_bench.toolkit.precision import precision_state
 from bfc_bench.utils.plain_json import plain_json
 
 
 def run_batch(batch: Batch, extra: UninstalledPlugins) -> bytes:
-    """Packed rows of the batch's cells. A cell that fails has a row too, unless it ended the process."""
+    """Packed rows of the batch's cells.
+
+    If anything outside a fit goes wrong, a cell alone has a failed row; several cells raise, and the session runs them
+    one by one.
+    """
     attempt(partial(load_libraries, batch, extra))  # if this fails, the cells meet the same error and report it
     may_take(batch.common.memory_bytes, refuse=batch.common.device == "cpu")  # CUDA maps more than it uses
-    finished = _run_safely(batch, batch.cells, extra)
-    return send([_pack(batch, cell, done) for cell, done in finished], precision_state(batch.common.device))
+    rows = attempt(partial(_packed_rows, batch, extra))
+    if isinstance(rows, Failure):
+        if len(batch.cells) > 1:
+            raise BenchError(rows.reason)
+        rows = [pack(*_failed(batch, batch.cells[0], rows, {}))]
+    return send(rows, precision_state(batch.common.device))
 
 
-def _run_safely(batch: Batch, cells: Sequence[Cell], extra: UninstalledPlugins) -> list[tuple[Cell, FinishedCell]]:
-    """Rows of cells; cells with the same batch key are fitted together.
-
-    If a learner has changed arrays that the cells share, all groups run again, one at a time and with new points. A
-    group that changes something alone, or raises outside a fit, runs again cell by cell.
-    """
-    finished: list[tuple[Cell, FinishedCell]] = []
+def _packed_rows(batch: Batch, extra: UninstalledPlugins) -> list[bytes] | Failure:
+    """Rows of all cells; cells with the same batch key are fitted together."""
     groups: dict[Hashable, list[CellWork]] = {}
-    for cell in cells:
-        prepared = attempt(partial(_prepare, groups, batch, cell, extra))
-        if isinstance(prepared, Failure):
-            finished.append((cell, _failed(batch, cell, prepared, {})))
+    for cell in batch.cells:
+        item = CellWork.prepare(batch, cell, extra)
+        key = item.learner.batch_key(item.problem.spec(cell.n))
+        groups.setdefault(("alone", cell.id) if key is None else ("together", key), []).append(item)
     clock_starts()
-    if not groups:
-        return finished
     (first, *_), *_ = groups.values()
     guard = first.array_guard()
-    results = [attempt(partial(_run, work, guard)) for work in groups.values()]
-    if damage := _changed_arrays(first.learner.name, guard):
-        forget_problems()
-        results = [Failure("failed", damage)] * len(groups)
-    for work, rows in zip(groups.values(), results, strict=True):
-        own = [item.cell for item in work]
-        if not isinstance(rows, Failure):
-            finished += zip(own, rows, strict=True)
-        elif damage and len(groups) > 1:
-            finished += _run_safely(batch, own, extra)
-        elif len(own) > 1:
-            finished += [done for cell in own for done in _run_safely(batch, [cell], extra)]
-        else:
-            finished.append((own[0], _failed(batch, own[0], rows, {})))
-    return finished
-
-
-def _prepare(groups: dict[Hashable, list[CellWork]], batch: Batch, cell: Cell, extra: UninstalledPlugins) -> None:
-    """Prepare a cell and add it to the group of its batch key; a cell without a key forms its own group."""
-    item = CellWork.prepare(batch, cell, extra)
-    key = item.learner.batch_key(item.problem.spec(cell.n))
-    groups.setdefault(("alone", cell.id) if key is None else ("together", key), []).append(item)
-
-
-def _pack(batch: Batch, cell: Cell, done: FinishedCell) -> bytes:
-    """The row as bytes; if it cannot be packed, a failed row that says why."""
-    packed = attempt(lambda: pack(*done))
-    if not isinstance(packed, Failure):
-        return packed
-    name = batch.learners[cell.label].name
-    return pack(
-        make_row(batch, cell, "failed", f"{name}: its result cannot be stored. {packed.reason}"), done.traceback
-    )
-
-
-def _changed_arrays(name: str, guard: ArrayGuard) -> str:
-    """What the learner has done to the arrays that it was given, or an empty string."""
-    if changed := attempt(guard.changed):
-        what = changed.reason if isinstance(changed, Failure) else " and ".join(changed)
-        return f"{name} has changed arrays that it was given: {what}. Copy an array before you change it."
-    return ""
+    finished = [done for work in groups.values() for done in _run(work, guard)]
+    if changed := guard.changed():
+        name, arrays = first.learner.name, " and ".join(changed)
+        reason = f"{name} has changed arrays that it was given: {arrays}. Copy an array before you change it."
+        return Failure("failed", reason)
+    return [pack(*done) for done in finished]
 
 
 def _run(work: list[CellWork], guard: ArrayGuard) -> list[FinishedCell]:
@@ -128,7 +86,7 @@ def _run(work: list[CellWork], guard: ArrayGuard) -> list[FinishedCell]:
     trains = predict(cls, ordered, train_xs, classes)
     shared = {"trained_together": len(work), "peak_memory_bytes": memory.bytes()}
     times = [{**shared, **{name: share * value for name, value in seconds.items()}} for share in _shares(work)]
-    return [_finish_safely(*parts) for parts in zip(work, choices, ordered, xs, tests, trains, times, strict=True)]
+    return [_finish(*parts) for parts in zip(work, choices, ordered, xs, tests, trains, times, strict=True)]
 
 
 def _shares(work: list[CellWork]) -> list[float]:
@@ -141,28 +99,28 @@ def _job(item: CellWork, choice: Choice, guard: ArrayGuard) -> Job:
     return Job(choice.learner, guard.guarded_data(item.train), item.context(choice.learner, guard))
 
 
-def _finish_safely(item: CellWork, *parts: Any) -> FinishedCell:
-    finished = attempt(lambda: _finish(item, *parts))
-    return _failed(item.batch, item.cell, finished, parts[-1]) if isinstance(finished, Failure) else finished
-
-
 def _finish(
     item: CellWork, choice: Choice | Failure, outcome: Outcome, x: Array, test: Any, train: Any, times: dict[str, Any]
 ) -> FinishedCell:
-    facts = {**times, **_declared(item, choice), "chosen": _chosen(item, choice)}
-    info = attempt(
-        lambda: plain_json(outcome.info, gaps=True) if isinstance(outcome, Predictor) and outcome.info else None
-    )
-    if isinstance(info, Failure):
-        info = replace(info, reason=f"{item.learner.name}: info must be plain facts of the fit. {info.reason}")
-        return _failed(item.batch, item.cell, info, facts)
-    if info:
+    """The row of a cell; a failed one, with what is known, if anything goes wrong."""
+    facts = dict(times)
+    finished = attempt(partial(_measured, facts, item, choice, outcome, x, test, train))
+    return _failed(item.batch, item.cell, finished, facts) if isinstance(finished, Failure) else finished
+
+
+def _measured(
+    facts: dict[str, Any], item: CellWork, choice: Choice | Failure, outcome: Outcome, x: Array, test: Any, train: Any
+) -> FinishedCell | Failure:
+    """The row of a cell that is ok. ``facts`` gets what is known of the others too."""
+    facts |= {**_declared(item, choice), "chosen": _chosen(item, choice)}
+    if isinstance(outcome, Predictor) and outcome.info:
+        info = attempt(lambda: plain_json(outcome.info, gaps=True))
+        if isinstance(info, Failure):
+            return replace(info, reason=f"{item.learner.name}: info must be plain facts of the fit. {info.reason}")
         facts["chosen"]["info"] = info
     if isinstance(test, Failure):
-        return _failed(item.batch, item.cell, test, facts)
-    measured = attempt(lambda: _measure(item, outcome, x, test))
-    if isinstance(measured, Failure):
-        return _failed(item.batch, item.cell, measured, facts)
+        return test
+    measured = _measure(item, outcome, x, test)
     artifacts, failure = _artifacts(outcome)
     reason = "; ".join(filter(None, [_caution(item, choice), measured.pop("reason", ""), failure.reason]))
     beside: dict[str, Any] = {name: values for name in BESIDES if (values := measured.pop(name))}
@@ -172,7 +130,7 @@ def _finish(
         facts["chosen"]["measured"] = beside
     facts |= {
         **measured,
-        "dtype": _dtype_name(test.dtype),
+        "dtype": str(test.dtype),
         "train_nmse": _train_nmse(item, train),
         "artifacts": digests(artifacts),
     }
@@ -219,7 +177,6 @@ def make_row(batch: Batch, cell: Cell, status: Status, reason: str, **measured: 
         release=common.release,
         provenance=common.provenance,
         finished_at=time.time(),
-        axes=batch.axes(cell),
         **measured,
     )
 
@@ -297,21 +254,25 @@ def _errors(item: CellWork, predictor: Predictor, x: Any, prediction: np.ndarray
     problems: list[str] = []
     for metric in applying:
         if metric not in METRICS:
-            with isolated(partial(_note_problem, problems, metric)):
-                measured = prediction if metric.of == "predictions" else probabilities()
-                if measured is not None:
-                    plugin_errors[metric.name] = metric.error(measured, truth)
+            error = attempt(partial(_plugin_error, metric, prediction, probabilities, truth))
+            if isinstance(error, Failure):
+                problems.append(f"metric {metric.name!r} raised {error.reason}")
+            elif error is not None:
+                plugin_errors[metric.name] = error
     reason = {"reason": "; ".join(problems)} if problems else {}
     return errors | ({"metrics": plugin_errors} if plugin_errors else {}) | reason
+
+
+def _plugin_error(
+    metric: Metric, prediction: np.ndarray, probabilities: Callable[[], np.ndarray | None], truth: TargetValues
+) -> float | None:
+    measured = prediction if metric.of == "predictions" else probabilities()
+    return None if measured is None else metric.error(measured, truth)
 
 
 def _probabilities(predictor: Predictor, x: Any) -> np.ndarray | None:
     given = predictor.probabilities(x)
     return None if given is None else to_numpy(given).astype(np.float64)
-
-
-def _note_problem(problems: list[str], metric: Metric, error: BaseException) -> None:
-    problems.append(f"metric {metric.name!r} raised {describe_error(error)}")
 
 
 def _label_errors(item: CellWork, prediction: np.ndarray) -> dict[str, float]:
@@ -326,11 +287,6 @@ def _features(hidden: Any, predictor: Predictor, x: Any) -> dict[str, dict[str, 
     learned = predictor.hidden(x) if hidden else {}
     measured = measure_features(hidden, {layer: to_numpy(value) for layer, value in learned.items()})
     return {name: {k: v for k, v in values.items() if math.isfinite(v)} for name, values in measured.items()}
-
-
-@cache
-def _dtype_name(dtype: np.dtype) -> str:
-    return str(dtype)
 
 
 def _train_nmse(item: CellWork, prediction: Any) -> float | None:

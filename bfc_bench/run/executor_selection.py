@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Iterable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
 from bfc_bench.errors import BenchError, PluginError, UsageError, describe_error
-from bfc_bench.executors.base import Executor, Pool, Preload
+from bfc_bench.executors.base import Executor, Pool
 from bfc_bench.plugins import Plugins
+from bfc_bench.run.cell import run_batch
 from bfc_bench.run.plan import Plan
-from bfc_bench.run.work_units import forget_plugins
+from bfc_bench.run.work_units import UninstalledPlugins, forget_plugins, preload_steps
 from bfc_bench.suite.model import Suite
 
 DEFAULT = "processes"
@@ -33,38 +35,24 @@ def executor_of(
     return executor
 
 
-def open_pool(
-    plugins: Plugins,
-    executor: Executor,
-    call: Callable[[Any], Any],
-    preload: Preload | None = None,
-    jobs: int | None = None,
-    uses: Collection[str] | None = None,
-) -> Pool:
-    """Open the executor's pool."""
+def open_pool(plan: Plan, plugins: Plugins, executor: Executor, jobs: int | None, extra: UninstalledPlugins) -> Pool:
+    """Open the executor's pool for the cells of a plan."""
     if executor.place == "session":
         forget_plugins()
+    learners = sorted({plan.grid.entries[cell.label].learner.name for cell in plan.todo})
     try:
-        pool = (executor if uses is None else executor.using(uses)).open(call, preload, jobs)
+        if executor.place == "machines":  # reading them takes 10 ms
+            executor = executor.using(_used_distributions(plan, plugins, learners))
+        return executor.open(partial(run_batch, extra=extra), preload_steps(learners, extra), jobs)
     except BenchError:
         raise
     except (Exception, SystemExit) as error:
-        raise PluginError(f"{_named(plugins, executor)}: open raised {describe_error(error)}.") from error
-    if lacking := [name for name in ("slots", "submit", "outcomes", "close") if not hasattr(pool, name)]:
-        raise PluginError(
-            f"{_named(plugins, executor)}: open must return a bfc_bench.Pool. Got {pool!r} without "
-            f"{', '.join(lacking)}."
-        )
-    return pool
+        named = f"executor {executor.name!r} of plugin {plugins.executors.origin(executor.name)!r}"
+        raise PluginError(f"{named}: open raised {describe_error(error)}.") from error
 
 
-def used_distributions(plan: Plan, plugins: Plugins) -> frozenset[str]:
+def _used_distributions(plan: Plan, plugins: Plugins, learners: Iterable[str]) -> frozenset[str]:
     """Distributions of the plugins that workers need for the cells of a plan."""
-    learners = {("learners", plan.grid.entries[label].learner.name) for label in {cell.label for cell in plan.todo}}
     definitions = [plan.grid.tasks[name].definition() for name in {cell.task for cell in plan.todo}]
     parts = {(kind, table[key]["kind"]) for table in definitions for key, kind in PARTS.items() if key in table}
-    return plugins.distributions(learners | parts)
-
-
-def _named(plugins: Plugins, executor: Executor) -> str:
-    return f"executor {executor.name!r} of plugin {plugins.executors.origin(executor.name)!r}"
+    return plugins.distributions(parts | {("learners", name) for name in learners})

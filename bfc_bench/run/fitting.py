@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeAlias, get_args
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from bfc_bench.learner import Array, Data, Failure, FailureStatus, Job, Learner, Predictor
+from bfc_bench.learner import Array, Data, Failure, Job, Learner, Predictor
 from bfc_bench.run.array_guard import ArrayGuard
 from bfc_bench.run.skip_reasons import TUNING_SHARE
 from bfc_bench.run.wire_format import attempt
@@ -49,25 +49,10 @@ def _fit_together(jobs: Sequence[Job]) -> Sequence[Outcome]:
         fitted = attempt(lambda: list(cls.fit_batch(jobs)))
         if not isinstance(fitted, Failure):
             if len(fitted) == len(jobs):
-                return [_accepted(cls, outcome) for outcome in fitted]
+                return fitted
             wrong = f"{cls.name}.fit_batch must give one result per job. Got {len(fitted)} for {len(jobs)} jobs."
             return [Failure("failed", wrong)] * len(jobs)
-    return [_accepted(type(job.learner), attempt(partial(job.learner.fit, job.train, job.ctx))) for job in jobs]
-
-
-def _accepted(cls: type[Learner], outcome: Outcome) -> Outcome:
-    """The result of a fit, with an invalid ``Failure`` replaced by one that says what is wrong with it."""
-    if not isinstance(outcome, Failure):
-        return outcome
-    texts = isinstance(outcome.reason, str) and isinstance(outcome.traceback, str)
-    if texts and outcome.status in get_args(FailureStatus):
-        return outcome
-    shown = attempt(lambda: f"Failure({outcome.status!r}, {outcome.reason!r})")
-    return Failure(
-        "failed",
-        f"{cls.name}: a Failure must have one of the statuses {', '.join(get_args(FailureStatus))} and a reason that "
-        f"is a text. Got {'one whose repr raises' if isinstance(shown, Failure) else shown}.",
-    )
+    return [attempt(partial(job.learner.fit, job.train, job.ctx)) for job in jobs]
 
 
 def predict(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import inf
 from typing import Any
 
@@ -12,7 +13,6 @@ from bfc_bench.config import plain_option
 from bfc_bench.errors import UsageError, suggest
 from bfc_bench.learner import Learner
 from bfc_bench.plugins import Plugins
-from bfc_bench.registry import Registry
 from bfc_bench.suite.model import LearnerEntry, Suite, TaskEntry, candidates
 from bfc_bench.tasks.build import build_task
 from bfc_bench.tasks.task import Task
@@ -75,8 +75,15 @@ class Grid:
     learner_digests: Mapping[str, str]
     only: tuple[Cell, ...] | None = None
     """Replaces the cells of the suite."""
-    alone: frozenset[str] = frozenset()
-    """Ids of cells that run in batches of their own, so that a failure of the worker names one cell."""
+
+    def axes(self, task: str, label: str) -> dict[str, Any]:
+        """Values on the axes of the grids of a task and a learner."""
+        return {**self._axes["task", task], **self._axes["learner", label]}
+
+    @cached_property
+    def _axes(self) -> dict[tuple[str, str], dict[str, Any]]:
+        tasks = {("task", task.name): task.axes for task in self.suite.task}
+        return tasks | {("learner", entry.label): entry.axes for entry in self.suite.learner}
 
     def cell(self, task: str, label: str, d: int, n: int, replicate: int) -> Cell:
         """A cell of the grid's tasks and learners, whose sizes and replicate need not be in the suite."""
@@ -167,7 +174,6 @@ def _select(what: str, wanted: Sequence[str], names: Sequence[tuple[Any, ...]]) 
 
 def _task(entry: TaskEntry, test_size: int, streams: Mapping[str, str], plugins: Plugins, where: str) -> Task:
     """The task of an entry. ``streams`` has the name that keys the random streams of each task of the suite."""
-    _check_options(entry, plugins, where)
     task = build_task(
         entry.name,
         inputs=entry.inputs,
@@ -199,31 +205,6 @@ def _task(entry: TaskEntry, test_size: int, streams: Mapping[str, str], plugins:
         if problem := task.check_size(n, test_size):
             raise UsageError(f"{where}: n = {n}: {problem}.")
     return task
-
-
-def _check_options(entry: TaskEntry, plugins: Plugins, where: str) -> None:
-    """Raise ``UsageError`` for an axis of a grid that is no option of the target, law or data, but of another part."""
-    own = next((key for key in ("data", "law") if getattr(entry, key) is not None), "target")
-    kinds = plugins.kinds
-    parts: dict[str, Registry[Any]]
-    parts = {
-        "inputs": kinds.inputs,
-        "target": kinds.targets,
-        "data": kinds.data,
-        "law": kinds.laws,
-        "labels": kinds.labels,
-    }
-    options: dict[str, list[str]] = {}
-    for part, known in parts.items():
-        kind = (getattr(entry, part) or {}).get("kind")
-        options[part] = list(known.get(kind, where).model_fields) if isinstance(kind, str) and kind in known else []
-    for axis in entry.axes:
-        if axis in options[own] or axis not in (getattr(entry, own) or {}) or not options[own]:
-            continue
-        elsewhere = [f"{part}.{axis}" for part, names in options.items() if axis in names]
-        hint = f" Did you mean '{elsewhere[0]}'?" if elsewhere else suggest(axis, options[own])
-        kind = (getattr(entry, own) or {})["kind"]
-        raise UsageError(f"{where}: grid.{axis}: the {own} {kind!r} has no option {axis!r}.{hint}")
 
 
 def _with_d(entry: TaskEntry, task: Task) -> TaskEntry:

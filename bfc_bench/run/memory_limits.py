@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-import os
 import resource
 import sys
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar
 
 from bfc_bench.errors import error_text
 from bfc_bench.executors.memory import READABLE
 
-T = TypeVar("T")
 NO_MEMORY = ("RESOURCE_EXHAUSTED", "can't allocate memory", "YNNPACK operation failed: error")
 """Parts of error messages of JAX, torch and XLA's matrix products (which hide the cause) when they get no memory."""
 
 
 class PeakMemory:
-    """Peak resident memory of this process since this object was made, above what it held then.
-
-    Made for each cell, so files are read and written without Python's slower buffers.
-    """
+    """Peak resident memory of this process since this object was made, above what it held then."""
 
     def __init__(self) -> None:
         with suppress(OSError):
-            _file("/proc/self/clear_refs", os.O_WRONLY, lambda file: os.write(file, b"5"))  # Linux: reset the peak
+            Path("/proc/self/clear_refs").write_bytes(b"5")  # Linux: reset the peak
         self._before = _resident() or _peak()
 
     def bytes(self) -> int:
@@ -37,30 +30,17 @@ class PeakMemory:
 def _resident() -> int | None:
     """Resident bytes of this process on Linux, or None elsewhere."""
     try:
-        return int(_file("/proc/self/statm", os.O_RDONLY, _content).split()[1]) * resource.getpagesize()
+        return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
     except OSError:
         return None
 
 
 def _peak() -> int:
     try:
-        _, _, rest = _file("/proc/self/status", os.O_RDONLY, _content).partition(b"VmHWM:")
-        return int(rest.split(None, 1)[0]) * 1024
+        return int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) * 1024
     except (OSError, IndexError):
         unit = 1 if sys.platform == "darwin" else 1024
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
-
-
-def _content(file: int) -> bytes:
-    return os.read(file, 1 << 16)
-
-
-def _file(path: str, flags: int, use: Callable[[int], T]) -> T:
-    file = os.open(path, flags)
-    try:
-        return use(file)
-    finally:
-        os.close(file)
 
 
 def is_out_of_memory(error: BaseException) -> bool:
@@ -90,23 +70,17 @@ def memory_warnings(jobs: int, budget_gb: float) -> list[str]:
 
 
 def machine_memory(root: Path = Path("/")) -> int:
-    """Bytes of memory for this process and its children: the machine's, or the limit of a control group.
+    """Bytes of memory for this process and its children: the machine's, or the limit of its control group (version 2).
 
     ``root`` is the folder with ``proc`` and ``sys``.
     """
-    total = int((root / "proc/meminfo").read_text().split("MemTotal:")[1].split()[0]) * 1024
-    limits = [total]
+    limits = [int((root / "proc/meminfo").read_text().split("MemTotal:")[1].split()[0]) * 1024]
+    top = root / "sys/fs/cgroup"
     for line in _lines(root / "proc/self/cgroup"):
-        _, controllers, path = line.split(":", 2)
-        if controllers and "memory" not in controllers.split(","):
-            continue
-        hierarchy, name = ("memory", "memory.limit_in_bytes") if controllers else ("", "memory.max")
-        top = root / "sys/fs/cgroup" / hierarchy
-        group = top / path.lstrip("/")
-        for folder in (group, *group.parents):  # a container sees its own group as the top one
-            limits += [int(text) for text in _lines(folder / name) if text.isdigit()]
-            if folder == top:
-                break
+        if line.startswith("0::"):
+            group = top / line.removeprefix("0::").lstrip("/")
+            folders = [folder for folder in (group, *group.parents) if folder.is_relative_to(top)]
+            limits += [int(text) for folder in folders for text in _lines(folder / "memory.max") if text.isdigit()]
     return min(limits)
 
 

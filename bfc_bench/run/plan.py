@@ -11,9 +11,9 @@ from typing import Any, get_args
 
 from bfc_bench.errors import PluginError
 from bfc_bench.learner import TaskFacts
-from bfc_bench.run.costs import Costs, SharedWork
+from bfc_bench.run.costs import Costs
 from bfc_bench.run.grid import Cell, Grid, GridLearner
-from bfc_bench.run.skip_reasons import ask, batch_key, data_bytes, device_of, skip_reason
+from bfc_bench.run.skip_reasons import ask, device_of, skip_reason
 from bfc_bench.run.work_units import Batch, LearnerSpec, RunSettings
 from bfc_bench.store import Redo
 from bfc_bench.store.reader import KnownCell
@@ -26,22 +26,8 @@ from bfc_bench.utils.plain_json import canonical_json
 SHORTEST_SECONDS: Mapping[Device, float] = {"cpu": 5.0, "cuda": 60.0}
 """A batch with a shorter estimated time than this is not divided further, but joined with others of its learner. A
 process on a GPU takes seconds to start."""
-SHORT_SHARE = 0.5
-"""Fraction of the estimated time that quick learners may take before the others begin."""
 NEAR_LIMIT = 0.5
 """Fraction of the time limit of a cell above which an estimated time is near it, since estimates may be half of it."""
-DONE = frozenset({"ok"})
-MOST_NEW = 0.5
-"""If at most this fraction of a cell's declared work is new to a batch, the cell stays there, since another batch would
-repeat the rest."""
-
-
-@dataclass(frozen=True)
-class Planned:
-    """A batch with its estimated CPU seconds."""
-
-    batch: Batch
-    seconds: float
 
 
 @dataclass(repr=False)
@@ -66,20 +52,14 @@ class Plan:
     to_skip: list[Cell] = field(default_factory=list)
     """Skipped cells that have no row yet."""
     cautions: list[str] = field(default_factory=list)
-    """Cautions of the learners, with label and tasks; then cells whose time is near the
-    limit, then claims about sizes that are not planned. A line each."""
+    """Cautions of the learners, with label and tasks; then cells whose time is near the limit, then claims about sizes
+    that are not planned. A line each."""
     peak_bytes: float = 0.0
     """Largest declared memory of a cell to do on the CPU."""
     peak_gpu_bytes: float = 0.0
     """Largest declared GPU memory of a cell to do on a GPU."""
     keys: dict[str, Hashable] = field(default_factory=dict)
     """Batch keys of the cells to run, by id; None: the cell is sent with its curve."""
-
-    def __repr__(self) -> str:
-        counts = (
-            f"{len(self.todo)} to do, {len(self.done)} done, {len(self.failed)} failed, {len(self.skipped)} skipped"
-        )
-        return f"<plan of {self.grid.suite.name}@{self.grid.suite.version}: {counts}>"
 
     @property
     def remarks(self) -> list[str]:
@@ -103,43 +83,43 @@ class Plan:
 
     @cached_property
     def seconds(self) -> dict[str, float]:
-        """Estimated seconds of each cell to do, by id: CPU time, and waiting time of learners that wait.
+        """Estimated seconds of each cell to do, by id: CPU time, and waiting time of learners that wait."""
+        return {cell.id: self.costs.seconds(cell) for cell in self.todo if cell not in self.broken}
 
-        Shared work counts for the largest cell that has it.
-        """
-        return {id: taken for cells in self._groups() for id, taken in self.costs.seconds(cells).items()}
-
-    def batches(self, jobs: int, gpu_jobs: int | None = None) -> list[Planned]:
+    def batches(self, jobs: int, gpu_jobs: int | None = None) -> list[Batch]:
         """The cells to do in batches that fit time and memory and keep ``jobs`` workers busy.
 
-        ``gpu_jobs`` is the number of workers on GPUs, by default ``jobs``. Longer batches come first, by powers of 2;
-        batches of similar length are sorted by learner and then by problem.
+        ``gpu_jobs`` is the number of workers on GPUs, by default ``jobs``. Quick learners come first, so that they
+        answer before one that needs minutes begins. Of a learner, longer batches come first, by powers of 2, and
+        batches of similar length are sorted by problem.
         """
         parts: list[tuple[list[Cell], float]] = []
         for cells in self._groups():
             workers = jobs if gpu_jobs is None or self.device(cells[0]) == "cpu" else gpu_jobs
             parts += self._divided(cells, workers)
-        return sorted((self._batch(*part) for part in self._joined(parts)), key=_order)
+        batches = [self._batch(*part) for part in self._joined(parts)]
+        taken = Counter[str]()
+        for batch in batches:
+            taken[batch.learner] += batch.seconds  # type: ignore[assignment]
+
+        def order(batch: Batch) -> tuple[Any, ...]:
+            first = batch.cells[0]
+            length = -frexp(batch.seconds)[1]
+            return taken[batch.learner], batch.learner, length, first.task, first.d, first.replicate
+
+        return sorted(batches, key=order)
 
     def device(self, cell: Cell) -> Device:
         """The device of a cell."""
         return device_of(self.grid.entries[cell.label].learner, self.common.device)
 
     def host_bytes(self, batch: Batch) -> int:
-        """Host memory of a batch: what its learners declare, summed; on a GPU, the points of its problems."""
-        if batch.common.device == "cpu":
-            return int(sum(map(self.costs.bytes, batch.cells)))
-        points: dict[tuple[str, int, int], int] = {}
-        for cell in batch.cells:
-            task, tuned = self.grid.tasks[cell.task], bool(self.grid.entries[cell.label].candidates)
-            size = data_bytes(task.facts(cell.d), cell.n, task.test_points(self.common.test_size), tuned=tuned)
-            problem = cell.task, cell.d, cell.replicate
-            points[problem] = max(size, points.get(problem, 0))
-        return sum(points.values())
+        """Host memory of a batch: what its learners declare, summed; on a GPU it is unknown, 0."""
+        return int(sum(map(self.costs.bytes, batch.cells))) if batch.common.device == "cpu" else 0
 
     def single(self, cell: Cell) -> Batch:
         """A batch with only this cell."""
-        return self._batch([cell], 0.0).batch
+        return self._batch([cell], 0.0)
 
     def _groups(self) -> Iterable[list[Cell]]:
         """The cells to run, grouped by ``_key``."""
@@ -151,8 +131,6 @@ class Plan:
 
     def _key(self, cell: Cell) -> Hashable:
         """What cells of one batch have in common: the learner's batch key or, if it has none, the curve."""
-        if cell.id in self.grid.alone:
-            return cell.id
         name, key = self.grid.entries[cell.label].learner.name, self.keys[cell.id]
         return (name, cell.label, cell.task, cell.d, cell.replicate) if key is None else (name, key)
 
@@ -160,64 +138,44 @@ class Plan:
         """Divide a group into batches by estimated time and declared memory; yields cells and seconds.
 
         The time limit is a fraction of the group's remaining time, so that the last batches are short and workers end
-        together. It is at least ``SHORTEST_SECONDS``, since each process compiles or loads the group's program. A cell
-        that shares most of its work with a batch stays there up to a quarter of the cell limit, see ``MOST_NEW``.
+        together. It is at least ``SHORTEST_SECONDS``, since each process compiles or loads the group's program.
         """
-        ordered = self.costs.largest_first(cells)
-        # Rounding may depend on the order within a batch, so batches keep the order of the suite.
-        position = {} if ordered is cells else {cell: number for number, cell in enumerate(cells)}
-        left = sum(self.costs.seconds(ordered).values())
-        part: list[Cell] = []
-        done, time, memory, limit, most = SharedWork(), 0.0, 0.0, 0.0, self.common.cell_seconds / 4
-        device = self.device(cells[0])
+        device, left = self.device(cells[0]), sum(map(self.costs.seconds, cells))
         memory_limit, shortest = self._commons[device].bytes, self._shortest(device)
-        for cell in ordered:
-            added, size = self.costs.added(cell, done), self.costs.bytes(cell)
-            time_limit = limit if added.new > MOST_NEW else most
-            if part and (time + added.seconds > time_limit or memory + size > memory_limit):
-                yield sorted(part, key=position.__getitem__) if position else part, time
-                part, done, time, memory = [], SharedWork(), 0.0, 0.0
-                added = self.costs.added(cell, done)
+        part: list[Cell] = []
+        time = memory = limit = 0.0
+        for cell in cells:
+            seconds, size = self.costs.seconds(cell), self.costs.bytes(cell)
+            if part and (time + seconds > limit or memory + size > memory_limit):
+                yield part, time
+                part, time, memory = [], 0.0, 0.0
             if not part:
-                limit = min(most, max(left / (2 * jobs), shortest))
+                limit = min(self.common.cell_seconds / 4, max(left / (2 * jobs), shortest))
             part.append(cell)
-            self.costs.join(cell, done)
-            time, memory, left = time + added.seconds, memory + size, left - added.seconds
-        if part:
-            yield sorted(part, key=position.__getitem__) if position else part, time
+            time, memory, left = time + seconds, memory + size, left - seconds
+        yield part, time
 
     def _joined(self, parts: Iterable[tuple[list[Cell], float]]) -> Iterable[tuple[list[Cell], float]]:
         """Join short batches of a learner up to the shortest time, since a process starts for each batch."""
         open_parts: dict[Hashable, tuple[list[Cell], float]] = {}
         for cells, seconds in parts:
             device, name = self.device(cells[0]), self.grid.entries[cells[0].label].learner.name
-            key = cells[0].id if cells[0].id in self.grid.alone else (name, device)
-            before, time = open_parts.get(key, ([], 0.0))
+            before, time = open_parts.get((name, device), ([], 0.0))
             joined = before + cells
             fits = sum(map(self.costs.bytes, joined)) <= self._commons[device].bytes
             if before and not (fits and time + seconds <= self._shortest(device)):
                 yield before, time
                 joined, time = cells, 0.0
-            open_parts[key] = joined, time + seconds
+            open_parts[name, device] = joined, time + seconds
         yield from open_parts.values()
 
     def _shortest(self, device: Device) -> float:
         return min(self.common.cell_seconds / 4, SHORTEST_SECONDS[device])
 
-    def _batch(self, cells: Sequence[Cell], seconds: float) -> Planned:
+    def _batch(self, cells: Sequence[Cell], seconds: float) -> Batch:
         tasks = {name: self._definitions[name] for name in {cell.task for cell in cells}}
         learners = {label: self._specs[label] for label in {cell.label for cell in cells}}
-        common = self._commons[self.device(cells[0])]
-        task_axes, learner_axes = self._axes
-        axes = (_among(task_axes, tasks), _among(learner_axes, learners))
-        return Planned(Batch(common, tasks, learners, tuple(cells), *axes), seconds)
-
-    @cached_property
-    def _axes(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Values on the axes of grids by task and by label."""
-        suite = self.grid.suite
-        tasks = {task.name: task.axes for task in suite.task if task.axes}
-        return tasks, {entry.label: entry.axes for entry in suite.learner if entry.axes}
+        return Batch(self._commons[self.device(cells[0])], tasks, learners, tuple(cells), seconds)
 
     @cached_property
     def _commons(self) -> dict[Device, RunSettings]:
@@ -230,40 +188,6 @@ class Plan:
     @cached_property
     def _specs(self) -> dict[str, LearnerSpec]:
         return {label: spec(entry) for label, entry in self.grid.entries.items()}
-
-
-def _among(axes: Mapping[str, Any], names: Mapping[str, Any]) -> dict[str, Any]:
-    """The axes of these tasks or labels; those of a suite without grids have none."""
-    return {name: axes[name] for name in names if name in axes}
-
-
-def _order(planned: Planned) -> tuple[int, str, str, int, int]:
-    first, (learner, *_) = planned.batch.cells[0], planned.batch.learners.values()
-    return -frexp(planned.seconds)[1], learner.name, first.task, first.d, first.replicate
-
-
-def short_first(batches: Sequence[Planned]) -> list[Planned]:
-    """The batches of quick learners, the quickest first, as long as they take ``SHORT_SHARE`` of the time together;
-    then the others. Batches of a learner, and the others, stay in their order.
-
-    So learners that need seconds answer before one that needs minutes begins. Whole learners go first, since a worker
-    serves one learner, and since the short batches of a slow learner must stay at the end, where they let the workers
-    end together.
-    """
-    seconds = Counter[str]()
-    for planned in batches:
-        seconds[_learner_of(planned)] += planned.seconds  # type: ignore[assignment]
-    left, rank = SHORT_SHARE * seconds.total(), {name: len(seconds) for name in seconds}
-    for number, (name, taken) in enumerate(reversed(seconds.most_common())):
-        if (left := left - taken) < 0:
-            break
-        rank[name] = number
-    return sorted(batches, key=lambda planned: rank[_learner_of(planned)])
-
-
-def _learner_of(planned: Planned) -> str:
-    (spec, *_) = planned.batch.learners.values()
-    return spec.name
 
 
 def spec(entry: GridLearner) -> LearnerSpec:
@@ -290,7 +214,7 @@ def make_plan(
     for cell in grid.cells():
         known = held.get(cell.id)
         done, stale = (
-            known is not None and known.status in DONE,
+            known is not None and known.status == "ok",
             known is not None and _stale(known, plan.device(cell), common),
         )
         if done and not stale and "all" not in redo:
@@ -336,7 +260,7 @@ def _reason_and_fault(plan: Plan, cell: Cell, facts: TaskFacts) -> tuple[str | N
             tuned=bool(entry.candidates),
         )
         if reason is None:
-            plan.costs.added(cell, SharedWork())
+            plan.costs.seconds(cell)
             for learner in entry.candidates or (entry.learner,):
                 ask(learner, "caution", facts, cell.n)
     except PluginError as error:
@@ -352,7 +276,7 @@ def _key_fault(plan: Plan, cell: Cell, problems: dict[tuple[str, int, int], Prob
             plan.common.seed, cell.d, cell.replicate, plan.common.test_size
         )
     try:
-        plan.keys[cell.id] = batch_key(plan.grid.entries[cell.label].learner, problems[where].spec(cell.n))
+        plan.keys[cell.id] = ask(plan.grid.entries[cell.label].learner, "batch_key", problems[where].spec(cell.n))
     except PluginError as error:
         return str(error)
     return ""
@@ -364,7 +288,7 @@ def _stale(known: KnownCell, device: Device, common: RunSettings) -> bool:
 
 
 def _runs_again(known: KnownCell, stale: bool, redo: Collection[Redo]) -> bool:
-    applies = {"all": True, "stale": stale, "failed": known.status not in DONE, "killed": known.status == "killed"}
+    applies = {"all": True, "stale": stale, "failed": known.status != "ok", "killed": known.status == "killed"}
     return any(applies[choice] for choice in redo)
 
 
@@ -389,7 +313,7 @@ def _long_cells(plan: Plan, cells: Iterable[Cell]) -> Iterator[str]:
     longest: dict[tuple[str, str], tuple[float, int]] = {}
     counts = Counter[tuple[str, str]]()
     for cell in cells:
-        if (seconds := plan.costs.added(cell, SharedWork()).seconds) > NEAR_LIMIT * limit:
+        if (seconds := plan.costs.seconds(cell)) > NEAR_LIMIT * limit:
             curve = cell.label, cell.task
             counts[curve] += 1
             longest[curve] = max(longest.get(curve, (0.0, 0)), (seconds, cell.n))

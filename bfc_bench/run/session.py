@@ -7,8 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
 from html import escape
 from importlib.metadata import version as installed_version
 from itertools import islice
@@ -17,20 +16,19 @@ from pathlib import Path
 from typing import Any
 
 from bfc_bench.errors import describe_error
-from bfc_bench.executors.base import Executor, Pool, Resources, UnitFailure, usable_cores
+from bfc_bench.executors.base import Executor, Resources, UnitFailure, usable_cores
 from bfc_bench.executors.environment import not_dumpable
-from bfc_bench.hookspecs import RunSession
 from bfc_bench.plugins import Plugins
-from bfc_bench.run.cell import make_row, run_batch
-from bfc_bench.run.executor_selection import open_pool, used_distributions
+from bfc_bench.run.cell import make_row
+from bfc_bench.run.executor_selection import open_pool
 from bfc_bench.run.grid import Cell, Grid
 from bfc_bench.run.memory_limits import memory_warnings
-from bfc_bench.run.plan import Plan, make_plan, short_first
+from bfc_bench.run.plan import Plan, make_plan
 from bfc_bench.run.provenance import provenance
 from bfc_bench.run.wire_format import TRACEBACK, BatchReport, FinishedCell, receive
-from bfc_bench.run.work_units import Batch, RunSettings, UninstalledPlugins, preload_steps
+from bfc_bench.run.work_units import Batch, RunSettings, UninstalledPlugins
 from bfc_bench.store import Redo
-from bfc_bench.store.row import Row, Status
+from bfc_bench.store.row import Status
 from bfc_bench.store.store import Store
 from bfc_bench.suite.budget import Budget
 from bfc_bench.toolkit.gpu import cell_memory
@@ -122,8 +120,9 @@ def plan_for(
     plan = make_plan(grid, common, held, history, redo=redo)
     labels = {cell.label for cell in plan.todo}
     for label, versions in (store.learner_versions(suite.name, suite.version) if store else {}).items():
-        if label in labels and (others := _without(versions, grid.entries[label].learner.version)):
-            plan.outdated[label] = others
+        if label in labels:
+            versions.pop(grid.entries[label].learner.version, None)
+            plan.outdated |= {label: versions} if versions else {}
     return plan
 
 
@@ -131,10 +130,6 @@ def _gpu_bytes(budget: Budget, executor: Executor | None) -> int:
     """GPU memory of a cell: the suite's limit, else what the executor or this machine has, else the host's limit."""
     limit = None if budget.gpu_memory_gb is None else int(budget.gpu_memory_gb * 1e9)
     return limit or (executor.gpu_bytes() if executor else cell_memory()) or int(budget.memory_gb * 1e9)
-
-
-def _without(versions: Counter[int], current: int) -> Counter[int]:
-    return Counter({version: count for version, count in versions.items() if version != current})
 
 
 def run(
@@ -165,14 +160,14 @@ def run(
         session = Session(id, suite.name, suite.version, store, plan, facts)
         if plan.todo and jobs and executor.place == "machine" and "memory" in executor.promises:
             session.warnings += memory_warnings(jobs, suite.budget.memory_gb)
-        _announce(plugins, "bfc_run_started", session)
+        plugins.manager.hook.bfc_run_started(session=session)
         try:
             with not_dumpable() if executor.place != "session" else nullcontext():
                 _run(session, plugins, executor, jobs, extra, until)
         except KeyboardInterrupt:
             session.interrupted = True
         finally:
-            _announce(plugins, "bfc_run_finished", session)
+            plugins.manager.hook.bfc_run_finished(session=session)
         store.sessions.end(id)
         return session
 
@@ -187,25 +182,28 @@ def _run(
 ) -> None:
     def commit(finished: Sequence[FinishedCell]) -> None:
         grid, mask = session.plan.grid, masker()
-        finished = [done.without_credentials(mask) for done in finished]
-        rows = [(row, grid.task_digests[row.task], grid.learner_digests[row.label], text) for row, text, _ in finished]
-        files = {row.cell: artifacts for row, _, artifacts in finished if artifacts}
+        rows, files = [], {}
+        for row, text, artifacts in [done.without_credentials(mask) for done in finished]:
+            with_axes = replace(row, axes=grid.axes(row.task, row.label))
+            rows.append((with_axes, grid.task_digests[row.task], grid.learner_digests[row.label], text))
+            if artifacts:
+                files[row.cell] = artifacts
         session.store.put(rows, files)
-        for row, *_ in finished:
+        for row, *_ in rows:
             session.statuses[row.status] += 1
-            _notify(plugins, "bfc_result", result=row)
+            plugins.manager.hook.bfc_result(result=row)
 
     plan = session.plan
-    for start in range(0, len(plan.to_skip), 1000):
-        commit([FinishedCell(_skip(plan, cell)) for cell in plan.to_skip[start : start + 1000]])
-    broken = list(plan.broken)
-    for start in range(0, len(broken), 1000):
-        commit([FinishedCell(_broken(plan, cell)) for cell in broken[start : start + 1000]])
+    unfit: list[tuple[Cell, Status, str]] = [(cell, "skipped", plan.skipped[cell]) for cell in plan.to_skip]
+    unfit += [(cell, "failed", visible(fault)) for cell, fault in plan.broken.items()]
+    for start in range(0, len(unfit), 1000):
+        part = unfit[start : start + 1000]
+        commit([FinishedCell(make_row(plan.single(cell), cell, status, why)) for cell, status, why in part])
+    if len(plan.broken) == len(plan.todo):
+        return
     batches: dict[int, Batch] = {}
     lost: set[str] = set()
-    if len(broken) == len(plan.todo):
-        return
-    pool = _open(plan, plugins, executor, jobs, extra)
+    pool = open_pool(plan, plugins, executor, jobs, extra)
     try:
         slots = {device: pool.slots(device) for device in sorted({*map(plan.device, plan.todo)})}
         _note(session, {"jobs": pool.slots("cpu"), **({"gpu_jobs": slots["cuda"]} if "cuda" in slots else {})})
@@ -217,8 +215,7 @@ def _run(
             batches[len(batches)] = batch
             pool.submit(len(batches) - 1, batch, _needs(plan, batch))
 
-        batches_in_order = short_first(plan.batches(max(pool.slots("cpu"), 1), slots.get("cuda")))
-        waiting = iter([planned.batch for planned in batches_in_order])
+        waiting = iter(plan.batches(max(pool.slots("cpu"), 1), slots.get("cuda")))
         for batch in waiting if until == inf else islice(waiting, sum(slots.values())):
             submit(batch)
         for key, outcome in pool.outcomes():
@@ -244,16 +241,9 @@ def _run(
     pool.close()
 
 
-def _open(plan: Plan, plugins: Plugins, executor: Executor, jobs: int | None, extra: UninstalledPlugins) -> Pool:
-    preload = preload_steps((plan.grid.entries[cell.label].learner.name for cell in plan.todo), extra)
-    uses = used_distributions(plan, plugins) if executor.place == "machines" else None  # reading them takes 10 ms
-    return open_pool(plugins, executor, partial(run_batch, extra=extra), preload, jobs, uses)
-
-
 def _needs(plan: Plan, batch: Batch) -> Resources:
     """What a batch needs; batches of one learner form a group."""
-    (learner, *_) = batch.learners.values()
-    return Resources(plan.common.cell_seconds, plan.host_bytes(batch), device=batch.common.device, group=learner.name)
+    return Resources(plan.common.cell_seconds, plan.host_bytes(batch), device=batch.common.device, group=batch.learner)
 
 
 def _note(session: Session, facts: Mapping[str, Any], table: str = "") -> None:
@@ -272,23 +262,6 @@ def _checked_report(batch: Batch, sent: object) -> BatchReport | UnitFailure:
         return UnitFailure("raised", f"the worker sent an invalid result: {describe_error(error)}")
 
 
-def _skip(plan: Plan, cell: Cell) -> Row:
-    return make_row(plan.single(cell), cell, "skipped", plan.skipped[cell])
-
-
-def _broken(plan: Plan, cell: Cell) -> Row:
-    return make_row(plan.single(cell), cell, "failed", visible(plan.broken[cell]))
-
-
 def _failed_cell(batch: Batch, failure: UnitFailure) -> FinishedCell:
     row = make_row(batch, batch.cells[0], STATUS[failure.kind], visible(failure.reason))
     return FinishedCell(row, visible(failure.traceback, TRACEBACK))
-
-
-def _announce(plugins: Plugins, event: str, session: RunSession) -> None:
-    _notify(plugins, event, session=session)
-
-
-def _notify(plugins: Plugins, event: str, **arguments: Any) -> None:
-    """Call an event hook of every plugin. An error in a hook is reported and does not stop the run."""
-    getattr(plugins.manager.hook, event)(**arguments)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Set
+from collections.abc import Callable, Set
 from math import inf
 from typing import Any, get_args
 
 from bfc_bench.errors import PluginError, describe_error, is_ctrl_c
-from bfc_bench.learner import Cost, DataSpec, Learner, TaskFacts, Work
+from bfc_bench.learner import Cost, Learner, TaskFacts, Theory, Work
 from bfc_bench.toolkit.libraries import missing
 from bfc_bench.toolkit.precision import Device
 from bfc_bench.utils.escape_control import visible
@@ -79,19 +79,13 @@ def data_bytes(facts: TaskFacts, n: int, test_size: int, *, tuned: bool = False)
     return 8 * (own + copies)
 
 
-def batch_key(learner: Learner, train: DataSpec) -> Hashable:
-    """The learner's batch key for a cell. Raises ``PluginError`` if it is not hashable."""
-    key: Hashable = ask(learner, "batch_key", train)
-    return key
-
-
 def ask(learner: Learner, method: str, *arguments: object) -> Any:
     """Call a method of a learner while a run is planned, such as ``cost``, ``skip``, ``caution`` or ``batch_key``.
 
     Texts are returned without control characters and credentials, since ``plan`` prints them.
     """
     shown = f"learner {learner.name!r}: {method}({', '.join(map(repr, arguments))})"
-    fits, expected = _ANSWERS.get(method, (_is_anything, ""))
+    fits, expected = _ANSWERS[method]
     try:
         answer = getattr(learner, method)(*arguments)
         right = fits(answer)
@@ -106,23 +100,15 @@ def ask(learner: Learner, method: str, *arguments: object) -> Any:
     return masked(visible(answer)) if isinstance(answer, str) else answer
 
 
-def _is_anything(answer: object) -> bool:
-    return True
-
-
-def _is_text(answer: object) -> bool:
-    return answer is None or isinstance(answer, str)
+def _is_cost(answer: object) -> bool:
+    if not isinstance(answer, Cost):
+        return answer is None
+    numbers = (answer.flops, answer.seconds, answer.parameters or 0, answer.fit_flops)
+    return answer.work in get_args(Work) and answer.bytes >= 0 and all(0 <= number < inf for number in numbers)
 
 
 def _is_names(answer: object) -> bool:
     return isinstance(answer, Set) and all(isinstance(name, str) for name in answer)
-
-
-def _is_cost(answer: object) -> bool:
-    if not isinstance(answer, Cost):
-        return answer is None
-    numbers = (answer.flops, answer.seconds, *answer.shared.values(), answer.parameters or 0, answer.fit_flops)
-    return answer.work in get_args(Work) and answer.bytes >= 0 and all(0 <= number < inf for number in numbers)
 
 
 def _is_hashable(answer: object) -> bool:
@@ -135,8 +121,9 @@ def _is_hashable(answer: object) -> bool:
 
 _ANSWERS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "cost": (_is_cost, "None or a Cost of finite numbers >= 0"),
-    "skip": (_is_text, "a text or None"),
-    "caution": (_is_text, "a text or None"),
+    "skip": (lambda answer: isinstance(answer, str | None), "a text or None"),
+    "caution": (lambda answer: isinstance(answer, str | None), "a text or None"),
+    "theory": (lambda answer: isinstance(answer, Theory | None), "a Theory or None"),
     "libraries": (_is_names, "a set of names"),
     "oracle": (_is_names, "a set of names"),
     "batch_key": (_is_hashable, "hashable or None"),

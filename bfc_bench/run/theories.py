@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from bfc_bench.errors import BenchError, PluginError, describe_error
@@ -33,7 +32,6 @@ class SuiteTheories(Mapping[Key, Theory]):
     def __init__(self, definition: Mapping[str, Any], plugins: Plugins) -> None:
         self._definition, self._plugins = definition, plugins
         self._theories: dict[Key, Theory | None] = {}
-        self._logged: set[str] = set()
 
     def __getitem__(self, key: Key) -> Theory:
         if key not in self._theories:
@@ -59,10 +57,12 @@ class SuiteTheories(Mapping[Key, Theory]):
         # Claims and data sets need no theory, and what they name may not be installed any more.
         drawn = [task for task in self._definition["task"] if not task.get("data")]
         known = {task["name"] for task in drawn}
+        schemes = {_scheme(entry) for entry in self._definition["learner"]}
+        offering = {scheme for scheme in schemes if self._may_have_one(scheme)}
         learners = []
-        for entry in filter(self._may_have_one, self._definition["learner"]):
+        for entry in self._definition["learner"]:
             mine = [name for name in entry.get("tasks") or known if name in known]
-            learners += [{**entry, "tasks": mine}] if mine else []
+            learners += [{**entry, "tasks": mine}] if mine and _scheme(entry) in offering else []
         if not drawn or not learners:
             return None
         definition = {**self._definition, "task": drawn, "learner": learners, "claim": []}
@@ -73,45 +73,38 @@ class SuiteTheories(Mapping[Key, Theory]):
             log.warning("no theory is shown for suite %s: %s", name, error)
             return None
 
-    def _may_have_one(self, entry: Mapping[str, Any]) -> bool:
+    def _may_have_one(self, scheme: str) -> bool:
         """Whether a learner's class defines a theory or is unknown. Other learners need not be imported."""
-        scheme = str(entry["name"]).partition(":")[0]
-        return scheme not in self._plugins.learners or self._plugins.learner(scheme).theory is not Learner.theory
+        if scheme not in self._plugins.learners:
+            return True
+        cls = self._plugins.learner(scheme)
+        if cls.theory is Learner.theory:
+            return False
+        if reason := missing(cls.capabilities.required):
+            log.warning("no theory is shown of %s: %s", cls.name, reason)
+        return reason is None
 
     def _ask(self, task: str, d: int, label: str) -> Theory | None:
         entry = self._grid.entries.get(label) if self._grid else None
         if self._grid is None or entry is None or entry.candidates or task not in entry.tasks:
             return None
         try:
-            if reason := missing(ask(entry.learner, "libraries")):
-                self._log_once(entry.learner.name, reason)
-                return None
-            theory = ask(entry.learner, "theory", self._grid.tasks[task].facts(d))
+            theory: Theory | None = ask(entry.learner, "theory", self._grid.tasks[task].facts(d))
         except PluginError as error:
             log.warning("%s", error)
             return None
-        if theory is not None and not isinstance(theory, Theory):
-            log.warning("learner %r: theory must return a Theory or None. Got %r.", entry.learner.name, theory)
-            return None
-        return theory and Theory(_SafeCurve(entry.learner.name, theory), theory.source)
-
-    def _log_once(self, learner: str, reason: str) -> None:
-        """Log once why a learner's theories are not shown."""
-        if learner not in self._logged:
-            self._logged.add(learner)
-            log.warning("no theory is shown of %s: %s", learner, reason)
+        return theory and Theory(partial(_value, entry.learner.name, theory), theory.source)
 
 
-@dataclass(frozen=True, eq=False)
-class _SafeCurve:
-    """A learner's curve, with nan where it raises."""
+def _scheme(entry: Mapping[str, Any]) -> str:
+    """The name of a learner without the path of its variant."""
+    return str(entry["name"]).partition(":")[0]
 
-    name: str
-    theory: Theory
 
-    def __call__(self, n: float) -> float:
-        try:
-            return float(self.theory.nmse(n))
-        except Exception as error:
-            log.warning("learner %r: the nmse of its theory raised %s at n = %g.", self.name, describe_error(error), n)
-            return math.nan
+def _value(name: str, theory: Theory, n: float) -> float:
+    """A learner's curve at n; nan where it raises."""
+    try:
+        return float(theory.nmse(n))
+    except Exception as error:
+        log.warning("learner %r: the nmse of its theory raised %s at n = %g.", name, describe_error(error), n)
+        return math.nan

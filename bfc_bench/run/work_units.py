@@ -6,20 +6,20 @@ import json
 import pickle
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from copy import deepcopy
+from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache, partial
 from importlib import import_module
 from types import ModuleType
-from typing import Any
 
 import numpy as np
 
 from bfc_bench.errors import UsageError
 from bfc_bench.learner import ArrayKind, Context, Data, Learner
 from bfc_bench.plugins import Plugins, load_plugins
-from bfc_bench.run.array_guard import ArrayGuard, own
+from bfc_bench.run.array_guard import ArrayGuard
 from bfc_bench.run.grid import Cell
-from bfc_bench.run.preload import import_libraries
 from bfc_bench.seeds import seed_of
 from bfc_bench.tasks.build import build_task
 from bfc_bench.tasks.metrics import Metric
@@ -30,6 +30,8 @@ from bfc_bench.toolkit.precision import Device, prepare_torch
 
 TRAIN_POINTS = 2000
 """Training points on which ``train_nmse`` is measured, the first of the sample."""
+MODULES = {"scikit-learn": "sklearn", "neural-tangents": "bfc_bench.toolkit.neural_tangents"}
+"""The module to import for a distribution with another name."""
 
 
 class UninstalledPlugins:
@@ -141,14 +143,13 @@ class Batch:
     learners: Mapping[str, LearnerSpec]
     """By label."""
     cells: tuple[Cell, ...]
-    task_axes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Values on the axes of their grids by task, for tasks of a grid."""
-    learner_axes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """The same by label, for learners of a grid."""
+    seconds: float = 0.0
+    """Estimated seconds."""
 
-    def axes(self, cell: Cell) -> dict[str, Any]:
-        """The values of a cell on the axes of its task and learner."""
-        return {**self.task_axes.get(cell.task, {}), **self.learner_axes.get(cell.label, {})}
+    @property
+    def learner(self) -> str:
+        """Name of the learner class."""
+        return next(iter(self.learners.values())).name
 
     def seed(self, cell: Cell) -> int:
         """The learner's seed for a cell: one per (task, d, replicate), so that learners and sizes are paired.
@@ -204,7 +205,7 @@ class CellWork:
             if unlabeled is None
             else guard.guarded_copy("unlabelled inputs", self.train.sample, unlabeled, self.train.columns),
             margin_column=self.problem.task.labels.margin_column,
-            oracle=own(self.problem.facts(learner.oracle())),
+            oracle=deepcopy(dict(self.problem.facts(learner.oracle()))),
             seconds=common.cell_seconds,
             memory_bytes=common.bytes,
         )
@@ -231,29 +232,29 @@ def preload_steps(learners: Iterable[str], extra: UninstalledPlugins) -> dict[st
 
 
 def _import_learner(name: str, extra: UninstalledPlugins) -> None:
-    cls = _plugins(extra).learner(name)
-    if not missing(cls.capabilities.required):  # otherwise its cells are skipped
-        import_libraries(cls)
-        for kind in cls.capabilities.arrays[:1]:
-            import_module(kind)
+    required = _plugins(extra).learner(name).capabilities.required
+    if not missing(required):  # otherwise its cells are skipped
+        import_libraries(required)
+
+
+def import_libraries(distributions: Iterable[str]) -> None:
+    """Import the modules of distributions, as far as they have the usual names."""
+    for distribution in sorted(distributions):
+        with suppress(ImportError):
+            import_module(MODULES.get(distribution, distribution.replace("-", "_")))
 
 
 def load_libraries(batch: Batch, extra: UninstalledPlugins) -> None:
     """Import and initialise the libraries of the batch's learner, whose time and memory no cell is charged for."""
     spec, device = next(iter(batch.learners.values())), batch.common.device
-    cls = _plugins(extra).learner(spec.name)
-    import_libraries(cls)
-    _load(cls.capabilities.arrays[0], device)
-    learner = _learner(extra, spec.name, spec.options)  # its parts may import more
-    if "jax" in learner.libraries() and device == "cpu":  # otherwise it would allocate most of a GPU's memory
+    learner = _learner(extra, spec.name, spec.options)
+    libraries = learner.libraries()
+    import_libraries(libraries)
+    _load(learner.capabilities.arrays[0], device)
+    if "jax" in libraries and device == "cpu":  # otherwise it would allocate most of a GPU's memory
         _load("jax", device)
     if "torch" in sys.modules and device == "cuda":
         prepare_torch(device)
-
-
-def build_learner(batch: Batch, label: str, extra: UninstalledPlugins) -> Learner:
-    """The learner of a label with its options."""
-    return _learner(extra, batch.learners[label].name, batch.learners[label].options)
 
 
 @cache
@@ -281,11 +282,6 @@ def _task(extra: UninstalledPlugins, definition: str) -> Task:
 @lru_cache(maxsize=4)
 def _problem(extra: UninstalledPlugins, definition: str, seed: int, d: int, replicate: int, test_size: int) -> Problem:
     return _task(extra, definition).problem(seed, d, replicate, test_size)
-
-
-def forget_problems() -> None:
-    """Clear the cache of problems, so that they are drawn again."""
-    _problem.cache_clear()
 
 
 def forget_plugins() -> None:

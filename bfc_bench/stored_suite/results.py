@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bfc_bench.errors import StoreError, UsageError, suggest
+from bfc_bench.errors import UsageError, suggest
 from bfc_bench.plugins import Plugins
 from bfc_bench.store.export import Records, RowList, rows_frame
 from bfc_bench.store.row import COLUMNS, Row
@@ -34,10 +34,6 @@ if TYPE_CHECKING:
     from bfc_bench.analysis.theory import Expected
     from bfc_bench.analysis.thresholds import Reached
     from bfc_bench.learner import Theory
-
-
-RECORDED = ("seed", "replicates", "levels", "task", "learner")
-"""What the record of every run has of its suite."""
 
 
 class Curves(list["Curve"]):
@@ -83,13 +79,8 @@ class Results:
 
     @property
     def definition(self) -> dict[str, Any]:
-        """The suite of the last run, as plain data. Raises ``StoreError`` if it lacks what every run records."""
+        """The suite of the last run, as plain data."""
         definition: dict[str, Any] = self.sessions[-1]["definition"]
-        if missing := [name for name in RECORDED if name not in definition]:
-            raise StoreError(
-                f"The record of the last run of {self.name} in {self.store.directory} has no {', '.join(missing)}: it "
-                "was changed. Restore the store from a backup, or run the suite again."
-            )
         return definition
 
     @cached_property

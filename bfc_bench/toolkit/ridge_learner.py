@@ -67,21 +67,15 @@ class RidgeLearner(BatchLearner):
         return train.sample, *self.model_dump(exclude={"ridge"}).items()
 
     def dual_cost(self, n: int, matrix: float, bytes: float, products: float | None = None) -> Cost:
-        """Cost of a fit in n unknowns: all ridges on a sample share the matrix, all sizes share a factor.
-
-        Predictions at n/4 points, which tuning asks for, take half a matrix for all ridges together.
-        """
-        shared = {"matrix": matrix, ("predictions", n): matrix / 2, ("factor", self.ridge): n**3 / 3}
+        """Cost of a fit in n unknowns: a matrix, half a matrix for predictions at n/4 points (tuning), and a factor."""
+        flops = matrix + matrix / 2 + n**3 / 3 + 4.0 * n**2
         counted = (matrix if products is None else products) + n**3 / 3 + 4.0 * n**2
-        return Cost(sum(shared.values()) + 4.0 * n**2, bytes, shared, "products", CALLS_SECONDS, counted, n)
+        return Cost(flops, bytes, "products", CALLS_SECONDS, counted, n)
 
-    def primal_cost(self, n: int, features: int, products: float, bytes: float) -> Cost:
-        """Cost of a fit in features: all ridges and sizes share products, all ridges an eigendecomposition per size."""
-        eigenvectors = 9.0 * features**3
-        shared = {"products": products, ("eigenvectors", n): eigenvectors}
-        return Cost(
-            sum(shared.values()) + 4.0 * features**2, bytes, shared, "products", CALLS_SECONDS, parameters=features
-        )
+    def primal_cost(self, features: int, products: float, bytes: float) -> Cost:
+        """Cost of a fit in features: products and an eigendecomposition."""
+        flops = products + 9.0 * features**3 + 4.0 * features**2
+        return Cost(flops, bytes, "products", CALLS_SECONDS, parameters=features)
 
     @classmethod
     def fit_batch(cls, jobs: Sequence[Job[Self]]) -> Sequence[Predictor | Failure]:

@@ -70,10 +70,10 @@ class ConvKernel(BatchLearner):
         return no_image(self.name, task)
 
     def cost(self, n: int, d: int) -> Cost:
-        """About 40 operations per layer and pixel pair of two images, shared by a sample, and a factorisation."""
+        """About 40 operations per layer and pixel pair of two images, and a factorisation."""
         image = likely_shape(d)
         pairs = covariances(image, self.readout)
         tile = ARRAYS * tile_of(image, self.readout) ** 2 * pairs
         matrix = n**2 * pairs * 40.0 * self.depth
         bytes = 500e6 + 24.0 * n**2 + 8.0 * tile
-        return Cost(matrix + n**3 / 3, bytes, shared={"matrix": matrix}, work="products", parameters=n)
+        return Cost(matrix + n**3 / 3, bytes, work="products", parameters=n)

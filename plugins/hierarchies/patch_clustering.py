@@ -30,7 +30,9 @@ class PatchClustering(TreeLearner):
     name: ClassVar[str] = "patch-clustering"
     version: ClassVar[int] = 2
     """Version 2 clusters with scikit-learn."""
-    capabilities: ClassVar[Capabilities] = Capabilities(labels=frozenset({"binary", "class"}))
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        labels=frozenset({"binary", "class"}), libraries=frozenset({"scikit-learn"})
+    )
     smoke: ClassVar[Mapping[str, Any]] = {"alphabet": 3}
 
     def fit(self, train: Data, ctx: Context) -> Predictor:

@@ -65,7 +65,7 @@ class OnePassNetwork(BatchLearner):
         """About twelve calls per point, which the fits of a batch share; then the units' second moments."""
         flops = 8.0 * n * self.width * (d + 2) + 2.0 * n * self.width * (d + self.width) + 20.0 * self.width**3
         bytes = 8.0 * (n * (d + 2 * self.width) + 4 * self.width * (d + self.width))
-        return Cost(flops, bytes, {}, "steps", 5e-5 * n, parameters=self.width * (d + 2) + 1)
+        return Cost(flops, bytes, "steps", 5e-5 * n, parameters=self.width * (d + 2) + 1)
 
 
 @dataclass

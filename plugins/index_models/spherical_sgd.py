@@ -88,7 +88,7 @@ class SphericalSgd(BatchLearner):
 
     def cost(self, n: int, d: int) -> Cost:
         """About ten calls per point, which the fits of a batch share, and operations on a row."""
-        return Cost(12.0 * n * d, 8.0 * n * (d + 2 * len(self.link)), {}, "steps", 3e-5 * n)
+        return Cost(12.0 * n * d, 8.0 * n * (d + 2 * len(self.link)), "steps", 3e-5 * n)
 
 
 def _start(ctx: Context, d: int) -> np.ndarray:

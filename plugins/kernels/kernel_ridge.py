@@ -128,10 +128,7 @@ class KernelRidge(RidgeLearner):
         p = 2 * d if self.with_squares else d
         bytes = 16.0 * n**2 + 16.0 * n * p + 2**24
         cost = self.dual_cost(n, n**2 * (p + entry_flops(self.depth)), bytes, 2.0 * n**2 * p)
-        if self.loss == "square":
-            return cost
-        shared = {(*key, n) if key == ("factor", self.ridge) else key: work for key, work in cost.shared.items()}
-        return replace(cost, bytes=bytes + 8.0 * n**2, shared=shared)
+        return cost if self.loss == "square" else replace(cost, bytes=bytes + 8.0 * n**2)
 
 
 def label_weights(y: Tensor) -> Tensor:

@@ -90,4 +90,4 @@ class RandomFeatures(RidgeLearner):
         bytes = 8.0 * (n * (self.features + p) + 3 * small**2 + self.features * p * factors) + 2**24
         if n <= self.features:
             return self.dual_cost(n, products, bytes)
-        return self.primal_cost(n, self.features, products, bytes)
+        return self.primal_cost(self.features, products, bytes)

@@ -57,7 +57,6 @@ class SketchedRidge(SketchedLearner):
         return Cost(
             flops=products + decomposition + 4.0 * n * rank * len(self.ridges),
             bytes=8.0 * (3 * n * features + 2 * d * features + 3 * n * len(self.ridges)),
-            shared={("sketch", features): products},
             work="products",
             seconds=1e-3,
             counted=decomposition,

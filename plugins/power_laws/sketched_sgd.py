@@ -76,7 +76,6 @@ class SketchedSgd(SketchedLearner):
         return Cost(
             flops=products + 4.0 * n * features,
             bytes=8.0 * (n * features + 2 * d * features),
-            shared={("sketch", features): products},
             work="products",
             seconds=6e-6 * n,
             counted=4.0 * n * features,

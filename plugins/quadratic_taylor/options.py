@@ -93,17 +93,15 @@ class QuadraticTaylorOptions(BatchLearner):
     def cost(self, n: int, d: int) -> Cost:
         """Two products with the features per evaluation, and whitening on about 10 D points."""
         size = self.dimension(d)
-        shared: dict[Hashable, float] = {"representation": 20.0 * size**3}
+        parts = [20.0 * size**3]  # of the representation, then of each stage
         flops = point = self.width * (4.0 * size + 20)
         if self.optimizer == "lbfgs":
-            schedule = self.schedule()
-            stage = 1.2 * self.iterations * (n * point + LBFGS_FLOPS)
-            shared |= {(n, schedule[:k]): stage for k in range(1, len(schedule) + 1)}
+            parts += [1.2 * self.iterations * (n * point + LBFGS_FLOPS)] * len(self.schedule())
         else:
             flops = (1.5 * self.steps * self.batch_size + n) * point
         numbers = n * (size + 4 * self.width) + 24 * self.width * size + 6 * size**2 + 2048 * (size + 2 * self.width)
         bytes, weights = 8.0 * numbers + RUNTIME_BYTES, self.width * size
-        return Cost(flops + sum(shared.values()), bytes, shared, work="steps", parameters=weights)
+        return Cost(flops + sum(parts), bytes, work="steps", parameters=weights)
 
     def schedule(self) -> tuple[float, ...]:
         """The lambdas that L-BFGS minimises at, ending with ``regularization``."""

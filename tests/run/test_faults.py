@@ -143,7 +143,7 @@ def test_what_a_library_takes_to_import_is_not_the_cells_time(faulty, suite_file
     assert dict(session.statuses) == {"ok": 2}
 
 
-def test_what_a_method_imports_is_loaded_before_its_clock_starts(faulty, suite_file, tmp_path):
+def test_what_a_learner_declares_is_imported_before_its_clock_starts(faulty, suite_file, tmp_path):
     path = suite_file(learner=[{"name": "importing"}])
     run_suite(path, RunOptions(store=tmp_path / "store", jobs=1))
     assert [row.chosen["info"]["loaded"] for row in read_results(path, store=tmp_path / "store")] == [True, True]

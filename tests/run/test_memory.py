@@ -115,8 +115,3 @@ def test_a_control_groups_limit_is_the_machines(tmp_path):
     (group / "memory.max").write_text("max\n")
     (group.parent / "memory.max").write_text("4000000000\n")
     assert machine_memory(tmp_path) == 4_000_000_000
-    older = tmp_path / "sys/fs/cgroup/memory/jobs"
-    older.mkdir(parents=True)
-    (tmp_path / "proc/self/cgroup").write_text("3:cpu,memory:/jobs\n2:cpu:/\n")
-    (older / "memory.limit_in_bytes").write_text("3000000000\n")
-    assert machine_memory(tmp_path) == 3_000_000_000

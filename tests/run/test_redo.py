@@ -112,7 +112,7 @@ def test_a_run_for_a_gpu_leaves_what_cannot_use_one_to_the_cpu(made):
         plan = plan_for(grid, opened, "cuda")
         again = plan_for(grid, opened, "cuda", redo=["all"])
     assert (len(plan.done), len(plan.failed), plan.stale, plan.skipped) == (3, 1, {}, {})
-    assert {batch.batch.common.device for batch in again.batches(1, 1)} == {"cpu"}
+    assert {batch.common.device for batch in again.batches(1, 1)} == {"cpu"}
 
 
 def test_another_version_of_a_learner_is_made_anew_and_said_until_it_is(made, planned, bench):

@@ -12,7 +12,7 @@ from stored_rows import read_results
 from bfc_bench import RunOptions, run_suite
 from bfc_bench.plugins import load_plugins
 from bfc_bench.run.grid import resolve
-from bfc_bench.run.plan import SHORTEST_SECONDS, Plan, Planned, short_first
+from bfc_bench.run.plan import SHORTEST_SECONDS, Plan
 from bfc_bench.run.session import plan_for
 from bfc_bench.store.row import Row
 from bfc_bench.store.store import Store
@@ -66,7 +66,7 @@ def test_a_cell_is_named_by_what_determines_its_result():
 
 def test_every_cell_is_in_one_batch_of_one_learner():
     plan = planned()
-    batches = [item.batch for item in plan.batches(2)]
+    batches = plan.batches(2)
     assert sorted(cell.id for batch in batches for cell in batch.cells) == sorted(cell.id for cell in plan.todo)
     for batch in batches:
         assert len({plan.grid.entries[cell.label].learner.name for cell in batch.cells}) == 1
@@ -78,7 +78,7 @@ def test_cells_that_can_be_trained_together_are_whatever_their_label_size_and_re
     batches: dict[object, set[int]] = {}
     members: dict[object, set[object]] = {}
     for number, item in enumerate(plan.batches(1)):
-        for cell in item.batch.cells:
+        for cell in item.cells:
             batches.setdefault(key(plan, cell), set()).add(number)
             members.setdefault(key(plan, cell), set()).add((cell.label, cell.n))
     assert all(len(numbers) == 1 for numbers in batches.values())
@@ -86,28 +86,19 @@ def test_cells_that_can_be_trained_together_are_whatever_their_label_size_and_re
         assert {(label, n) for label in labels for n in (20, 30, 50)} in members.values()
 
 
-def test_longer_batches_go_first():
-    seconds = [item.seconds for item in planned().batches(2)]
-    assert all(later <= 2 * earlier for i, earlier in enumerate(seconds) for later in seconds[i:])
-    assert seconds[0] > 4 * seconds[-1]
-
-
-def test_quick_learners_go_before_a_slow_one_and_the_order_is_the_same_within_both():
+def test_quick_learners_go_first_and_longer_batches_of_a_learner():
+    """So that those that need seconds answer before one that needs minutes begins."""
     slow = {"name": "quad-densenet", "label": "slow", "options": {"widths": [40], "steps": 50_000}, "tune": {}}
     quick = [
         {"name": "sklearn:linear_model.Ridge", "label": "linear", "tune": {}},
         {"name": "kernel-ridge", "tune": {}},
     ]
     batches = planned(learner=[slow, *quick]).batches(2)
-    in_order = short_first(batches)
-    assert sorted(map(id, in_order)) == sorted(map(id, batches))
-    labels = [item.batch.cells[0].label for item in in_order]
-    of_slow = [item for item in batches if item.batch.cells[0].label == "slow"]
-    assert in_order[-len(of_slow) :] == of_slow
-    totals = {label: sum(i.seconds for i in batches if i.batch.cells[0].label == label) for label in set(labels)}
+    labels = [item.cells[0].label for item in batches]
+    totals = {label: sum(i.seconds for i in batches if i.cells[0].label == label) for label in set(labels)}
     assert list(dict.fromkeys(labels)) == sorted(totals, key=totals.__getitem__)
-    two_slow = planned(learner=[slow, {**slow, "label": "slow-too", "options": {"widths": [41], "steps": 50_000}}])
-    assert short_first(two_slow.batches(2)) == two_slow.batches(2)
+    seconds = [item.seconds for item in batches if item.cells[0].label == "slow"]
+    assert all(later <= 2 * earlier for i, earlier in enumerate(seconds) for later in seconds[i:])
 
 
 def test_a_plan_warns_of_cells_whose_time_is_near_the_limit():
@@ -125,18 +116,16 @@ def test_no_worker_is_idle_for_long_at_the_end(jobs, labels):
     plan.todo = [cell for cell in plan.todo if cell.label in labels]
     seconds = [item.seconds for item in plan.batches(jobs)]
     assert wall(seconds, jobs) <= sum(seconds) / jobs + SHORTEST_SECONDS["cpu"]
-    short = [item.seconds for item in short_first(plan.batches(jobs))]
-    assert wall(short, jobs) <= sum(seconds) / jobs + SHORTEST_SECONDS["cpu"]
     assert max(seconds) > 1.5 * SHORTEST_SECONDS["cpu"]  # or it would be so by itself
 
 
 def test_a_batch_stays_within_a_quarter_of_a_cells_time_and_within_memory():
     plan = planned(budget={"cell_seconds": 8, "memory_gb": 1})
-    batches: list[Planned] = plan.batches(1)
+    batches = plan.batches(1)
     costs = plan.costs
-    assert any(len(item.batch.cells) > 1 for item in batches)
+    assert any(len(item.cells) > 1 for item in batches)
     for item in batches:
-        cells = item.batch.cells
+        cells = item.cells
         assert len(cells) == 1 or item.seconds <= 2
         assert len(cells) == 1 or sum(costs.bytes(cell) for cell in cells) <= 1e9
 
@@ -145,7 +134,7 @@ def test_learners_that_can_use_a_gpu_do_and_the_others_keep_to_the_cores():
     learners = [{"name": "sklearn:linear_model.Ridge"}, {"name": "kernel-ridge", "tune": {}}]
     plan = planned(device="cuda", learner=learners)
     assert plan.skipped == {}
-    devices = {label: item.batch.common.device for item in plan.batches(2, 1) for label in item.batch.learners}
+    devices = {label: item.common.device for item in plan.batches(2, 1) for label in item.learners}
     can = {label: entry.learner.capabilities.devices for label, entry in plan.grid.entries.items()}
     assert devices == {label: "cuda" if "cuda" in able else "cpu" for label, able in can.items()}
     assert set(devices.values()) == {"cpu", "cuda"}
@@ -160,8 +149,8 @@ def test_estimates_come_from_rows_of_the_same_device(tmp_path):
     digests = grid.task_digests["t"], grid.learner_digests["slow"]
     for device, seconds in (("cpu", 7.0), ("cuda", 0.1)):
         store.put([(replace(row, cell=device, device=device, fit_cpu_seconds=seconds), *digests, "")])
-    assert plan_for(grid, store, "cpu").costs.seconds([cell]) == {cell.id: 7.0}
-    assert plan_for(grid, store, "cuda").costs.seconds([cell]) == {cell.id: 0.1}
+    assert plan_for(grid, store, "cpu").costs.seconds(cell) == 7.0
+    assert plan_for(grid, store, "cuda").costs.seconds(cell) == 0.1
     store.close()
 
 

@@ -56,7 +56,7 @@ def test_learners_of_fixed_options_have_one_per_task_and_dimension():
         assert theories.get(key) is None
 
 
-@pytest.mark.parametrize(("how", "words"), [("raises", "no theory today"), ("a text", "must return a Theory or None")])
+@pytest.mark.parametrize(("how", "words"), [("raises", "no theory today"), ("a text", "must be a Theory or None")])
 def test_a_learner_that_breaks_has_none_and_is_named(how, words, caplog):
     learners = [{"name": "odd", "options": {"how": how}}, {"name": "ntk-raw", "tune": {}}]
     theories = SuiteTheories({**DEFINITION, "learner": learners}, load_plugins([OddPlugin()]))

@@ -107,7 +107,7 @@ class Cells:
         return None
 
     def _run_again(self, grid: Grid, cells: Sequence[Cell], device: Device) -> None:
-        part = replace(grid, only=tuple(cells), alone=frozenset(cell.id for cell in cells))
+        part = replace(grid, only=tuple(cells))
         executor = executor_of(grid.suite, self.plugins, self.executor)
         with TemporaryDirectory(prefix="bfc-bench-") as folder:
             done = run(part, self.plugins, Path(folder), device=device, executor=executor, jobs=1)

@@ -48,12 +48,12 @@ def divide(plan: Plan, shards: int, workers: int) -> tuple[tuple[Cell, ...], ...
     division plus one batch (Graham 1969). Equal plans are divided equally. The first shard gets the cells that are not
     run.
     """
-    batches = sorted(plan.batches(shards * workers), key=lambda planned: -planned.seconds)
+    batches = sorted(plan.batches(shards * workers), key=lambda batch: -batch.seconds)
     parts: list[list[Cell]] = [[] for _ in range(max(1, min(shards, len(batches))))]
     parts[0] += [*plan.to_skip, *(cell for cell in plan.todo if cell in plan.broken)]
     loads = [(0.0, number) for number in range(len(parts))]
-    for planned in batches:
+    for batch in batches:
         load, number = loads[0]
-        parts[number] += planned.batch.cells
-        heapq.heapreplace(loads, (load + planned.seconds, number))
+        parts[number] += batch.cells
+        heapq.heapreplace(loads, (load + batch.seconds, number))
     return tuple(tuple(part) for part in parts if part)
