@@ -91,68 +91,6 @@ def plugins(shown: dict[str, Any]) -> Plugins:
     return load_plugins(extra=[guide])
 
 
-SUITE = {
-    "name": "guide",
-    "replicates": 4,
-    "test_size": 200,
-    "task": [
-        {
-            "name": "waves",
-            "inputs": {"kind": "laplace"},
-            "target": {"kind": "wave", "frequency": 0.5},
-            "labels": {"kind": "rounded", "step": 0.2},
-            "d": [3],
-            "n": [10, 14],
-        }
-    ],
-    "learner": [{"name": "ridge-on-squares", "tune": {}}],
-    "claim": [
-        {"id": "fits", "kind": "overfits", "label": "ridge-on-squares", "task": "waves"},
-        {"id": "near", "kind": "reaches", "label": "ridge-on-squares", "task": "waves", "at_most": 50.0}
-        | {"metric": "metrics.largest_error"},
-    ],
-}
-
-
-def test_everything_that_the_guide_registers_is_available(plugins: Plugins) -> None:
-    assert plugins.unavailable == []
-    found = {kind: [name for name in r if r.origin(name) == "the_guide"] for kind, r in plugins.registries.items()}
-    assert found == {
-        "learners": ["ridge-on-squares"],
-        "inputs": ["laplace"],
-        "targets": ["wave"],
-        "laws": ["two-coins"],
-        "labels": ["rounded"],
-        "data": ["logbook"],
-        "metrics": ["largest_error"],
-        "claims": ["overfits"],
-        "suites": ["first"],
-        "executors": ["futures"],
-        "plots": ["every cell"],
-        "verbs": ["best"],
-        "listeners": [],
-    }
-
-
-def test_a_suite_of_the_guides_parts_runs_and_is_judged(
-    plugins: Plugins, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from bfc_bench.analysis.claims import judge, parse_claims
-    from bfc_bench.suite.model import Suite
-
-    suite = Suite.parse(SUITE, "guide")
-    session = bfc_bench.run_suite(suite, bfc_bench.RunOptions(store=tmp_path, executor="serial", plugins=plugins))
-    assert session.statuses == {"ok": 8}
-    assert capsys.readouterr().out == "guide: {'ok': 8}\n"
-    with bfc_bench.open_store(tmp_path, plugins=plugins) as store:
-        rows = store["guide"].rows()
-    assert all(row.metrics["largest_error"] ** 2 >= row.nmse > 0 for row in rows)
-    fits, near = judge(parse_claims(suite, plugins.claims), rows)
-    assert (fits.kind, fits.verdict) == ("overfits", "supported")
-    assert near.statement == "The largest_error of ridge-on-squares is at most 50 (waves, d = 3, n = 14)."
-    assert set(plugins.figures(rows)) == {"every-cell"}
-
-
 def test_the_executor_runs_units_and_survives_one_that_raises(plugins: Plugins) -> None:
     pool = plugins.executor("futures", {"units_per_worker": 1}).open(abs, jobs=1)
     for key, payload in enumerate((-3, "three")):
