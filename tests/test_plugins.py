@@ -145,20 +145,6 @@ def test_a_wrong_registration_is_listed_with_its_reason_and_stops_nothing(kind, 
     assert plugins.learner("mean-of-labels") is Mean
 
 
-def test_what_a_hook_registers_before_and_after_a_wrong_thing_is_kept():
-    def register_both(register):
-        register(Nameless)
-        register(Mean)
-        raise ValueError("and then it fails")
-
-    plugins = load_plugins([plugin(bfc_register_learners=register_both)])
-    assert plugins.learner("mean-of-labels") is Mean
-    assert reasons(plugins) == [
-        "faulty: unavailable: bfc_register_learners raised ValueError: and then it fails",
-        "faulty: unavailable: learner test_plugins.Nameless must be a subclass of bfc_bench.Learner.",
-    ]
-
-
 @pytest.mark.parametrize(
     "error", [ValueError, SystemExit, KeyboardInterrupt, GeneratorExit, PluginError, StopIteration]
 )
@@ -179,40 +165,6 @@ def test_hooks_that_do_not_fit_are_named():
     assert "does not fit the hooks" in wrong
     assert "'row'" in wrong
     assert plugins.learner("mean-of-labels") is Mean
-
-
-def test_an_unknown_name_is_explained_by_what_is_missing():
-    plugins = load_plugins([registers("plots", "threads", None), registers("suites", "x", "x.toml")])
-    with pytest.raises(UsageError, match=r"unknown plot 'threads'.*\n.*'faulty' is unavailable: plot None must"):
-        plugins.plots.get("threads")
-    with pytest.raises(UsageError) as caught:
-        plugins.plots.get("other")
-    assert "unavailable" not in str(caught.value)
-
-
-def test_the_order_of_hooks_and_wrappers_are_pluggys():
-    said = []
-
-    def says(word):
-        return lambda session: said.append(word)
-
-    def around(session):
-        said.append("before")
-        result = yield
-        said.append("after")
-        return result
-
-    plugins = load_plugins(
-        [
-            plugin(bfc_run_started=says("first")),
-            plugin(bfc_run_started=(around, {"wrapper": True})),
-            plugin(bfc_run_started=(says("last"), {"trylast": True})),
-            plugin(bfc_run_started=says("second")),
-            plugin(bfc_run_started=(says("eager"), {"tryfirst": True})),
-        ]
-    )
-    plugins.manager.hook.bfc_run_started(session=None)
-    assert said == ["before", "eager", "second", "first", "last", "after"]
 
 
 def test_no_order_of_hooks_gives_away_a_name():

@@ -101,18 +101,6 @@ def test_check_counts_and_passes(outside: Outside, tmp_path: Path) -> None:
     assert passed > 20
 
 
-def test_its_suite_runs(outside: Outside, tmp_path: Path) -> None:
-    write_distribution("learner", "nearest-neighbour", tmp_path / "good")
-    suite, store = str(tmp_path / "good" / "first.toml"), str(tmp_path / "store")
-    done = outside.bench("run", suite, "--store", store, "--no-mlflow", "--jobs", "2", cwd=tmp_path)
-    assert done.returncode == 0, done.stdout + done.stderr
-    done = outside.bench("results", suite, "--store", store, "--format", "json", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    rows = [row for row in json.loads(done.stdout) if row["learner"] == "nearest-neighbour"]
-    assert sorted((row["n"], row["replicate"]) for row in rows) == [(n, r) for n in (100, 200, 400) for r in (0, 1)]
-    assert all(row["status"] == "ok" and row["nmse"] > 0 for row in rows)
-
-
 REGISTERS_A_TAKEN_NAME = '''
 from typing import ClassVar
 from bfc_bench import Learner, hookimpl

@@ -64,20 +64,10 @@ def test_a_text_file_is_read_with_the_separator_and_decimal_mark_that_are_given(
 SEMICOLON = {"separator": ";"}
 REFUSED = {
     "decimal": ("a;y\n1,5;1\n2,5;2\n", SEMICOLON, ["Got '1,5'", "decimal = ','"]),
-    "point in commas": (
-        "a;b;y\n1,5;2.5;1\n2,5;3;2\n",
-        {**SEMICOLON, "decimal": ","},
-        ["column 'b' must be a number", "'2.5'"],
-    ),
     "separator": ("a;b;y\n1;2;3\n2;3;4\n", {}, ["no column 'y'", "separator ','", "set separator"]),
     "twice": ("a,a,y\n1,2,3\n4,5,6\n", {}, ["two columns are named 'a'"]),
     "latin-1": ("größe;y\n1;2\n".encode("latin-1"), SEMICOLON, ["must be text in utf-8", "'latin-1'"]),
     "no encoding": ("a;y\n1;2\n", {"encoding": "klingon"}, ["encoding must be one that Python knows"]),
-    "slip in commas": (
-        "a;y\n1,5;2\n?;3\n3,5;4\n",
-        {**SEMICOLON, "decimal": ",", "categorical": "keep"},
-        ["Got '?'", "missing_texts = ['?']"],
-    ),
     "slip": ("a,y\n1,2\nx,3\n3,4\n", {"categorical": "keep"}, ["row 2 of 3, column 'a'", "missing_texts = ['x']"]),
     "gap": ("a,y\nu,2\n,3\nv,4\n", {"categorical": "keep"}, ["row 2 of 3, column 'a' is empty", "set missing"]),
     "date": ("a,y\n01/31/2020,2\n02/03/2020,3\n", {"dates": {"a": "%d/%m/%Y"}}, ["row 1 of 2", "of the form %d/%m/%Y"]),
@@ -88,9 +78,6 @@ REFUSED = {
         {"split": {"time": "t"}, "categorical": "keep"},
         ["must hold dates or numbers"],
     ),
-    "two splits": ("a,y\n1,2\n", {"split": {"time": "a", "group": "a"}}, ["split", "group", "time"]),
-    "categories": ("a,y\n1,2\n", {"categories": ["a"]}, ["categories needs categorical"]),
-    "unknown": ("a,y\n1,2\n2,3\n", {"split": {"group": "b"}}, ["no column 'b'"]),
 }
 
 
