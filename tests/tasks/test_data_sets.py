@@ -6,28 +6,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from data_files import load, refuses
 
-from bfc_bench.errors import UsageError
-from bfc_bench.plugins import load_plugins
-from bfc_bench.tasks.build import build_part
-from bfc_bench.tasks.load_data import read
 from bfc_bench.utils.files import cache_folder
 
 RNG = np.random.default_rng(0)
-
-
-def load(kind, **options):
-    return read(build_part({"kind": kind, **options}, load_plugins().data, "s"), "t")
-
-
-def refuses(*expected, kind, **options):
-    """One line that says all that is expected."""
-    with pytest.raises(UsageError) as caught:
-        load(kind, **options)
-    message = str(caught.value)
-    assert "\n" not in message
-    for part in expected:
-        assert part in message, message
 
 
 @pytest.fixture(autouse=True)
