@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pickle
 import subprocess
-from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -13,7 +12,7 @@ from typing import Any, ClassVar
 
 from bfc_bench import Executor, Pool, Resources, UnitFailure
 from bfc_bench.executors import worker_context
-from bfc_bench.executors.base import Place, Promise
+from bfc_bench.executors.base import Place
 from bfc_bench.executors.processes import ProcessExecutor
 from bfc_bench.executors.serial import SerialExecutor
 
@@ -67,166 +66,68 @@ class There(Executor):
         return self.changed(self.processes.open(inner, preload, jobs))
 
 
+def broken(base: type[Here] | type[There] = Here, kind: type[Changed] = Changed, **fields: Any) -> type[Executor]:
+    """An executor whose pools have some methods replaced; ``promises``, ``around`` and ``processes`` are its own."""
+    own = {name: fields.pop(name) for name in ("promises", "around", "processes", "open") if name in fields}
+    text = {"__doc__": "Is broken.", "__module__": __name__, "changed": type("Broken", (kind,), fields)}
+    return type("Broken", (base,), text | own)
+
+
 class Undocumented(Here):
     name: ClassVar[str] = "undocumented"
 
 
-class Boastful(Here):
-    """Makes an unknown promise."""
-
-    promises: ClassVar[Any] = frozenset({"speed"})
-
-
-class Twice(Here):
-    """Reports every outcome twice."""
-
-    class changed(Changed):
-        def outcomes(self) -> Iterator[tuple[int, Any]]:
-            for outcome in self.pool.outcomes():
-                yield outcome
-                yield outcome
+def loses_a_unit(pool: Any, key: int, payload: Any, needs: Resources) -> None:
+    if key != 2 or payload[0] != "give" or len(payload[1]) > 2:
+        pool.pool.submit(key, payload, needs)
 
 
-class Forgetful(Here):
-    """Loses a unit."""
-
-    class changed(Changed):
-        def submit(self, key: int, payload: Any, needs: Resources) -> None:
-            if key != 2 or payload[0] != "give" or len(payload[1]) > 2:
-                self.pool.submit(key, payload, needs)
+def cuts_long_results(pool: Any, outcome: Any) -> Any:
+    return outcome[:1_000_000] if isinstance(outcome, bytes) else outcome
 
 
-class Slotless(Here):
-    """Has no slots."""
-
-    class changed(Changed):
-        def slots(self, device: Any) -> int:
-            return 0
-
-
-class Short(Here):
-    """Cuts long results."""
-
-    class changed(Changed):
-        def outcome(self, outcome: Any) -> Any:
-            return outcome[:1_000_000] if isinstance(outcome, bytes) else outcome
+def only_what_is_there(pool: Any) -> Iterator[tuple[int, Any]]:
+    """Give no outcome of a unit that is submitted while others end."""
+    outcomes = list(pool.pool.outcomes())
+    yield from outcomes
+    list(pool.pool.outcomes())
 
 
-class Closed(Here):
-    """Runs no unit that is submitted while others end."""
-
-    class changed(Changed):
-        def __init__(self, pool: Pool) -> None:
-            super().__init__(pool)
-            self.queue: deque[tuple[int, Any, Resources]] = deque()
-
-        def submit(self, key: int, payload: Any, needs: Resources) -> None:
-            self.queue.append((key, payload, needs))
-
-        def outcomes(self) -> Iterator[tuple[int, Any]]:
-            for item in self.queue:
-                self.pool.submit(*item)
-            yield from self.pool.outcomes()
-            self.queue.clear()
+def drops_tracebacks(pool: Any, outcome: Any) -> Any:
+    return replace(outcome, traceback="") if isinstance(outcome, UnitFailure) else outcome
 
 
-class Terse(Here):
-    """Drops tracebacks."""
-
-    class changed(Changed):
-        def outcome(self, outcome: Any) -> Any:
-            return replace(outcome, traceback="") if isinstance(outcome, UnitFailure) else outcome
+def raises_what_cannot_be_sent(pool: Any, key: int, payload: Any, needs: Resources) -> None:
+    pickle.dumps(payload)
+    pool.pool.submit(key, payload, needs)
 
 
-class Eager(Here):
-    """Raises if a payload cannot be sent."""
-
-    class changed(Changed):
-        def submit(self, key: int, payload: Any, needs: Resources) -> None:
-            pickle.dumps(payload)
-            self.pool.submit(key, payload, needs)
+def trusting(executor: Here, call: Any, preload: Any = None, jobs: int | None = None) -> Pool:
+    """Call what to preload, and do not ignore its errors."""
+    for step in (preload or {}).values():
+        step()
+    return Here.open(executor, call, preload, jobs)
 
 
-class Late(Here):
-    """Raises if a result cannot be sent."""
-
-    class changed(Changed):
-        def submit(self, key: int, payload: Any, needs: Resources) -> None:
-            self.strict = payload[0] == "unsendable" or (key > 0 and self.strict)
-            self.pool.submit(key, payload, needs)
-
-        def outcome(self, outcome: Any) -> Any:
-            return pickle.loads(pickle.dumps(outcome)) if self.strict else outcome
-
-
-class Trusting(Here):
-    """Calls what to preload, and does not ignore its errors."""
-
-    def open(self, call: Any, preload: Any = None, jobs: int | None = None) -> Pool:
-        for step in (preload or {}).values():
-            step()
-        return super().open(call, preload, jobs)
-
-
-class Mixing(Here):
-    """Runs units of all groups in one process."""
-
-    promises: ClassVar[frozenset[Promise]] = frozenset({"isolation"})
-
-
-class Patient(There):
-    """Does not stop a unit at its limit."""
-
-    promises: ClassVar[frozenset[Promise]] = frozenset({"time"})
-
-    class changed(Changed):
-        def submit(self, key: int, payload: Any, needs: Resources) -> None:
-            self.pool.submit(key, payload, replace(needs, seconds=60.0))
+def without_a_limit(pool: Any, key: int, payload: Any, needs: Resources) -> None:
+    pool.pool.submit(key, payload, replace(needs, seconds=60.0))
 
 
 def at_once(call: Any, payload: Any) -> Any:
+    """Start the clock before the unit does."""
     worker_context.clock_starts()
     return call(payload)
 
 
-class Hasty(There):
-    """Starts the clock before the unit does."""
-
-    promises: ClassVar[frozenset[Promise]] = frozenset({"time"})
-    around = at_once
+def drops_exit_codes(pool: Any, outcome: Any) -> Any:
+    died = isinstance(outcome, UnitFailure) and "exit code" in outcome.reason and "code 3" not in outcome.reason
+    return replace(outcome, reason="it ended") if died else outcome
 
 
-class Mortal(There):
-    """Reports deaths correctly."""
-
-    promises: ClassVar[frozenset[Promise]] = frozenset({"death"})
-
-
-class Codeless(Mortal):
-    """Does not report exit codes."""
-
-    class changed(Changed):
-        def outcome(self, outcome: Any) -> Any:
-            died = isinstance(outcome, UnitFailure) and "exit code" in outcome.reason and "code 3" not in outcome.reason
-            return replace(outcome, reason="it ended") if died else outcome
-
-
-class Signalless(Mortal):
-    """Does not report the signal of a crash."""
-
-    class changed(Changed):
-        def outcome(self, outcome: Any) -> Any:
-            crashed = isinstance(outcome, UnitFailure) and "SIGSEGV" in outcome.reason
-            return replace(outcome, reason="it crashed") if crashed else outcome
-
-
-class Accusing(Mortal):
-    """Reports a worker that was ended from outside as killed by its unit."""
-
-    class changed(Changed):
-        def outcome(self, outcome: Any) -> Any:
-            lost = isinstance(outcome, UnitFailure) and outcome.kind == "lost"
-            return replace(outcome, kind="killed") if lost else outcome
+def accuses_the_unit(pool: Any, outcome: Any) -> Any:
+    """Report a worker that was ended from outside as killed by its unit."""
+    lost = isinstance(outcome, UnitFailure) and outcome.kind == "lost"
+    return replace(outcome, kind="killed") if lost else outcome
 
 
 def in_new_session(call: Any, payload: Any) -> Any:
@@ -234,33 +135,24 @@ def in_new_session(call: Any, payload: Any) -> Any:
     return call(payload)
 
 
-class Scattering(Mortal):
-    """Does not end the children of units."""
-
-    around = in_new_session
-    processes = ProcessExecutor(start="spawn")  # a process that forks workers ends what they leave behind
-
-
 def unlimited(call: Any, payload: Any) -> Any:
     worker_context.context.may_take = lambda memory_bytes, refuse: None
     return call(payload)
 
 
-class Generous(There):
-    """Does not limit memory."""
-
-    promises: ClassVar[frozenset[Promise]] = frozenset({"memory"})
-    around = unlimited
-
-
 class Open(Changed):
-    """A pool that only ``end`` closes."""
+    """A pool that only ``end`` closes, and that knows whether it had units."""
 
     pools: ClassVar[list[Pool]] = []
+    used = False
 
     def __init__(self, pool: Pool) -> None:
         super().__init__(pool)
         self.pools.append(pool)
+
+    def submit(self, key: int, payload: Any, needs: Resources) -> None:
+        self.used = True
+        self.pool.submit(key, payload, needs)
 
 
 def end() -> None:
@@ -269,75 +161,46 @@ def end() -> None:
         Open.pools.pop().close(now=True)
 
 
-class Used(Open):
-    """A pool that knows whether it had units."""
-
-    used = False
-
-    def submit(self, key: int, payload: Any, needs: Resources) -> None:
-        self.used = True
-        self.pool.submit(key, payload, needs)
+def lets_units_run(pool: Any, now: bool = False) -> None:
+    if not now or not pool.used:
+        pool.pool.close()
 
 
-class Stubborn(There):
-    """Does not stop running units."""
-
-    class changed(Used):
-        def close(self, now: bool = False) -> None:
-            if not now or not self.used:
-                self.pool.close()
+def leaves_workers(pool: Any, now: bool = False) -> None:
+    if now:
+        pool.pool.close(now)
 
 
-class Staying(There):
-    """Leaves its workers behind."""
-
-    class changed(Open):
-        def close(self, now: bool = False) -> None:
-            if now:
-                self.pool.close(now)
+def litters(pool: Any, now: bool = False) -> None:
+    os.environ["BFC_LITTER"] = os.urandom(4).hex()
 
 
-class Littering(Here):
-    """Leaves an environment variable behind."""
-
-    class changed(Changed):
-        def close(self, now: bool = False) -> None:
-            os.environ["BFC_LITTER"] = os.urandom(4).hex()
-
-
-class Restless(There):
-    """Does not close a pool that had no units."""
-
-    class changed(Used):
-        def close(self, now: bool = False) -> None:
-            if self.used:
-                self.pool.close(now)
-
-
-ONCE = "results come back once each"
+TIME, DEATH, MEMORY = ({"promises": frozenset({promise})} for promise in ("time", "death", "memory"))
+SPAWN = ProcessExecutor(start="spawn")
+"""A process that forks workers ends what they leave behind, and new interpreters do not."""
+Slotless = broken(slots=lambda pool, device: 0)
 BREAKS: list[tuple[str, str, type[Executor]]] = [
     ("describes itself", "no docstring", Undocumented),
-    ("describes itself", "promises must be some of", Boastful),
-    (ONCE, "two outcomes", Twice),
-    (ONCE, "7 units have 6 outcomes", Forgetful),
+    ("results come back once each", "7 units have 6 outcomes", broken(submit=loses_a_unit)),
     ("says how many units run at once", "Got 0", Slotless),
-    ("large payloads and results come whole", "3 MB did not come back", Short),
-    ("units may be submitted while others end", "a chain of five units gave", Closed),
-    ("what a unit raises is its fault", "traceback does not show", Terse),
-    ("what cannot be sent is its units fault", "it stays here", Eager),
-    ("what cannot be sent is its units fault", "it stays here", Late),
-    ("units run whatever preload does", "No module named 'nothing'", Trusting),
-    ("units of different groups share no process", "of groups ['a', 'b'] have run in one process", Mixing),
-    ("a unit that exceeds its time is stopped", "Got b'done'", Patient),
-    ("time counts from when the unit says so", "'timeout'", Hasty),
-    ("a unit that ends its process fails alone", "must name exit code 7", Codeless),
-    ("a unit that ends its process fails alone", "it crashed", Signalless),
-    ("a unit that ends its process fails alone", "Got 'killed'", Accusing),
-    ("what a unit started ends with its worker", "1 processes are still there", Scattering),
-    ("a unit that takes too much memory is ended", "Got b'180000000'", Generous),
-    ("closing now stops what runs", "1 processes are still there", Stubborn),
-    ("closing leaves nothing behind", "still there", Staying),
-    ("closing leaves nothing behind", "environment", Littering),
-    ("closing leaves nothing behind", "still there", Restless),
+    ("large payloads and results come whole", "3 MB did not come back", broken(outcome=cuts_long_results)),
+    ("units may be submitted while others end", "a chain of five units gave", broken(outcomes=only_what_is_there)),
+    ("what a unit raises is its fault", "traceback does not show", broken(outcome=drops_tracebacks)),
+    ("what cannot be sent is its units fault", "it stays here", broken(submit=raises_what_cannot_be_sent)),
+    ("units run whatever preload does", "No module named 'nothing'", broken(open=trusting)),
+    ("units of different groups share no process", "in one process", broken(promises=frozenset({"isolation"}))),
+    ("a unit that exceeds its time is stopped", "Got b'done'", broken(There, submit=without_a_limit, **TIME)),
+    ("time counts from when the unit says so", "'timeout'", broken(There, around=at_once, **TIME)),
+    ("a unit that ends its process fails alone", "exit code 7", broken(There, outcome=drops_exit_codes, **DEATH)),
+    ("a unit that ends its process fails alone", "Got 'killed'", broken(There, outcome=accuses_the_unit, **DEATH)),
+    (
+        "what a unit started ends with its worker",
+        "1 processes are still there",
+        broken(There, around=in_new_session, processes=SPAWN, **DEATH),
+    ),
+    ("a unit that takes too much memory is ended", "Got b'1", broken(There, around=unlimited, **MEMORY)),
+    ("closing now stops what runs", "1 processes are still there", broken(There, Open, close=lets_units_run)),
+    ("closing leaves nothing behind", "still there", broken(There, Open, close=leaves_workers)),
+    ("closing leaves nothing behind", "environment", broken(close=litters)),
 ]
 """(requirement that is violated, words of the reason, executor)."""

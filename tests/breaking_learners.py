@@ -1,14 +1,13 @@
-"""Learners with every fault that the framework must survive. The fixture ``faulty`` installs them."""
+"""Learners with every fault that the framework must survive. The fixture ``faulty`` installs them.
 
-import ctypes
+Those that take memory or end their process are in ``greedy_learners``, and those that read or write what is not theirs
+in ``meddling_learners``.
+"""
+
 import math
-import mmap
 import os
 import signal
-import subprocess
 import sys
-import tempfile
-import threading
 import time
 from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
@@ -16,32 +15,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bfc_bench import (
-    Capabilities,
-    Context,
-    Cost,
-    Data,
-    DataSpec,
-    Diverged,
-    Failure,
-    Job,
-    Learner,
-    Predictor,
-    hookimpl,
-)
-from bfc_bench.tasks.base import InputLaw, Inputs
-from bfc_bench.tasks.inputs.uniform import Uniform
+from bfc_bench import Capabilities, Context, Cost, Data, DataSpec, Diverged, Failure, Job, Learner, Predictor, hookimpl
+from bfc_bench.tasks.base import Inputs
 
 
 def in_worker() -> bool:
     """Whether this process is a worker, by a variable that only workers have."""
     return "JE_ARROW_MALLOC_CONF" in os.environ
-
-
-def session() -> int:
-    """Process id of the session of this worker, which is a fork of a process that the session has started."""
-    fields = Path(f"/proc/{os.getppid()}/stat").read_text().rpartition(")")[2].split()
-    return int(fields[1])
 
 
 class Constant(Predictor):
@@ -60,6 +40,12 @@ class Mean(Learner):
 
     def fit(self, train: Data, ctx: Context) -> Predictor:
         return Constant(float(train.y.mean()) + self.shift)
+
+
+def on(base: type[Learner], arrays: str) -> type[Learner]:
+    """A variant of a learner that gets arrays of another library."""
+    own = {"name": f"{base.name}-{arrays}", "capabilities": Capabilities(arrays=(arrays,))}
+    return type(f"{base.__name__}{arrays.title()}", (base,), {"__module__": base.__module__, **own})
 
 
 class Slow(Mean):
@@ -85,6 +71,8 @@ class Artist(Mean):
 
 
 PNG = b"\x89PNG\r\n\x1a\n"
+
+
 FILES: dict[str, Callable[[int], Any]] = {
     "well": lambda n: {"features.png": PNG + bytes([n]) * n, "facts.json": b'{"n": 1}'},
     "raises": lambda n: 1 // 0,
@@ -307,72 +295,6 @@ class Linear(Predictor):
         return x @ self.w
 
 
-class Spy(Learner):
-    """Writes its arguments to a file."""
-
-    name: ClassVar[str] = "spy"
-    capabilities: ClassVar[Capabilities] = Capabilities(oracle=frozenset({"alphas"}))
-    path: str
-    ask: bool = False
-
-    def oracle(self) -> frozenset[str]:
-        return frozenset({"alphas"}) if self.ask else frozenset()
-
-    def fit(self, train: Data, ctx: Context) -> Predictor:
-        where = Path(self.path) / f"{train.n}-{ctx.seed}.npz"
-        np.savez(where, x=train.x, y=train.y, square_mean=ctx.square_mean, oracle=str(dict(ctx.oracle)))
-        return Constant(0.0)
-
-
-class Borrower(Mean):
-    """Writes the size of each array that it receives, and of the memory behind it, to a file."""
-
-    name: ClassVar[str] = "borrower"
-    path: str
-
-    def fit(self, train: Data, ctx: Context) -> Predictor:
-        self.note(inputs=train.x, labels=train.y, unlabeled=ctx.unlabeled, square_mean=ctx.square_mean)
-        return BorrowerPredictor(self)
-
-    def note(self, **lent: Any) -> None:
-        with Path(self.path).open("a") as file:
-            file.write("".join(f"{what} {math.prod(x.shape)} {reach(x)}\n" for what, x in lent.items()))
-
-
-class BorrowerTorch(Borrower):
-    """Receives tensors."""
-
-    name: ClassVar[str] = "borrower-torch"
-    capabilities: ClassVar[Capabilities] = Capabilities(arrays=("torch",))
-
-
-class BorrowerJax(Borrower):
-    """Receives arrays of JAX."""
-
-    name: ClassVar[str] = "borrower-jax"
-    capabilities: ClassVar[Capabilities] = Capabilities(arrays=("jax",))
-
-
-class BorrowerPredictor(Constant):
-    def __init__(self, learner: Borrower) -> None:
-        super().__init__(0.0)
-        self.learner = learner
-
-    def predict(self, x: Any) -> np.ndarray:
-        self.learner.note(predicted=x)
-        return super().predict(x)
-
-
-def reach(x: Any) -> int:
-    """The number of values in the memory behind an array."""
-    if hasattr(x, "untyped_storage"):
-        return x.untyped_storage().nbytes() // x.element_size()
-    memory = x = np.asarray(x)
-    while (base := getattr(memory, "base", None)) is not None:
-        memory = base
-    return memory.nbytes // x.itemsize
-
-
 class Huge(Mean):
     """Declares more memory than there is."""
 
@@ -380,185 +302,6 @@ class Huge(Mean):
 
     def cost(self, n: int, d: int) -> Cost:
         return Cost(flops=1.0, bytes=n * 1e9)
-
-
-class Quitter(Mean):
-    """Exits while the session plans."""
-
-    name: ClassVar[str] = "quitter"
-    where: str
-
-    def _reach(self, place: str) -> None:
-        if place == self.where:
-            raise SystemExit(0)
-
-    def batch_key(self, train: DataSpec) -> Hashable:
-        return self._reach("batch_key")
-
-    def cost(self, n: int, d: int) -> None:
-        return self._reach("cost")
-
-    def skip(self, task: object, n: int) -> None:
-        return self._reach("skip")
-
-    def caution(self, task: object, n: int) -> None:
-        return self._reach("caution")
-
-
-class Surroundings(Mean):
-    """Returns the environment of its process as ``info``."""
-
-    name: ClassVar[str] = "surroundings"
-
-    def fit(self, train: Data, ctx: Context) -> Predictor:
-        predictor = super().fit(train, ctx)
-        predictor.info = dict(os.environ)
-        return predictor
-
-
-class Telltale(Mean):
-    """Tells what a file holds: in what it raises, in ``info`` and in the reason of a stage."""
-
-    name: ClassVar[str] = "telltale"
-    path: str
-    where: str
-
-    def skip(self, task: object, n: int) -> str | None:
-        return Path(self.path).read_text() if self.where == "skip" else None
-
-    def fit(self, train: Data, ctx: Context) -> Predictor:
-        text = Path(self.path).read_text()
-        if self.where == "fit":
-            raise RuntimeError(text)
-        predictor = TelltalePredictor(0.0)
-        predictor.text, predictor.info = text, {text: [text]}
-        return predictor
-
-
-class TelltalePredictor(Constant):
-    text: str
-
-    @property
-    def stages(self) -> dict[str, Predictor]:
-        return {"first": TelltaleStage(self.text)}
-
-
-class TelltaleStage(Constant):
-    def predict(self, x: np.ndarray) -> np.ndarray:
-        raise RuntimeError(self.value)
-
-
-class Inscribing(Mean):
-    """Writes into the ``info`` that all predictors without one of their own have."""
-
-    name: ClassVar[str] = "inscribing"
-
-    def fit(self, train: Data, ctx: Context) -> Predictor:
-        predictor = super().fit(train, ctx)
-        predictor.info["written_by"] = self.name  # type: ignore[index]
-        return predictor
-
-
-class Gradual(Mean):
-    """Says in a file that its fit has begun, then takes its time in short steps."""
-
-    name: ClassVar[str] = "gradual"
-    path: str
-    seconds: float
-
-    def fit(self, train: Data, ctx: Context) -> Predictor:
-        Path(self.path).write_text("began")
-        for _ in range(round(20 * self.seconds)):
-            time.sleep(0.05)
-        return super().fit(train, ctx)
-
-
-class Prying(Mean):
-    """Reads the environment of the process that a file names, and says whether a text is in it."""
-
-    name: ClassVar[str] = "prying"
-    path: str
-    text: str
-
-    def fit(self, train: Data, ctx: Context) -> Predictor:
-        environment = Path(f"/proc/{Path(self.path).read_text()}/environ").read_bytes()
-        raise ValueError(f"it is {self.text[::-1].encode() in environment}")
-
-
-class Vandal(Mean):
-    """Writes into its arguments, even if they are read-only."""
-
-    name: ClassVar[str] = "vandal"
-    what: str
-    together: bool = False
-    at: int = 20
-
-    def batch_key(self, train: DataSpec) -> Hashable:
-        return "all" if self.together else None
-
-    def fit(self, train: Data, ctx: Context) -> Predictor:
-        spared = Constant(float(train.y.mean()))
-        if train.n != self.at:
-            return spared
-        if self.what in ("x", "y"):
-            wreck(getattr(train, self.what))
-        if self.what == "square_mean":
-            wreck(ctx.square_mean)
-        return VandalPredictor(self.what) if self.what.startswith("test") else spared
-
-
-class VandalPredictor(Constant):
-    def __init__(self, what: str) -> None:
-        super().__init__(0.0)
-        self.what = what
-
-    def predict(self, x: np.ndarray) -> np.ndarray:
-        if self.what == "test":
-            wreck(x)
-        return super().predict(x)
-
-    def hidden(self, x: np.ndarray) -> dict[str, np.ndarray]:
-        if self.what == "test-in-hidden":
-            wreck(x)
-        return {}
-
-
-def wreck(x: Any) -> None:
-    """Set an array to zero through the memory that arrays of torch and JAX share with NumPy."""
-    seen = np.asarray(x)
-    ctypes.memset(seen.ctypes.data, 0, seen.nbytes)
-
-
-class VandalTorch(Vandal):
-    """Writes into tensors."""
-
-    name: ClassVar[str] = "vandal-torch"
-    capabilities: ClassVar[Capabilities] = Capabilities(arrays=("torch",))
-
-
-class VandalJax(Vandal):
-    """Writes into arrays of JAX."""
-
-    name: ClassVar[str] = "vandal-jax"
-    capabilities: ClassVar[Capabilities] = Capabilities(arrays=("jax",))
-
-
-class Forgetful(Mean):
-    """Writes every prediction into the same memory."""
-
-    name: ClassVar[str] = "forgetful"
-
-    def fit(self, train: Data, ctx: Context) -> Predictor:
-        return ForgetfulPredictor(float(train.y.mean()))
-
-
-class ForgetfulPredictor(Constant):
-    memory = np.zeros(1000)
-
-    def predict(self, x: np.ndarray) -> np.ndarray:
-        answer = self.memory[: len(x)]
-        answer[:] = self.value if len(x) > 100 else 1e6
-        return answer
 
 
 class OnTensors(Mean):
@@ -634,204 +377,19 @@ class Answering(Mean):
         return self._answer("oracle", self.at) if self.where == "oracle" else super().oracle()
 
 
-class Deaf(Mean):
-    """Starts a process, then waits in C for a minute while it holds Python's lock."""
-
-    name: ClassVar[str] = "deaf"
-    path: str
-
-    def fit(self, train: Data, ctx: Context) -> Predictor:
-        Path(self.path).write_text(f"{os.getpid()} ")
-        ctypes.PyDLL(None).sleep(60)
-        return super().fit(train, ctx)
-
-
-class Mortal(Mean):
-    """Kills its process as if from outside, a number of times."""
-
-    name: ClassVar[str] = "mortal"
-    path: str
-    times: int
-    signal: int = 9
-
-    def fit(self, train: Data, ctx: Context) -> Predictor:
-        fits = Path(self.path) / f"{train.n}"
-        before = len(fits.read_text()) if fits.exists() else 0
-        fits.write_text("." * (before + 1))
-        if train.n == 20 and before < self.times:
-            os.kill(os.getpid(), self.signal)
-        return super().fit(train, ctx)
-
-
-class Deadly(Mean):
-    """Kills its session at one size, a number of times, as when a machine dies."""
-
-    name: ClassVar[str] = "deadly"
-    path: str
-    times: int
-    at: int = 20
-
-    def fit(self, train: Data, ctx: Context) -> Predictor:
-        if train.n == self.at and in_worker():
-            deaths = Path(self.path)
-            before = len(deaths.read_text()) if deaths.exists() else 0
-            if before < self.times:
-                deaths.write_text("." * (before + 1))
-                os.kill(session(), signal.SIGKILL)
-                time.sleep(60)
-        return super().fit(train, ctx)
-
-
-class Greedy(Mean):
-    """Takes 0.6 GB, or seems to, or leaks memory in every fit."""
-
-    name: ClassVar[str] = "greedy"
-    how: str
-    at: int = 20
-
-    def fit(self, train: Data, ctx: Context) -> Predictor:
-        if self.at in (0, train.n):
-            getattr(self, f"_{self.how}")()
-        predictor = super().fit(train, ctx)
-        predictor.info = {"process": os.getpid()}
-        return predictor
-
-    def _numpy(self) -> None:
-        np.ones(75_000_000)
-
-    def _lists(self) -> None:
-        held = []
-        while sys.getsizeof(held) < 5e9:
-            held.append([0.0] * 1000)
-
-    def _thread(self) -> None:
-        failed: list[BaseException] = []
-
-        def take() -> None:
-            try:
-                np.ones(75_000_000)
-            except MemoryError as error:
-                failed.append(error)
-
-        thread = threading.Thread(target=take)
-        thread.start()
-        thread.join()
-        raise failed[0]
-
-    def _shared(self) -> None:
-        """No limit of a process counts this memory."""
-        with mmap.mmap(-1, 600_000_000) as memory:
-            for start in range(0, len(memory), mmap.PAGESIZE):
-                memory[start] = 1
-            time.sleep(60)
-
-    def _child(self) -> None:
-        code = "import time; held = b'1' * 300_000_000; time.sleep(60)"
-        subprocess.run([sys.executable, "-c", code], check=True)
-
-    def _file(self) -> None:
-        """Maps a file of that size, whose pages the system may drop at any time."""
-        with tempfile.TemporaryFile() as file:
-            file.truncate(600_000_000)
-            with mmap.mmap(file.fileno(), 0) as mapped:
-                assert not np.frombuffer(mapped, np.uint8).any()
-            time.sleep(0.3)
-
-    def _untouched(self) -> None:
-        """Reserves addresses without using memory."""
-        with mmap.mmap(-1, 6_000_000_000, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ):
-            time.sleep(0.3)
-
-    def _fork(self) -> None:
-        """Starts children that share 0.06 to 0.12 GB and write to none of it."""
-        code = "import os, time; held = b'1' * 60_000_000; os.fork(); os.fork(); time.sleep(0.5)"
-        subprocess.run([sys.executable, "-c", code], check=True)
-
-    def _leak(self) -> None:
-        LEAKED.append(np.ones(2_500_000))
-
-
-class GreedyTorch(Greedy):
-    """Takes memory through torch."""
-
-    name: ClassVar[str] = "greedy-torch"
-    capabilities: ClassVar[Capabilities] = Capabilities(arrays=("torch",))
-
-    def _torch(self) -> None:
-        import torch
-
-        [torch.ones(5_000_000, dtype=torch.float64) for _ in range(15)]
-
-
-class GreedyJax(Greedy):
-    """Takes memory through JAX, which it imports when it is used."""
-
-    name: ClassVar[str] = "greedy-jax"
-
-    def _jax(self) -> None:
-        import jax.numpy as jnp
-
-        [jnp.ones(5_000_000).block_until_ready() for _ in range(30)]
-
-    def _compiled(self) -> None:
-        import jax
-        import jax.numpy as jnp
-
-        jax.jit(lambda x: (jnp.outer(x, x) @ jnp.outer(x, jnp.sin(x))).sum())(jnp.ones(8000)).block_until_ready()
-
-
-class GreedyInputs(Uniform):
-    """Takes memory while points are drawn."""
-
-    kind: ClassVar[str] = "greedy"
-
-    def sample(self, rng: np.random.Generator, m: int, law: InputLaw) -> np.ndarray:
-        if in_worker():
-            np.ones(75_000_000)
-        return super().sample(rng, m, law)
-
-
-LEAKED: list[np.ndarray] = []
-
-
-BORROWERS = (Borrower, BorrowerTorch, BorrowerJax)
-GREEDY = (Greedy, GreedyTorch, GreedyJax)
-VANDALS = (Vandal, VandalTorch, VandalJax)
-HOSTILE = (
-    Raising,
-    Talkative,
-    Quitter,
-    Forgetful,
-    OnTensors,
-    Importing,
-    Answering,
-    Deaf,
-    Mortal,
-    Deadly,
-)
-
-
 @hookimpl
 def bfc_register_learners(register: Callable[[type[Learner]], None]) -> None:
-    harmless = (
-        Mean,
-        Slow,
-        Artist,
-        Faulty,
-        Together,
-        Ridge,
-        Spy,
-        Huge,
-        Surroundings,
-        Telltale,
-        Gradual,
-        Inscribing,
-        Prying,
-    )
-    for learner in (*harmless, *BORROWERS, *VANDALS, *HOSTILE, *GREEDY):
-        register(learner)
+    import greedy_learners
+    import meddling_learners
+
+    for module in (__name__, greedy_learners.__name__, meddling_learners.__name__):
+        for value in vars(sys.modules[module]).values():
+            if isinstance(value, type) and issubclass(value, Learner) and value.__module__ == module:
+                register(value)
 
 
 @hookimpl
 def bfc_register_inputs(register: Callable[[type[Inputs]], None]) -> None:
+    from greedy_learners import GreedyInputs
+
     register(GreedyInputs)

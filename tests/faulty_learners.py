@@ -1,10 +1,12 @@
-"""Learners for the tests of the conformance kit: two correct ones, and at least one that violates each requirement."""
+"""Learners for the tests of the conformance kit: two correct ones, and one or more that violate each requirement."""
 
+import ctypes
 import json
 import os
 import random
 import time
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -108,54 +110,125 @@ class Complete(Plain):
         return Cost(n * 400.0, n * 160.0)
 
 
-FAULTS: list[tuple[str, str, type[Learner]]] = []
-"""(requirement that is violated, words of the reason, learner)."""
+class Altered(Plain):
+    """Does something to its data before each fit, and to its predictor after it."""
+
+    before: ClassVar[Callable[[Data, Any], object]] = lambda train, ctx: None
+    after: ClassVar[Callable[[Linear, Data], object]] = lambda predictor, train: None
+
+    def fit(self, train, ctx):
+        type(self).before(train, ctx)
+        predictor = super().fit(train, ctx)
+        type(self).after(predictor, train)
+        return predictor
 
 
-def fault(requirement: str, words: str):
-    """Add a faulty learner to ``FAULTS``."""
-
-    def add(cls: type[Learner]) -> type[Learner]:
-        FAULTS.append((requirement, words, cls))
-        return cls
-
-    return add
+def learner(base: type[Learner] = Plain, **fields: Any) -> type[Learner]:
+    """A documented learner with other attributes or methods than ``base``."""
+    return type("Faulty", (base,), {"__doc__": "Is faulty.", "__module__": __name__, **fields})
 
 
-@fault("has a name and a docstring", "Got 'My Learner'")
-class BadName(Plain):
-    """Has a name that no suite can use."""
-
-    name: ClassVar[str] = "My Learner"
+def before(act: Callable[[Data, Any], object], **fields: Any) -> type[Learner]:
+    """A learner that calls ``act(train, ctx)`` before it fits."""
+    return learner(Altered, before=act, **fields)
 
 
-@fault("has a name and a docstring", "no docstring")
+def doing(act: Callable[[], object]) -> type[Learner]:
+    """A learner that calls ``act()`` before it fits."""
+    return before(lambda train, ctx: act())
+
+
+def giving(**attributes: Callable[[Linear], Any]) -> type[Learner]:
+    """A learner whose predictors have other attributes, each a function of the predictor."""
+
+    def after(predictor: Linear, train: Data) -> None:
+        predictor.__class__ = type("Given", (Linear,), {name: property(get) for name, get in attributes.items()})
+
+    return learner(Altered, after=after, capabilities=BINARY)
+
+
+def predicting(change: Callable[[Linear, Any], Any], **fields: Any) -> type[Learner]:
+    """A learner whose predictions at x are ``change(predictor, x)``."""
+
+    def after(predictor: Linear, train: Data) -> None:
+        predictor.predict = lambda x: change(predictor, x)
+
+    return learner(Altered, after=after, **fields)
+
+
+def predicted(change: Callable[[Any], Any], **fields: Any) -> type[Learner]:
+    """A learner whose predictions are changed."""
+    return predicting(lambda predictor, x: change(Linear.predict(predictor, x)), **fields)
+
+
+def raising(error: BaseException) -> type[Learner]:
+    """A learner whose fit raises."""
+
+    def fit(self, train, ctx):
+        raise error
+
+    return learner(fit=fit)
+
+
+def batching(fit_batch: Callable[..., Any]) -> type[Learner]:
+    """A learner that fits batches like this."""
+    return learner(Complete, fit_batch=classmethod(fit_batch))
+
+
+def narrow(precision: str | None) -> type[Learner]:
+    """A learner that computes in float32 and declares a precision."""
+    return predicted(lambda values: values.astype(np.float32), capabilities=Capabilities(precision=precision))
+
+
+BINARY = Capabilities(labels=frozenset({"real", "binary"}))
+LATEST: list[Linear] = []
+
+
+def remember(predictor: Linear, train: Data) -> None:
+    """Predict with the weights of the latest fit."""
+    LATEST[:] = [predictor]
+    predictor.predict = lambda x: Linear.predict(LATEST[0], x)
+
+
+def nan_for_classes(predictor: Linear, train: Data) -> None:
+    """Leave no finite weight after a fit to classes."""
+    if train.kind == "binary":
+        predictor.weights = predictor.weights * np.nan
+
+
+def one_nan(values: np.ndarray) -> np.ndarray:
+    """The values, the last of them NaN."""
+    values[-1] = np.nan
+    return values
+
+
+def scales_in_place(predictor: Linear, x: np.ndarray) -> np.ndarray:
+    """Predict at half of the points, and leave these behind."""
+    x *= 0.5
+    return Linear.predict(predictor, x)
+
+
+def sorts_unlabeled(train: Data, ctx: Any) -> None:
+    """Sort the unlabelled inputs in place."""
+    if ctx.unlabeled is not None:
+        ctx.unlabeled.sort(axis=0)
+
+
+def largest_sample_for_all(cls, jobs):
+    """Fit every job of a batch to the largest sample."""
+    largest = {job.train.sample: job.train for job in sorted(jobs, key=lambda job: job.train.n)}
+    return [job.learner.fit(largest[job.train.sample], job.ctx) for job in jobs]
+
+
+def last_points_first(self, train, ctx, linear):
+    """A stage that was fitted to the last points."""
+    return {"n16": Plain.fit(self, replace(train, n=16, x=train.x[-16:], y=train.y[-16:]), ctx)}
+
+
 class NoDocstring(Plain):
     name: ClassVar[str] = "no-docstring"
 
 
-@fault("capabilities are known", "tensorflow")
-class UnknownArrays(Plain):
-    """Declares an unknown array library."""
-
-    capabilities: ClassVar[Capabilities] = Capabilities(arrays=("tensorflow",))
-
-
-@fault("smoke options are valid", "ridge must be a valid number")
-class BadSmoke(Plain):
-    """Has invalid smoke options."""
-
-    smoke: ClassVar[dict[str, Any]] = {"ridge": "much"}
-
-
-@fault("search values are valid", "'rigde'")
-class BadSearch(Plain):
-    """Searches an option that it does not have."""
-
-    search: ClassVar[dict[str, list[float]]] = {"rigde": [1.0]}
-
-
-@fault("options survive json", "not JSON compliant")
 class InfiniteOption(Plain):
     """Has an option that JSON cannot hold."""
 
@@ -165,566 +238,110 @@ class InfiniteOption(Plain):
         return self.model_dump()
 
 
-@fault("options survive json", "0.4")
-class LossyOption(Plain):
-    """Returns options that make another learner."""
+NAMED, KEY, FITS = "has a name and a docstring", "batch key is hashable", "fit returns a predictor"
+SHAPE, FINITE, UNCHANGED = "predictions have one value per point", "predictions are finite", "inputs are not changed"
+PROBABILITIES, HIDDEN = "probabilities are probabilities", "hidden features have a row per point"
+PASS, ARTIFACTS = "one pass goes through smaller fits", "artifacts are small and repeatable"
+SILENT_NARROW = "predictions are float32, but the given arrays are float64"
+FAULTS: list[tuple[str, str, type[Learner]]] = [
+    (NAMED, "Got 'My Learner'", learner(name="My Learner")),
+    (NAMED, "no docstring", NoDocstring),
+    ("capabilities are known", "tensorflow", learner(capabilities=Capabilities(arrays=("tensorflow",)))),
+    ("smoke options are valid", "ridge must be a valid number", learner(smoke={"ridge": "much"})),
+    ("search values are valid", "'rigde'", learner(search={"rigde": [1.0]})),
+    ("options survive json", "not JSON compliant", InfiniteOption),
+    ("options survive json", "0.4", learner(options=lambda self: {"ridge": 2 * self.ridge})),
+    ("oracle facts are declared", "alphas", learner(oracle=lambda self: frozenset({"alphas"}))),
+    ("skip and caution give a text or none", "gave False", learner(skip=lambda self, task, n: False)),
+    ("cost grows with n", "bytes fall", learner(cost=lambda self, n, d: Cost(n * 1.0, 1e9 / n))),
+    ("cost grows with n", "positive", learner(cost=lambda self, n, d: Cost(0.0, 8.0 * n))),
+    (KEY, "unhashable", learner(batch_key=lambda self, train: [train.d])),
+    (KEY, "AttributeError", learner(batch_key=lambda self, train: float(train.x[0, 0]))),
+    (FITS, "must return a Predictor", learner(fit=lambda self, train, ctx: Plain.fit(self, train, ctx).weights)),
+    (FITS, "SystemExit: 0", raising(SystemExit(0))),
+    (FITS, r"ValueError: \x1b[31mred", raising(ValueError("\x1b[31mred"))),
+    ("predictions keep the array kind", "Got <class 'torch.Tensor'>", predicted(torch.as_tensor)),
+    ("precision is stated", SILENT_NARROW, narrow(None)),
+    ("precision is stated", "predictions are float32, but capabilities.precision is float64", narrow("float64")),
+    (SHAPE, "Got (17, 1)", predicted(lambda values: values[:, None])),
+    (SHAPE, "Got ()", predicted(np.squeeze)),
+    (FINITE, "1 of 17", predicted(one_nan)),
+    (FINITE, "up to 1e+200 are finite, but their mean square is not", predicted(lambda y: np.full_like(y, 1e200))),
+    (
+        "predictions do not depend on other points",
+        "alone",
+        predicting(lambda predictor, x: Linear.predict(predictor, x - x.mean(axis=0))),
+    ),
+    (UNCHANGED, "train.x", before(lambda train, ctx: train.x.__imul__(2.0))),
+    (UNCHANGED, "train.y", before(lambda train, ctx: torch.from_numpy(train.y).mul_(2.0))),
+    (UNCHANGED, "ctx.unlabeled", before(sorts_unlabeled)),
+    (UNCHANGED, "the x of predict", predicting(scales_in_place)),
+    ("fits are independent", "after a fit to other data", learner(Altered, after=remember)),
+    (
+        "same seed gives the same predictions",
+        "same seed",
+        learner(fit=lambda self, train, ctx: self.solve(train, np.random.default_rng())),
+    ),
+    (GENERATORS, "moved: numpy.random", doing(lambda: np.random.uniform(1, 2))),  # noqa: NPY002
+    (GENERATORS, "moved: random", doing(lambda: random.uniform(1, 2))),
+    (GENERATORS, "moved: torch", doing(lambda: torch.manual_seed(3))),
+    (SETTINGS, "torch.get_default_dtype()", doing(lambda: torch.set_default_dtype(torch.float64))),
+    (SETTINGS, "jax.config.jax_enable_x64", doing(lambda: jax.config.update("jax_enable_x64", True))),
+    (SETTINGS, "numpy.geterr()", doing(lambda: np.seterr(all="ignore"))),
+    (SETTINGS, "warnings.filters", doing(lambda: warnings.simplefilter("ignore"))),
+    (SETTINGS, "the working directory", doing(lambda: os.chdir("/"))),
+    (SETTINGS, "torch.get_num_threads()", doing(lambda: torch.set_num_threads(torch.get_num_threads() + 1))),
+    ("nothing is printed", "loss 0.1", doing(lambda: print("loss 0.1"))),
+    ("no files are left", "checkpoint-of-mine", doing(lambda: Path("checkpoint-of-mine").write_text("weights"))),
+    ("fit needs no more than its points", "TypeError", before(lambda train, ctx: 1 / np.sqrt(ctx.square_mean))),
+    (
+        "every array kind is taken",
+        "AttributeError",
+        before(lambda train, ctx: train.x.copy(), capabilities=Capabilities(arrays=("numpy", "torch"))),
+    ),
+    ("every label kind is taken", "not finite", learner(Altered, after=nan_for_classes, capabilities=BINARY)),
+    ("info is json", "ndarray is not JSON serializable", giving(info=lambda predictor: {"norms": np.ones(2)})),
+    ("info is json", "Exceeds the limit", giving(info=lambda predictor: {"digits": 10**5000})),
+    (PROBABILITIES, "must lie in [0, 1]", giving(probabilities=lambda predictor: lambda x: 3 * predictor.predict(x))),
+    (
+        PROBABILITIES,
+        "must have shape (17,). Got (17, 2)",
+        giving(probabilities=lambda predictor: lambda x: np.full((len(x), 2), 0.5)),
+    ),
+    (HIDDEN, "Got (6, 17)", giving(hidden=lambda predictor: lambda x: {"S2": x.T})),
+    (HIDDEN, "Got 'layer2'", giving(hidden=lambda predictor: lambda x: {"layer2": x})),
+    ("stages predict", "'first'", giving(stages=lambda predictor: {"first": 1.0})),
+    (PASS, "needs a stage n<m>", learner(Complete, stages=lambda self, train, ctx, linear: {})),
+    (PASS, "stage 'n16' of a fit to 48 points, against a fit to its", learner(Complete, stages=last_points_first)),
+    (ARTIFACTS, "Got 'weights.pickle'", giving(artifacts=lambda predictor: lambda: {"weights.pickle": b""})),
+    (ARTIFACTS, "at most 4 MB together", giving(artifacts=lambda predictor: lambda: {"all.csv": bytes(5_000_000)})),
+    (
+        ARTIFACTS,
+        "an equal fit gives other artifacts: time.json",
+        giving(artifacts=lambda predictor: lambda: {"time.json": str(time.perf_counter_ns()).encode()}),
+    ),
+    (BATCH, "seed 1", batching(lambda cls, jobs: [job.learner.fit(job.train, jobs[0].ctx) for job in jobs])),
+    (BATCH, "n=32", batching(largest_sample_for_all)),
+    (BATCH, "relative", batching(lambda cls, jobs: [jobs[0].learner.fit(job.train, job.ctx) for job in jobs])),
+    (BATCH, "for 6 jobs", batching(lambda cls, jobs: [job.learner.fit(job.train, job.ctx) for job in jobs[1:]])),
+    (
+        "predict batch agrees with predict",
+        "predict_batch: relative difference",
+        learner(Complete, predict_batch=classmethod(lambda cls, all, xs: [each.predict(xs[0]) for each in all])),
+    ),
+]
+"""(requirement that is violated, words of the reason, learner)."""
+
+
+class Crashes(Altered):
+    """Reads invalid memory."""
+
+    name: ClassVar[str] = "crashes"
+    before = staticmethod(lambda train, ctx: ctypes.string_at(0) if ctx.unlabeled is None else None)
+
 
-    def options(self):
-        return {"ridge": 2 * self.ridge}
+class Hangs(Altered):
+    """Never returns."""
 
-
-@fault("oracle facts are declared", "alphas")
-class SecretOracle(Plain):
-    """Asks for facts that it does not declare."""
-
-    def oracle(self):
-        return frozenset({"alphas"})
-
-
-@fault("skip and caution give a text or none", "gave False")
-class SkipsWithoutReason(Plain):
-    """Returns a bool instead of a reason."""
-
-    def skip(self, task, n):
-        return False
-
-
-@fault("cost grows with n", "bytes fall")
-class CheaperWithMore(Plain):
-    """Declares that large samples need less memory."""
-
-    def cost(self, n, d):
-        return Cost(n * 1.0, 1e9 / n)
-
-
-@fault("cost grows with n", "positive")
-class Free(Plain):
-    """Declares no cost."""
-
-    def cost(self, n, d):
-        return Cost(0.0, 8.0 * n)
-
-
-@fault("batch key is hashable", "unhashable")
-class ListKey(Plain):
-    """Has a batch key that cannot be hashed."""
-
-    def batch_key(self, train):
-        return [train.d]
-
-
-@fault("batch key is hashable", "AttributeError")
-class KeyOfData(Plain):
-    """Computes its batch key from data that do not exist yet."""
-
-    def batch_key(self, train):
-        return float(train.x[0, 0])
-
-
-@fault("fit returns a predictor", "must return a Predictor")
-class ReturnsWeights(Plain):
-    """Returns an array from fit."""
-
-    def fit(self, train, ctx):
-        return super().fit(train, ctx).weights
-
-
-@fault("fit returns a predictor", "LinAlgError: no luck")
-class Raises(Plain):
-    """Raises in fit."""
-
-    def fit(self, train, ctx):
-        raise np.linalg.LinAlgError("no luck")
-
-
-@fault("fit returns a predictor", "SystemExit: 0")
-class Leaves(Plain):
-    """Exits in fit."""
-
-    def fit(self, train, ctx):
-        raise SystemExit(0)
-
-
-@fault("fit returns a predictor", r"ValueError: \x1b[31mred")
-class Coloured(Plain):
-    """Raises with a terminal escape sequence in the message."""
-
-    def fit(self, train, ctx):
-        raise ValueError("\x1b[31mred")
-
-
-class Wrapped(Plain):
-    """Returns a predictor whose ``predict`` is changed by ``change``."""
-
-    @staticmethod
-    def change(predictor: Linear, x: Any) -> Any:
-        return Linear.predict(predictor, x)
-
-    def fit(self, train, ctx):
-        predictor = super().fit(train, ctx)
-        predictor.predict = lambda x: type(self).change(predictor, x)
-        return predictor
-
-
-@fault("predictions keep the array kind", "Got <class 'torch.Tensor'>")
-class ReturnsTensors(Wrapped):
-    """Returns torch tensors for NumPy arrays."""
-
-    @staticmethod
-    def change(predictor, x):
-        return torch.as_tensor(Linear.predict(predictor, x))
-
-
-@fault("capabilities are known", "Got 'float16'")
-class UnknownPrecision(Plain):
-    """Declares an unknown precision."""
-
-    capabilities: ClassVar[Capabilities] = Capabilities(precision="float16")
-
-
-@fault("precision is stated", "predictions are float32, but the given arrays are float64")
-class SilentlyNarrow(Wrapped):
-    """Computes in float32 without declaring it."""
-
-    @staticmethod
-    def change(predictor, x):
-        return Linear.predict(predictor, x).astype(np.float32)
-
-
-@fault("precision is stated", "predictions are float32, but capabilities.precision is float64")
-class NarrowerThanStated(SilentlyNarrow):
-    """Declares float64 and returns float32."""
-
-    capabilities: ClassVar[Capabilities] = Capabilities(precision="float64")
-
-
-@fault("predictions have one value per point", "Got (17, 1)")
-class Column(Wrapped):
-    """Returns a column."""
-
-    @staticmethod
-    def change(predictor, x):
-        return Linear.predict(predictor, x)[:, None]
-
-
-@fault("predictions have one value per point", "Got ()")
-class Squeezed(Wrapped):
-    """Loses the axis of a single point."""
-
-    @staticmethod
-    def change(predictor, x):
-        return Linear.predict(predictor, x).squeeze()
-
-
-@fault("predictions are finite", "1 of 17")
-class OneNaN(Wrapped):
-    """Predicts NaN once."""
-
-    @staticmethod
-    def change(predictor, x):
-        values = Linear.predict(predictor, x)
-        values[-1] = np.nan
-        return values
-
-
-@fault("predictions are finite", "predictions up to 1e+200 are finite, but their mean square is not")
-class Enormous(Wrapped):
-    """Predicts values whose mean square overflows."""
-
-    @staticmethod
-    def change(predictor, x):
-        return np.full(len(x), 1e200)
-
-
-@fault("predictions do not depend on other points", "alone")
-class CentersOnTheTest(Wrapped):
-    """Subtracts the mean of the test points."""
-
-    @staticmethod
-    def change(predictor, x):
-        return Linear.predict(predictor, x - x.mean(axis=0))
-
-
-@fault("inputs are not changed", "train.x")
-class CentersInPlace(Plain):
-    """Centres the framework's array in place."""
-
-    def fit(self, train, ctx):
-        train.x[...] -= train.x.mean(axis=0)
-        return super().fit(train, ctx)
-
-
-@fault("inputs are not changed", "train.y")
-class ScalesByTorch(Plain):
-    """Writes into shared memory through torch."""
-
-    def fit(self, train, ctx):
-        torch.from_numpy(train.y).mul_(2.0)
-        return super().fit(train, ctx)
-
-
-@fault("inputs are not changed", "ctx.unlabeled")
-class SortsUnlabeled(Plain):
-    """Sorts the unlabelled inputs in place."""
-
-    def fit(self, train, ctx):
-        if ctx.unlabeled is not None:
-            ctx.unlabeled.sort(axis=0)
-        return super().fit(train, ctx)
-
-
-@fault("inputs are not changed", "the x of predict")
-class ScalesTestInPlace(Wrapped):
-    """Scales the test points in place."""
-
-    @staticmethod
-    def change(predictor, x):
-        x *= 0.5
-        return Linear.predict(predictor, x)
-
-
-LATEST: list[Linear] = []
-
-
-@fault("fits are independent", "after a fit to other data")
-class SharedWeights(Wrapped):
-    """Predicts with the weights of the latest fit."""
-
-    def fit(self, train, ctx):
-        LATEST[:] = [super().fit(train, ctx)]
-        return LATEST[0]
-
-    @staticmethod
-    def change(predictor, x):
-        return Linear.predict(LATEST[0], x)
-
-
-@fault("same seed gives the same predictions", "same seed")
-class Unseeded(Plain):
-    """Draws from a generator without a seed."""
-
-    def fit(self, train, ctx):
-        return self.solve(train, np.random.default_rng())
-
-
-class Scaled(Plain):
-    """Scales its weights by the result of ``draw``."""
-
-    @staticmethod
-    def draw() -> float:
-        return 1.0
-
-    def fit(self, train, ctx):
-        predictor = super().fit(train, ctx)
-        predictor.weights = predictor.weights * self.draw()
-        return predictor
-
-
-@fault(GENERATORS, "moved: numpy.random")
-class ReadsNumpy(Scaled):
-    """Draws from NumPy's global generator."""
-
-    draw = staticmethod(lambda: np.random.uniform(1, 2))  # noqa: NPY002
-
-
-@fault(GENERATORS, "moved: random")
-class ReadsPython(Scaled):
-    """Draws from Python's global generator."""
-
-    draw = staticmethod(lambda: random.uniform(1, 2))
-
-
-@fault(GENERATORS, "moved: torch")
-class SeedsTorch(Scaled):
-    """Seeds torch's global generator."""
-
-    draw = staticmethod(lambda: 1.0 + 0 * torch.manual_seed(3).initial_seed())
-
-
-@fault(SETTINGS, "torch.get_default_dtype()")
-class SetsDefaultDtype(Scaled):
-    """Makes float64 the default dtype of torch."""
-
-    draw = staticmethod(lambda: 1.0 if torch.set_default_dtype(torch.float64) is None else 0.0)
-
-
-@fault(SETTINGS, "jax.config.jax_enable_x64")
-class EnablesX64(Scaled):
-    """Enables float64 in JAX."""
-
-    draw = staticmethod(lambda: 1.0 if jax.config.update("jax_enable_x64", True) is None else 0.0)
-
-
-@fault(SETTINGS, "numpy.geterr()")
-class SilencesNumpy(Scaled):
-    """Turns floating-point warnings off."""
-
-    draw = staticmethod(lambda: 1.0 if np.seterr(all="ignore") else 0.0)
-
-
-@fault(SETTINGS, "warnings.filters")
-class SilencesWarnings(Scaled):
-    """Turns warnings off."""
-
-    draw = staticmethod(lambda: 1.0 if warnings.simplefilter("ignore") is None else 0.0)
-
-
-@fault(SETTINGS, "the working directory")
-class ChangesFolder(Scaled):
-    """Changes the working directory."""
-
-    draw = staticmethod(lambda: 1.0 if os.chdir("/") is None else 0.0)
-
-
-@fault(SETTINGS, "torch.get_num_threads()")
-class SetsThreads(Scaled):
-    """Sets the number of threads of torch."""
-
-    draw = staticmethod(lambda: 1.0 if torch.set_num_threads(torch.get_num_threads() + 1) is None else 0.0)
-
-
-@fault("nothing is printed", "loss 0.1")
-class Talks(Scaled):
-    """Prints its progress."""
-
-    draw = staticmethod(lambda: 1.0 if print("loss 0.1") is None else 0.0)
-
-
-@fault("no files are left", "checkpoint-of-mine")
-class LeavesAFile(Scaled):
-    """Writes its weights into the working directory."""
-
-    @staticmethod
-    def draw():
-        Path("checkpoint-of-mine").write_text("weights")
-        return 1.0
-
-
-@fault("fit needs no more than its points", "TypeError")
-class NeedsTheLaw(Plain):
-    """Needs E[x^2], which a context may lack."""
-
-    def fit(self, train, ctx):
-        scale = 1 / np.sqrt(ctx.square_mean)
-        return super().fit(Data(train.sample, train.n, train.d, x=train.x * scale, y=train.y), ctx)
-
-
-@fault("every array kind is taken", "AttributeError")
-class OnlyNumpy(Plain):
-    """Declares torch but uses a method of NumPy arrays."""
-
-    capabilities: ClassVar[Capabilities] = Capabilities(arrays=("numpy", "torch"))
-
-    def fit(self, train, ctx):
-        train.x.copy()
-        return super().fit(train, ctx)
-
-
-@fault("every label kind is taken", "not finite")
-class OnlyReal(Plain):
-    """Declares binary labels but cannot fit them."""
-
-    capabilities: ClassVar[Capabilities] = Capabilities(labels=frozenset({"real", "binary"}))
-
-    def fit(self, train, ctx):
-        predictor = super().fit(train, ctx)
-        if train.kind == "binary":
-            predictor.weights = predictor.weights * np.nan
-        return predictor
-
-
-@fault("info is json", "ndarray is not JSON serializable")
-class ArrayInInfo(Plain):
-    """Has an array in ``info``."""
-
-    def fit(self, train, ctx):
-        predictor = super().fit(train, ctx)
-        predictor.info = {"weights": predictor.weights}
-        return predictor
-
-
-@fault("info is json", "Exceeds the limit")
-class TooManyDigits(Plain):
-    """Has a number in ``info`` that Python refuses to write."""
-
-    def fit(self, train, ctx):
-        predictor = super().fit(train, ctx)
-        predictor.info = {"digits": 10**5000}
-        return predictor
-
-
-@fault("probabilities are probabilities", "must lie in [0, 1]")
-class Overconfident(Plain):
-    """Returns margins as probabilities."""
-
-    capabilities: ClassVar[Capabilities] = Capabilities(labels=frozenset({"real", "binary"}))
-
-    def fit(self, train, ctx):
-        predictor = super().fit(train, ctx)
-        predictor.probabilities = lambda x: 3 * predictor.predict(x)
-        return predictor
-
-
-@fault("probabilities are probabilities", "must have shape (17,). Got (17, 2)")
-class ProbabilityTable(Plain):
-    """Returns a column for each of two classes."""
-
-    capabilities: ClassVar[Capabilities] = Capabilities(labels=frozenset({"real", "binary"}))
-
-    def fit(self, train, ctx):
-        predictor = super().fit(train, ctx)
-        predictor.probabilities = lambda x: np.full((len(x), 2), 0.5)
-        return predictor
-
-
-@fault("hidden features have a row per point", "Got (20, 17)")
-class Transposed(Complete):
-    """Gives hidden features with a column per point."""
-
-    def fit(self, train, ctx):
-        predictor = super().fit(train, ctx)
-        predictor.hidden = lambda x: {"S2": (np.tanh(x @ predictor.projection)).T}
-        return predictor
-
-
-@fault("hidden features have a row per point", "Got 'layer2'")
-class OddLayerName(Complete):
-    """Has another name for its layer."""
-
-    def fit(self, train, ctx):
-        predictor = super().fit(train, ctx)
-        predictor.hidden = lambda x: {"layer2": x}
-        return predictor
-
-
-class Staged(Linear):
-    """Has a stage that is no predictor."""
-
-    stages: ClassVar[dict[str, Any]] = {"first": 1.0}
-
-
-@fault("stages predict", "'first'")
-class NumberAsStage(Plain):
-    """Has a stage that is no predictor."""
-
-    def fit(self, train, ctx):
-        predictor = super().fit(train, ctx)
-        return Staged(predictor.projection, predictor.weights)
-
-
-PASS = "one pass goes through smaller fits"
-
-
-@fault(PASS, "needs a stage n<m>, the fit to the first m of n = 48 points")
-class HidesItsPass(Complete):
-    """Declares one pass and has no stage that shows it."""
-
-    def stages(self, train, ctx, linear):
-        return {}
-
-
-@fault(PASS, "stage 'n16' of a fit to 48 points, against a fit to its first 16 points: relative difference")
-class DrawsByItsSize(Complete):
-    """Draws other features for another number of points."""
-
-    def fit(self, train, ctx):
-        return super().fit(train, replace(ctx, seed=ctx.seed + train.n))
-
-
-@fault(PASS, "relative difference")
-class TakesTheLastPointsFirst(Complete):
-    """Goes through the points from the last to the first."""
-
-    def stages(self, train, ctx, linear):
-        last = replace(train, n=16, x=train.x[-16:], y=train.y[-16:])
-        return {"n16": Plain.fit(self, last, ctx)}
-
-
-ARTIFACTS = "artifacts are small and repeatable"
-
-
-class Drawn(Linear):
-    """Returns the files that it was made with."""
-
-    def __init__(self, linear, files):
-        super().__init__(linear.projection, linear.weights)
-        self.files = files
-
-    def artifacts(self):
-        return self.files(self)
-
-
-class Drawing(Plain):
-    """Has a predictor with files."""
-
-    files: ClassVar[Any] = None
-
-    def fit(self, train, ctx):
-        return Drawn(super().fit(train, ctx), type(self).files)
-
-
-@fault(ARTIFACTS, "Got 'weights.pickle'")
-class UnknownFile(Drawing):
-    """Returns a file of a kind that is not kept."""
-
-    files: ClassVar[Any] = lambda predictor: {"weights.pickle": b""}
-
-
-@fault(ARTIFACTS, "at most 4 MB together. Got 5 MB")
-class LargeFile(Drawing):
-    """Returns a file that is too large."""
-
-    files: ClassVar[Any] = lambda predictor: {"all.csv": bytes(5_000_000)}
-
-
-@fault(ARTIFACTS, "an equal fit gives other artifacts: time.json")
-class FileOfTheTime(Drawing):
-    """Writes the time into a file."""
-
-    files: ClassVar[Any] = lambda predictor: {"time.json": str(time.perf_counter_ns()).encode()}
-
-
-@fault(BATCH, "seed 1")
-class OneSeedPerBatch(Complete):
-    """Fits every job of a batch with the seed of the first."""
-
-    @classmethod
-    def fit_batch(cls, jobs):
-        return [job.learner.fit(job.train, jobs[0].ctx) for job in jobs]
-
-
-@fault(BATCH, "n=32")
-class OneSizePerBatch(Complete):
-    """Fits every job of a batch to the largest sample."""
-
-    @classmethod
-    def fit_batch(cls, jobs):
-        largest = {job.train.sample: job.train for job in sorted(jobs, key=lambda job: job.train.n)}
-        return [job.learner.fit(largest[job.train.sample], job.ctx) for job in jobs]
-
-
-@fault(BATCH, "relative difference")
-class OneOptionPerBatch(Complete):
-    """Fits every job of a batch with the options of the first."""
-
-    @classmethod
-    def fit_batch(cls, jobs):
-        return [jobs[0].learner.fit(job.train, job.ctx) for job in jobs]
-
-
-@fault(BATCH, "for 6 jobs")
-class LosesAJob(Complete):
-    """Returns one predictor too few."""
-
-    @classmethod
-    def fit_batch(cls, jobs):
-        return super().fit_batch(jobs)[1:]
-
-
-@fault("predict batch agrees with predict", "predict_batch: relative difference")
-class OnePointSetPerBatch(Complete):
-    """Evaluates every predictor at the points of the first."""
-
-    @classmethod
-    def predict_batch(cls, predictors, xs):
-        return [predictor.predict(xs[0]) for predictor in predictors]
+    name: ClassVar[str] = "hangs"
+    before = staticmethod(lambda train, ctx: time.sleep(3600))

@@ -12,7 +12,8 @@ TESTS = Path(__file__).parent
 def install_faulty(site: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Install ``breaking_learners`` as plugin ``faulty`` into a new folder on the path of this process and workers."""
     site.mkdir(parents=True)
-    shutil.copy(TESTS / "breaking_learners.py", site)
+    for name in ("breaking_learners", "greedy_learners", "meddling_learners"):
+        shutil.copy(TESTS / f"{name}.py", site)
     announce(site, "breaking-learners", "faulty", "breaking_learners", monkeypatch)
     return site
 

@@ -118,18 +118,13 @@ def test_the_frameworks_own_parts_come_through_the_hooks():
         ("learners", (Twin,), "learner test_plugins.Twin: the name 'kernel-ridge' is registered by two plugins: "),
         ("learners", (Abstract,), "learner test_plugins.Abstract is abstract: it must define fit."),
         ("learners", (Constant,), "learner test_plugins.Constant must be a subclass of bfc_bench.Learner."),
-        ("learners", (Mean(),), "must be a subclass of bfc_bench.Learner."),
         ("targets", (Nameless,), "target test_plugins.Nameless must say what it is called: kind: ClassVar[str]"),
         ("inputs", (Nameless,), "input distribution test_plugins.Nameless must be a subclass of bfc_bench.Inputs."),
-        ("labels", (None,), "labelling None must be a subclass of bfc_bench.Labels."),
-        ("data", (Nameless,), "data set test_plugins.Nameless must be a subclass of bfc_bench.DataSet."),
-        ("claims", (Nameless,), "claim kind test_plugins.Nameless must be a subclass of bfc_bench.Claim."),
         ("metrics", (len,), "metric builtins.len must be a bfc_bench.Metric."),
         ("metrics", (Metric("a.b", max),), "must have a name of letters, digits, - and _."),
         ("metrics", (Metric("nmse", max),), "the name 'nmse' is registered by two plugins: 'bfc_bench', which keeps"),
         ("suites", ("x", "x.toml"), "suite 'x.toml' must be a pathlib.Path, such as Path(__file__).with_name("),
         ("suites", ("x", Path("/nowhere/x.toml")), "is not there; does the distribution contain it?"),
-        ("executors", (3,), "executor 3 must be a subclass of bfc_bench.Executor."),
         ("executors", (Serial,), "the name 'serial' is registered by two plugins: 'bfc_bench', which keeps it"),
         ("plots", ("", max), "plot builtins.max must have a name, a non-empty string. Got ''."),
         ("suites", ("x",), "bfc_register_suites raised TypeError: "),
@@ -145,23 +140,7 @@ def test_a_wrong_registration_is_listed_with_its_reason_and_stops_nothing(kind, 
     assert plugins.learner("mean-of-labels") is Mean
 
 
-def test_what_a_hook_registers_before_and_after_a_wrong_thing_is_kept():
-    def register_both(register):
-        register(Nameless)
-        register(Mean)
-        raise ValueError("and then it fails")
-
-    plugins = load_plugins([plugin(bfc_register_learners=register_both)])
-    assert plugins.learner("mean-of-labels") is Mean
-    assert reasons(plugins) == [
-        "faulty: unavailable: bfc_register_learners raised ValueError: and then it fails",
-        "faulty: unavailable: learner test_plugins.Nameless must be a subclass of bfc_bench.Learner.",
-    ]
-
-
-@pytest.mark.parametrize(
-    "error", [ValueError, SystemExit, KeyboardInterrupt, GeneratorExit, PluginError, StopIteration]
-)
+@pytest.mark.parametrize("error", [ValueError, SystemExit, KeyboardInterrupt])
 def test_a_registration_may_raise_anything(error):
     def fails(register):
         raise error("on purpose")
@@ -181,46 +160,9 @@ def test_hooks_that_do_not_fit_are_named():
     assert plugins.learner("mean-of-labels") is Mean
 
 
-def test_an_unknown_name_is_explained_by_what_is_missing():
-    plugins = load_plugins([registers("plots", "threads", None), registers("suites", "x", "x.toml")])
-    with pytest.raises(UsageError, match=r"unknown plot 'threads'.*\n.*'faulty' is unavailable: plot None must"):
-        plugins.plots.get("threads")
-    with pytest.raises(UsageError) as caught:
-        plugins.plots.get("other")
-    assert "unavailable" not in str(caught.value)
-
-
-def test_the_order_of_hooks_and_wrappers_are_pluggys():
-    said = []
-
-    def says(word):
-        return lambda session: said.append(word)
-
-    def around(session):
-        said.append("before")
-        result = yield
-        said.append("after")
-        return result
-
-    plugins = load_plugins(
-        [
-            plugin(bfc_run_started=says("first")),
-            plugin(bfc_run_started=(around, {"wrapper": True})),
-            plugin(bfc_run_started=(says("last"), {"trylast": True})),
-            plugin(bfc_run_started=says("second")),
-            plugin(bfc_run_started=(says("eager"), {"tryfirst": True})),
-        ]
-    )
-    plugins.manager.hook.bfc_run_started(session=None)
-    assert said == ["before", "eager", "second", "first", "last", "after"]
-
-
 def test_no_order_of_hooks_gives_away_a_name():
-    def register_twin(register):
-        register(Twin)
-
-    plugins = load_plugins([plugin(bfc_register_learners=(register_twin, {"tryfirst": True}))])
-    assert plugins.learner("kernel-ridge") is not Twin
+    first = plugin(bfc_register_learners=(lambda register: register(Twin), {"tryfirst": True}))
+    assert load_plugins([first]).learner("kernel-ridge") is not Twin
 
 
 def wrapper(before=None, after=None, yields=1):
@@ -257,7 +199,7 @@ def test_a_wrapper_that_fails_is_reported_and_the_others_are_called(style, hook,
     assert words in record.getMessage()
 
 
-@pytest.mark.parametrize("error", [RuntimeError, BenchError, SystemExit, GeneratorExit])
+@pytest.mark.parametrize("error", [RuntimeError, SystemExit])
 def test_an_event_that_raises_is_reported_once_and_the_others_are_called(error, caplog):
     def fails(result):
         raise error("the event failed")
@@ -361,25 +303,6 @@ def test_a_plot_that_fails_leaves_the_others(caplog):
     ]
 
 
-def faulty_claim(**methods):
-    """A kind of claim that raises where it is told to."""
-
-    class Faulty(PointClaim):
-        kind: ClassVar[str] = "faulty"
-        predictors = property(methods.get("predictors", lambda self: ("kernel-ridge",)))
-
-        def judge(self, rows):
-            return methods["judge"]()
-
-    return Faulty
-
-
-def claims_of(suite_file, kind):
-    claims = [{"id": "c", "kind": "faulty", "task": "t"}]
-    suite = read_suite(suite_file(learner=[{"name": "kernel-ridge"}], claim=claims))
-    return parse_claims(suite, load_plugins([registers("claims", kind)]).claims)
-
-
 @pytest.mark.parametrize(
     ("judge_it", "words"),
     [
@@ -390,14 +313,18 @@ def claims_of(suite_file, kind):
     ids=["raises", "exits", "no verdict"],
 )
 def test_a_claim_that_cannot_be_judged_is_undecided_and_says_why(judge_it, words, suite_file):
-    [verdict] = judge(claims_of(suite_file, faulty_claim(judge=judge_it)), [])
+    class Faulty(PointClaim):
+        kind: ClassVar[str] = "faulty"
+        predictors: ClassVar = ("kernel-ridge",)
+
+        def judge(self, rows):
+            return judge_it()
+
+    claims = [{"id": "c", "kind": "faulty", "task": "t"}]
+    suite = read_suite(suite_file(learner=[{"name": "kernel-ridge"}], claim=claims))
+    [verdict] = judge(parse_claims(suite, load_plugins([registers("claims", Faulty)]).claims), [])
     assert (verdict.id, verdict.verdict) == ("c", "undecided")
     assert words in verdict.note
-
-
-def test_a_claim_that_cannot_be_read_names_its_plugin(suite_file):
-    with pytest.raises(PluginError, match="claim 'c': kind 'faulty' of plugin 'faulty' raised KeyError: 'label'"):
-        claims_of(suite_file, faulty_claim(predictors=lambda self: {}["label"]))
 
 
 # --- metrics ---

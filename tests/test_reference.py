@@ -39,20 +39,6 @@ def test_ranges_defaults_and_meanings_are_those_of_the_class():
     assert options("wkr-densenet")["depth"].values == "integer >= 2, <= 8"
 
 
-@pytest.mark.parametrize(
-    ("name", "precision"),
-    [
-        ("kernel-ridge", "the type of its arrays: float64, in JAX float32"),
-        ("quad-densenet", "float32"),
-        ("quad-raw", "float64 or float32"),
-        ("quad-neural", "float64 or float32"),
-    ],
-)
-def test_a_learner_says_what_it_trains_in(name, precision):
-    (entry,) = find(PLUGINS, name)
-    assert entry.facts["trains in"] == precision
-
-
 def test_a_metric_says_what_it_is_and_its_page_names_every_error_of_a_claim():
     for entry in entries(PLUGINS, "metric"):
         assert {"formula", "unit", "range", "labels", "of"} <= entry.facts.keys(), entry.name
@@ -88,12 +74,3 @@ def test_show_prints_every_option_and_json_says_the_same(capsys):
     for option in entry["options"]:
         assert option["name"] in shown
         assert option["default"] in shown
-
-
-def test_list_of_one_kind_and_the_version(capsys):
-    assert run(["list", "--kind", "metric"]) == 0
-    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()[1:]] == ["metric"] * len(PLUGINS.metrics)
-    assert run(["list", "--kind", "metrics"]) == 2
-    assert "Did you mean 'metric'" in capsys.readouterr().err
-    assert run(["--version"]) == 0
-    assert capsys.readouterr().out.startswith("bfc-bench 0.")

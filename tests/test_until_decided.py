@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -18,7 +17,7 @@ from stored_rows import read_results
 from bfc_bench import RunOptions, open_store, run_suite, run_until_decided
 from bfc_bench.analysis.interim_analyses import Look
 from bfc_bench.cli.app import run
-from bfc_bench.errors import BenchError, UsageError
+from bfc_bench.errors import BenchError
 from bfc_bench.store.row import RUN_COLUMNS
 from bfc_bench.store.store import Store
 from bfc_bench.utils.hook_markers import hookimpl
@@ -130,15 +129,6 @@ def test_the_looks_cannot_be_had_again(suite, tmp_path, capsys):
         assert [session.statuses for session in again.sessions] == [{}], "nothing is run"
         assert [look.replicates for look in looks(store)] == [look.replicates for look in before]
         assert max(row.replicate for row in read_results(path, store=store)) == ended - 1
-
-
-def test_a_claim_that_says_something_else_under_its_id_goes_on_with_what_is_left(suite, tmp_path):
-    store = tmp_path / "s"
-    decide(suite(suite.near | {"id": "open"}), store)
-    spent = looks(store)[-1].replicates
-    decide(suite({**suite.near, "at_most": suite.near["at_most"] * 1.001, "id": "open"}), store)
-    assert [look.replicates for look in looks(store)] == [r for r in (3, 5, 8) if r <= max(spent, 8)]
-    assert len({look.content for look in looks(store)}) == (1 if spent == 8 else 2)
 
 
 def test_results_of_another_seed_are_looked_at_anew_and_say_what_was_looked_at_before(suite, tmp_path):
@@ -302,13 +292,6 @@ def test_a_run_that_is_killed_between_looks_goes_on_where_it_was(slow, tmp_path,
     assert repr(verdicts(slow, store)) == repr(verdicts(slow, undisturbed))
 
 
-def test_a_run_that_is_interrupted_says_before_which_look(slow, tmp_path):
-    said, code = stopped_in_the_second_look(slow, tmp_path / "s", signal.SIGINT)
-    assert code == 130
-    assert "Interrupted; the same command continues." in said
-    assert re.search(r"open: undecided after look [12] of 3, at 9\d\.?\d* %\. interrupted, before look [23]", said)
-
-
 def test_plan_says_what_would_decide_each_claim(suite, tmp_path, capsys):
     path, store = suite(), tmp_path / "s"
 
@@ -367,13 +350,6 @@ def test_options_that_cannot_be_meant_are_refused(suite, tmp_path, capsys, optio
     assert message in capsys.readouterr().err
 
 
-def test_one_replicate_in_the_suite_means_that_the_first_look_is_at_three(suite, tmp_path):
-    path, store = suite(CLEAR, replicates=1), tmp_path / "s"
-    (ended,) = decide(path, store).ended
-    assert (ended.verdict, ended.replicates) == ("supported after look 1 of 3, at 98.12 %", 3)
-    assert points(store, beyond=1) == [("mean", 4, 20, 1), ("mean", 4, 20, 2)]
-
-
 def test_claims_about_what_is_left_out_are_left_alone(suite, tmp_path):
     path, store = suite(), tmp_path / "s"
     done = decide(path, store, learners=["mean"])
@@ -382,8 +358,3 @@ def test_claims_about_what_is_left_out_are_left_alone(suite, tmp_path):
     assert verdicts(path, store)["open"].look == 0
     again = decide(path, store)
     assert [end.claim for end in again.ended] == ["clear", "open"]
-
-
-def test_a_negative_schedule_is_refused_from_python(suite, tmp_path):
-    with pytest.raises(UsageError, match="--up-to must be at least 3"):
-        decide(suite(), tmp_path / "s", last=1)

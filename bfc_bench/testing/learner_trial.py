@@ -23,7 +23,8 @@ IMAGE = (1, 4, 4)
 """Channels, height and width of the points for learners of images."""
 SEQUENCE = (4, 3)
 """Length and alphabet of the points for learners of sequences."""
-INPUTS = ("uniform", "sphere")
+PLACES = (("uniform", (D,)), ("uniform", IMAGE), ("uniform", SEQUENCE), ("sphere", (D,)))
+"""Laws of inputs and shapes of a point on which learners are tried."""
 LABELS: Mapping[LabelKind, str] = MappingProxyType({"real": "clean", "binary": "sign", "class": "clean"})
 """The labelling of each kind of labels."""
 CLASSES = 3
@@ -66,38 +67,38 @@ class LearnerTrial:
         return device if device == "cuda" else skip("runs on cuda only, and this machine has no such GPU")
 
     @cached_property
+    def place(self) -> tuple[str, tuple[int, ...]]:
+        """The first of ``PLACES`` that the learner does not skip; the first of all if it skips all."""
+        return next((each for each in PLACES if self.learner.skip(self._facts(each), N) is None), PLACES[0])
+
+    @property
+    def inputs(self) -> str:
+        """The law of the points."""
+        return self.place[0]
+
+    @property
     def shape(self) -> tuple[int, ...]:
-        """The first of (D,), ``IMAGE`` and ``SEQUENCE`` that the learner does not skip; (D,) if it skips all."""
-        shapes = ((D,), IMAGE, SEQUENCE)
-        skipped = (self.learner.skip(self._facts("uniform", self.labels, UNLABELED, shape), N) for shape in shapes)
-        return next((shape for shape, reason in zip(shapes, skipped, strict=True) if reason is None), (D,))
+        """The structure of a point."""
+        return self.place[1]
 
     @property
     def d(self) -> int:
         """The number of values in a point."""
         return math.prod(self.shape)
 
-    @cached_property
-    def inputs(self) -> str:
-        """``uniform``, or ``sphere`` for a learner that skips uniform inputs and takes the sphere."""
-        facts = (self._facts(kind, self.labels, UNLABELED, self.shape) for kind in INPUTS)
-        uniform, sphere = (self.learner.skip(each, N) for each in facts)
-        return INPUTS[uniform is not None and sphere is None]
-
     def facts(self, labels: LabelKind | None = None, unlabeled: int = UNLABELED) -> TaskFacts:
         """The facts of the task that the kit fits."""
-        return self._facts(self.inputs, labels or self.labels, unlabeled, self.shape)
+        return self._facts(self.place, labels, unlabeled)
 
-    def _facts(self, inputs: str, kind: LabelKind, unlabeled: int, shape: tuple[int, ...]) -> TaskFacts:
-        classes = CLASSES if kind == "class" else 0
-        d, target = math.prod(shape), "quadratic-densenet"
+    def _facts(
+        self, place: tuple[str, tuple[int, ...]], labels: LabelKind | None = None, unlabeled: int = UNLABELED
+    ) -> TaskFacts:
+        (inputs, shape), kind = place, labels or self.labels
+        classes, d = CLASSES if kind == "class" else 0, math.prod(shape)
+        target = "quadratic-densenet"
         return TaskFacts("check", inputs, target, LABELS[kind], kind, d, unlabeled, classes=classes, shape=shape)
 
-    def data(self) -> Data:
-        """The training set of ``job()``."""
-        return self._data()
-
-    def _data(
+    def data(
         self, n: int = N, teacher: int = 0, labels: LabelKind | None = None, arrays: ArrayKind | None = None
     ) -> Data:
         """Points of a quadratic network with unit variance, its sign, or the third that its value lies in.
@@ -159,7 +160,7 @@ class LearnerTrial:
         bare: bool = False,
     ) -> Job:
         """One fit, with arrays of its own."""
-        train = self._data(n, teacher, labels, arrays)
+        train = self.data(n, teacher, labels, arrays)
         return Job(learner or self.learner, train, self._context(seed, arrays, bare))
 
     def fit(self, job: Job) -> Predictor:
@@ -187,14 +188,7 @@ class LearnerTrial:
         return self.fit(self.job())
 
     def require_equal(self, got: np.ndarray, expected: np.ndarray, what: str, tolerance: float | None = None) -> None:
-        """Fail unless two predictions agree.
-
-        Args:
-            got: Predictions (m,) or scores (m, C).
-            expected: The same shape.
-            what: What was predicted, for the message.
-            tolerance: Largest difference relative to the root mean square of ``expected``; by default the trial's.
-        """
+        """Fail unless two predictions, (m,) or scores (m, C), agree up to a share of their root mean square."""
         require(got.shape == expected.shape, f"{what}: shape {got.shape}, expected {expected.shape}")
         scale = float(np.sqrt(np.mean(expected**2))) + 1e-6
         error = float(np.max(np.abs(got - expected), initial=0.0)) / scale

@@ -126,7 +126,9 @@ def it_hears_a_run(listener: object) -> None:
     require(not problems, "; ".join(problems))
     hooks = [hook.name for hook in plugins.manager.get_hookcallers(listener) or ()]
     require(bool(hooks), "it implements no hook with @bfc_bench.hookimpl, such as bfc_result")
-    failures, log = _Failures(), logging.getLogger("bfc_bench.plugins")
+    reported: list[str] = []
+    failures, log = logging.Handler(), logging.getLogger("bfc_bench.plugins")
+    failures.emit = lambda record: reported.append(record.getMessage())  # type: ignore[method-assign]
     log.addHandler(failures)
     log.propagate, propagated = False, log.propagate
     try:
@@ -136,7 +138,7 @@ def it_hears_a_run(listener: object) -> None:
     finally:
         log.removeHandler(failures)
         log.propagate = propagated
-    require(not failures.reported, "; ".join(failures.reported))
+    require(not reported, "; ".join(reported))
 
 
 class Mean(Learner):
@@ -165,14 +167,3 @@ class _Helper:
     @hookimpl
     def bfc_register_learners(self, register: Callable[[type[Learner]], None]) -> None:
         register(Mean)
-
-
-class _Failures(logging.Handler):
-    """Collects what the plugins' manager reports."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.reported: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.reported.append(record.getMessage())

@@ -49,29 +49,6 @@ def test_the_report_holds_machine_versions_load_and_lines(report: tuple[Path, st
         assert line["met"] is None, "a quick measurement judges no goal"
 
 
-def test_a_line_with_an_opponent_has_its_ratio(report: tuple[Path, str]) -> None:
-    lines = json.loads(report[0].read_text())["results"]
-    (line,) = [line for line in lines if line["benchmark"] == "ensemble_medium"]
-    assert line["opponent"] == "eager PyTorch loop"
-    assert line["theirs"]["high"] / line["ours"]["low"] >= line["ratio"]["high"] >= line["ratio"]["low"] > 0
-
-
-def test_the_table_names_what_was_measured_and_the_machine(report: tuple[Path, str]) -> None:
-    found = json.loads(report[0].read_text())
-    for text in ("bfc-bench --help", "M, E=32, float32", "eager PyTorch loop", found["machine"]["processor"], "Quick"):
-        assert text in report[1]
-
-
-def test_a_report_is_read_again_as_markdown(report: tuple[Path, str]) -> None:
-    run = command("benchmarks", "--read", report[0], "--markdown")
-    assert run.returncode == 0, run.stderr
-    found = json.loads(report[0].read_text())
-    table = [line for line in run.stdout.splitlines() if line.startswith("|")]
-    assert len(table) == 2 + len(found["results"])
-    assert len({line.count("|") for line in table}) == 1
-    assert found["machine"]["processor"] in run.stdout
-
-
 def test_compare_shows_lines_of_either_report_and_what_differs(report: tuple[Path, str], tmp_path: Path) -> None:
     other = json.loads(report[0].read_text())
     other["machine"]["processor"] = "a different processor"
@@ -84,12 +61,6 @@ def test_compare_shows_lines_of_either_report_and_what_differs(report: tuple[Pat
     assert dropped["what"] in run.stdout
     assert " 0.50 " in run.stdout
     assert "| a different processor" in run.stdout
-
-
-def test_an_unknown_name_is_refused_with_the_nearest() -> None:
-    run = command("benchmarks", "startupp")
-    assert run.returncode == 2
-    assert "startup" in run.stderr
 
 
 def test_a_benchmark_that_breaks_is_named_and_stops_no_other(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -61,22 +61,3 @@ def test_looks_count_the_first_verdict_once():
     assert measured.verdicts(x, (5, 8)) == {"student": (1.0, 0.0), "both": (1.0, 0.0)}
     mirrored = measured.verdicts(-x, (5, 8), size=2)
     assert mirrored == {"student": (0.0, 1.0), "both": (0.0, 1.0), "blocks": (0.0, 1.0)}
-
-
-def test_what_is_true_is_found_about_as_often_as_documented():
-    for stated, line in zip(
-        STATISTICS.partition(f"{measured.EFFECTS_HEADER}\n")[2].splitlines(), measured.effect_lines(300), strict=False
-    ):
-        effect, *shares = cells(stated)
-        assert cells(line)[0] == effect
-        assert [float(share) for share in cells(line)[1:]] == pytest.approx([float(share) for share in shares], abs=9)
-
-
-def test_values_of_a_teacher_are_correlated_as_named_and_means_are_zero():
-    rng = stream("test false verdicts", "worlds")
-    x = measured._shared(rng, (4000, 8), 4)
-    correlations = np.corrcoef(x.T)
-    assert correlations[0, 1] == pytest.approx(measured.SHARED, abs=0.05)
-    assert correlations[0, 4] == pytest.approx(0.0, abs=0.05)
-    for draw in measured.WORLDS.values():
-        assert draw(rng, (4000, 50)).mean() == pytest.approx(0.0, abs=0.03)

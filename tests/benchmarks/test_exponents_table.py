@@ -70,13 +70,3 @@ def test_a_line_per_learner_with_n_star_its_exponent_and_the_theorys(store, caps
     assert interval.startswith("[")
     assert len(theory.split(", ")) == 3
     assert float(law) > 0
-
-
-@pytest.mark.parametrize(
-    ("suite", "folder", "said"), [("other", "", "unknown suite 'other'"), ("tiny", "none", "There is no store in")]
-)
-def test_a_suite_or_store_that_is_not_there_is_named(store, suite, folder, said, capsys):
-    with pytest.raises(SystemExit) as left:
-        exponents.main([suite, "--store", str(store / folder)])
-    assert left.value.code == 2
-    assert said in capsys.readouterr().err

@@ -212,12 +212,9 @@ BAD = {
         {"n": [46]},
         "n = 46: n must be at most 45: there are 45 points to train on beside 15 to test on.",
     ),
-    "unlabeled": (ARRAYS, {"n": [46], "unlabeled": 5}, "n must be at most 40"),
     "test": (ARRAYS, {"n": [10], "test_size": 59}, "test_size must be at most 58"),
     "d": (ARRAYS, {"n": [10], "d": [3]}, "d = 3: d must be 2, the number of columns of the data, or left out"),
     "nan": ({**ARRAYS, "y": np.full(60, np.nan)}, {"n": [10]}, "y must be finite. Got nan in row 0"),
-    "few": ({**ARRAYS, "y": np.where(np.arange(60), "a", "b")}, {"n": [10]}, "each class needs 2 points or more"),
-    "dtype": ({**ARRAYS, "x": np.full((60, 2), "1")}, {"n": [10]}, "x must hold numbers. Got dtype <U1"),
     "noise": (
         {**ARRAYS, "y": np.arange(60) % 3 == 0},
         {"n": [10], "labels": {"kind": "noise", "sd": 0.1}},
@@ -225,7 +222,6 @@ BAD = {
     ),
     "inputs": (ARRAYS, {"n": [10], "inputs": {"kind": "uniform"}}, "leave out inputs"),
     "kind": (ARRAYS, {"n": [10], "data": {"kind": "nzp"}}, "unknown data set 'nzp'. Did you mean 'npz'?"),
-    "option": (ARRAYS, {"n": [10], "data": {"kind": "npz", "path": "a.npz", "scale": 2}}, "unknown option 'scale'"),
     "file": (ARRAYS, {"n": [10], "data": {"kind": "npz", "path": "b.npz"}}, "b.npz cannot be read: No such file"),
 }
 

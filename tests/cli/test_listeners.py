@@ -32,10 +32,6 @@ def test_the_parameters_of_a_maker_are_options_of_the_verb():
     assert "Where to write." in call({"mine": make}, "--help").output
 
 
-def test_a_maker_may_give_none():
-    assert call({"mine": lambda: None}, "s").output == "s\n"
-
-
 def fails() -> object:
     raise RuntimeError("not today")
 

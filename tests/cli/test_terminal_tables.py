@@ -58,10 +58,6 @@ def test_a_narrow_terminal_leaves_columns_out_before_it_wraps_texts():
     assert not any("0.0049" in line for line in lines)
 
 
-def test_an_empty_table_has_its_header():
-    assert table(80, lines=[]).split() == HEADER
-
-
 def test_sentences_are_wrapped_at_words_beside_the_columns_that_say_what_they_are_about():
     lines = [["claim-1", "add n = 80 " * 12], ["claim-2", "decided"]]
     out = terminal(60)
@@ -70,14 +66,6 @@ def test_sentences_are_wrapped_at_words_beside_the_columns_that_say_what_they_ar
     assert first.startswith("claim-1  add n = 80")
     assert all(line.startswith(" " * 9) for line in rest[:-1])
     assert max(map(len, [first, *rest])) <= 60
-
-
-def test_the_width_of_a_table_in_a_pipe_is_that_of_its_texts():
-    out = Console(file=io.StringIO(), width=60)
-    print_table(out, HEADER, LINES)
-    header, *lines = out.file.getvalue().splitlines()
-    assert header.split() == HEADER
-    assert [re.split("  +", line) for line in lines] == LINES
 
 
 LABELS = ("kernel-ridge:gamma0.1", "kernel-ridge:gamma0.3", "kernel-ridge-with-squares")
@@ -142,12 +130,6 @@ def test_what_is_installed_fits_every_terminal(capsys, monkeypatch, arguments, w
     assert "…" not in text
     assert max(map(len, text.splitlines())) <= width
     assert "kernel" in text
-
-
-def test_in_a_pipe_a_text_that_is_wider_than_its_column_keeps_its_distance():
-    out = Console(file=io.StringIO(), width=200)
-    print_table(out, ["a", "b"], [["x" * 90, "first"], ["y", "second"]])
-    assert out.file.getvalue().splitlines()[1] == "x" * 90 + "  first"
 
 
 def test_a_pipe_gets_lines_as_they_come():

@@ -65,14 +65,6 @@ def test_report_names_every_learner_and_every_reason(ran, bench, tmp_path):
     assert len(pd.read_parquet(tmp_path / "out" / "rows.parquet")) == 6
 
 
-def test_doctor_tells_versions_and_the_store(ran, bench):
-    _, store = ran
-    answer = bench("doctor", "--store", store)
-    assert answer.returncode == 0, answer.stdout
-    assert "tiny@1" in answer.stdout
-    assert "torch" in answer.stdout
-
-
 def test_help_and_list_import_nothing_heavy():
     heavy = {"torch", "jax", "mlflow", "matplotlib", "pandas", "sklearn", "scipy", "ray"}
     for arguments in (["--help"], ["list"]):

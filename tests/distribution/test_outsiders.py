@@ -8,12 +8,14 @@ import subprocess
 import sys
 import sysconfig
 import venv
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from bfc_bench.cli.new import write_distribution
 
+ROOT = Path(__file__).parents[2]
 GOOD = "bfc-bench-nearest-neighbour:nearest-neighbour"
 
 
@@ -99,59 +101,6 @@ def test_check_counts_and_passes(outside: Outside, tmp_path: Path) -> None:
     assert passed > 20
 
 
-def test_its_own_tests_pass(outside: Outside, tmp_path: Path) -> None:
-    write_distribution("learner", "nearest-neighbour", tmp_path / "good")
-    done = outside.run("-m", "pytest", "-q", "-p", "no:cacheprovider", "tests", cwd=tmp_path / "good")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "2 passed" in done.stdout
-
-
-def test_its_suite_runs(outside: Outside, tmp_path: Path) -> None:
-    write_distribution("learner", "nearest-neighbour", tmp_path / "good")
-    suite, store = str(tmp_path / "good" / "first.toml"), str(tmp_path / "store")
-    done = outside.bench("run", suite, "--store", store, "--no-mlflow", "--jobs", "2", cwd=tmp_path)
-    assert done.returncode == 0, done.stdout + done.stderr
-    done = outside.bench("results", suite, "--store", store, "--format", "json", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    rows = [row for row in json.loads(done.stdout) if row["learner"] == "nearest-neighbour"]
-    assert sorted((row["n"], row["replicate"]) for row in rows) == [(n, r) for n in (100, 200, 400) for r in (0, 1)]
-    assert all(row["status"] == "ok" and row["nmse"] > 0 for row in rows)
-
-
-def test_an_unknown_learner_suggests_the_nearest(outside: Outside, tmp_path: Path) -> None:
-    done = outside.bench("check", "nearest-neighbor", cwd=tmp_path)
-    assert done.returncode == 2
-    assert "Did you mean 'nearest-neighbour'?" in done.stderr
-
-
-REMEMBERS = '''
-from typing import ClassVar
-from bfc_bench import Learner, Predictor
-
-class Remembers(Learner):
-    """Predicts the mean absolute label of every set it has ever seen."""
-    name: ClassVar[str] = "remembers"
-    labels: ClassVar[list] = []
-    def fit(self, train, ctx):
-        self.labels.extend(abs(train.y))
-        return Mean(sum(self.labels) / len(self.labels))
-
-class Mean(Predictor):
-    def __init__(self, value):
-        self.value = value
-    def predict(self, x):
-        return 0 * x[:, 0] + self.value
-'''
-
-
-def test_a_faulty_learner_in_a_module_fails_the_check_with_the_law(outside: Outside, tmp_path: Path) -> None:
-    (tmp_path / "remembers.py").write_text(REMEMBERS)
-    done = outside.bench("check", "remembers:Remembers", cwd=tmp_path)
-    assert done.returncode == 1, done.stdout + done.stderr
-    [line] = [line for line in done.stdout.splitlines() if line.startswith("failed")]
-    assert "fits are independent: a fit after one to other data" in line
-
-
 REGISTERS_A_TAKEN_NAME = '''
 from typing import ClassVar
 from bfc_bench import Learner, hookimpl
@@ -232,66 +181,73 @@ def test_a_suite_that_needs_what_is_broken_is_told_why(outside: Outside, broken:
     assert "Twin" not in done.stderr
 
 
-EVERYTHING = "outside-everything:everything"
+GUIDE = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "plugins.md").read_text(), flags=re.DOTALL)
+"""The code of the guide for authors of plugins, which adds one of each part."""
+PARTS = {
+    "task": [
+        {
+            "name": "waves",
+            "inputs": {"kind": "laplace"},
+            "target": {"kind": "wave", "frequency": 0.5},
+            "labels": {"kind": "rounded", "step": 0.2},
+            "d": [3],
+            "n": [10, 14],
+        }
+    ],
+    "learner": [{"name": "ridge-on-squares", "tune": {}}],
+    "claim": [
+        {"id": "fits", "kind": "overfits", "label": "ridge-on-squares", "task": "waves"},
+        {"id": "near", "kind": "reaches", "label": "ridge-on-squares", "task": "waves", "at_most": 50.0}
+        | {"metric": "metrics.largest_error"},
+    ],
+}
 
 
 @pytest.fixture(scope="module")
-def everything(outside: Outside, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where a distribution is installed that adds one of each kind of part."""
-    folder = tmp_path_factory.mktemp("everything")
-    shutil.copytree(Path(__file__).parent / "everything", folder / "source")
-    outside.install(folder / "source", target=folder / "installed")
+def guide(outside: Outside, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the code of the guide is installed."""
+    folder = tmp_path_factory.mktemp("guide")
+    source = write_module(folder / "source", "guide", "\n\n".join(GUIDE))
+    outside.install(source, target=folder / "installed")
+    shutil.copy(ROOT / "plugins" / "example" / "first.toml", folder / "installed")
     return folder / "installed"
 
 
-def test_one_of_each_part_is_listed_with_its_origin(outside: Outside, everything: Path, tmp_path: Path) -> None:
-    done = outside.bench("list", cwd=tmp_path, path=everything)
+def test_one_of_each_part_is_listed_with_its_origin(outside: Outside, guide: Path, tmp_path: Path) -> None:
+    done = outside.bench("list", cwd=tmp_path, path=guide)
     assert done.returncode == 0, done.stderr
-    listed = dict(re.split(r"  +", line)[:2] for line in done.stdout.splitlines() if EVERYTHING in line)
-    assert listed == {
-        "learner": "outside-plane",
-        "input distribution": "outside-cube",
-        "target": "outside-bump",
-        "joint law": "outside-coin",
-        "labelling": "outside-shifted",
-        "data set": "outside-points",
-        "metric": "outside_largest",
-        "claim kind": "outside-within",
-        "suite": "everything",
-        "executor": "outside-futures",
-        "plot": "outside-sizes",
-        "verb": "outside-greet",
+    lines = [line for line in done.stdout.splitlines() if "outside-guide:guide" in line]
+    assert dict(re.split(r"  +", line)[:2] for line in lines) == {
+        "learner": "ridge-on-squares",
+        "input distribution": "laplace",
+        "target": "wave",
+        "joint law": "two-coins",
+        "labelling": "rounded",
+        "data set": "logbook",
+        "metric": "largest_error",
+        "claim kind": "overfits",
+        "suite": "first",
+        "executor": "futures",
+        "plot": "every cell",
+        "verb": "best",
     }
 
 
-def test_a_verb_from_outside_has_help_and_arguments(outside: Outside, everything: Path, tmp_path: Path) -> None:
-    done = outside.bench("outside-greet", "Ada", "--loud", cwd=tmp_path, path=everything)
-    assert (done.returncode, done.stdout) == (0, "hello ADA\n"), done.stderr
-    assert "outside-greet" in outside.bench("--help", cwd=tmp_path, path=everything).stdout
-    assert "Greet somebody by name." in outside.bench("outside-greet", "--help", cwd=tmp_path, path=everything).stdout
-    wrong = outside.bench("outside-greet", "Ada", "--quiet", cwd=tmp_path, path=everything)
-    assert (wrong.returncode, "--quiet" in wrong.stderr) == (2, True)
-
-
 def test_a_suite_of_parts_from_outside_runs_is_judged_and_reported(
-    outside: Outside, everything: Path, tmp_path: Path
+    outside: Outside, guide: Path, tmp_path: Path, suite_file: Callable[..., Path]
 ) -> None:
+    suite, store = str(suite_file("guide", replicates=4, **PARTS)), str(tmp_path / "store")
+
     def bench(verb: str, *arguments: str) -> str:
-        store = ("--store", str(tmp_path / "store"))
-        done = outside.bench(verb, "everything", *store, *arguments, cwd=tmp_path, path=everything)
+        done = outside.bench(verb, suite, "--store", store, *arguments, cwd=tmp_path, path=guide)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    bench("run", "--no-mlflow", "--jobs", "2", "--executor", "outside-futures")
-    rows = json.loads(bench("results", "--format", "json"))
-    assert [row["status"] for row in rows] == ["ok"] * 18
-    assert all(row["metrics"]["outside_largest"] ** 2 > row["nmse"] > 0 for row in rows)
-    assert (tmp_path / "store" / "heard.txt").read_text() == "everything: {'ok': 18}"
-    [verdict] = json.loads(bench("claims", "--format", "json"))
-    assert (verdict["kind"], verdict["verdict"]) == ("outside-within", "supported")
-    assert verdict["statement"] == "outside-plane stays within 100 (bumps, d = 3, n = 40)."
+    heard = bench("run", "--no-mlflow", "--jobs", "2", "--executor", "futures")
+    assert "guide: {'ok': 8}" in heard
+    fits, near = json.loads(bench("claims", "--format", "json"))
+    assert (fits["kind"], fits["verdict"]) == ("overfits", "supported")
+    assert near["statement"] == "The largest_error of ridge-on-squares is at most 50 (waves, d = 3, n = 14)."
     bench("report", "--output", str(tmp_path / "report"), "--figures", "svg")
-    assert (tmp_path / "report" / "figures" / "outside-sizes.svg").exists()
-    page = (tmp_path / "report" / "report.html").read_text()
-    assert "outside-sizes" in page
-    assert "outside-plane stays within 100" in page
+    assert (tmp_path / "report" / "figures" / "every-cell.svg").exists()
+    assert bench("best").startswith("ridge-on-squares ")

@@ -31,8 +31,6 @@ def run(folder: Path, code: str, **limits: float) -> "subprocess.CompletedProces
     ("code", "said"),
     [
         ("os.kill(os.getpid(), signal.SIGSEGV)", "crashed while running 'test_bad.py::test_guilty'"),
-        ("os._exit(0)", "crashed while running 'test_bad.py::test_guilty'"),
-        ("time.sleep(1000)", "crashed while running 'test_bad.py::test_guilty'"),
         # It never lets another thread or a signal handler run.
         ("sum(itertools.repeat(1))", "crashed while running 'test_bad.py::test_guilty'"),
     ],
@@ -49,11 +47,6 @@ def test_it_ends_where_a_process_is_stopped(tmp_path, monkeypatch):
     ran = run(tmp_path, "os.kill(os.getpid(), signal.SIGSTOP)")
     assert ran.returncode == 1
     assert "The tests did not end in 8 s." in ran.stderr
-
-
-def test_tests_that_take_minutes_have_limits_too():
-    for name in ("slow", "slurm", "ray"):
-        assert "{[long]limit}" in COMMAND[f"testenv:{name}"]["commands"]
 
 
 def test_signals_are_heard_in_the_background_of_a_shell(tmp_path):

@@ -158,15 +158,6 @@ def test_every_claim_of_every_seed_is_a_line_of_the_table(stores):
     ]
 
 
-def test_what_no_seed_supports_is_named_with_its_remark(stores):
-    text = page(KNOWN, stores)
-    contradicted = section(text, "Contradicted")
-    assert "`tiny/smaller` (Theorem 2)" in contradicted
-    assert "Kernels are not that good." in contradicted
-    assert "tiny/small`" not in contradicted
-    assert "- **Theorem 3**: nothing. Not tested: nobody knows how." in section(text, "Statements without a claim")
-
-
 def test_a_claim_with_a_look_that_was_begun_and_not_made_is_stopped(tmp_path):
     folder = fill(tmp_path / "store", 0, 0.095)
     look(folder, {3: "undecided", 5: None})
@@ -197,53 +188,11 @@ def test_decided_together_p_is_adjusted_for_the_suites_of_a_seed_or_for_all_verd
     assert re.search(together.format(1, 1), page(KNOWN, stores[:1]))
 
 
-@pytest.mark.parametrize(("value", "text"), [(9.35, "9.4"), (0.116875, "0.12"), (14.96, "15"), (1.0, "1"), (0, "0")])
-def test_bounds_are_rounded_up(value, text):
-    assert claims_page._above(value) == text
-
-
-def test_the_strongest_loser_is_told_with_the_estimates_of_the_claims_that_were_run(stores):
-    def left(sentence):
-        theorem = KNOWN.statement[0].model_copy(update={"strongest_loser": sentence})
-        known = KNOWN.model_copy(update={"statement": (theorem, *KNOWN.statement[1:])})
-        [line] = re.findall(r"\| \*\*Theorem 1.*\|", page(known, stores))
-        return line.split(" | ")[-1]
-
-    assert left("Kernels err by {tiny/small}.") == "Kernels err by 0.011 / 1.1. |"
-    assert left("Kernels are good.") == "Kernels are good. |"
-    assert left("Kernels err by {tiny/small}, and others by {absent/one}.") == " |"
-
-
-def test_suites_that_were_not_run_are_named_with_their_reason(stores):
-    known = KNOWN.model_copy(update={"not_run": {"large": "needs a GPU", "tiny": "was run since"}})
-    text = page(known, stores)
-    assert "## Suites that were not run\n\n- `large`: needs a GPU." in text
-    assert "was run since" not in text
-    assert "not run\n\n-" not in page(KNOWN, stores)
-
-
 def test_every_suite_about_the_papers_is_on_the_page_or_said_not_to_be_run():
     known = claims_page.read_statements()
     tables = {"bfc-algorithm-1-departures", "bfc-ranks", "bfc-recipes"}  # without claims, printed in the documentation
     all_suites = {path.stem for path in (ROOT / "suites").glob("*.toml") if "smoke" not in path.stem}
     assert all_suites - {"tabular"} - tables == set(known.suites) | set(known.not_run)
-
-
-def test_a_store_that_is_not_there_is_named(tmp_path, capsys):
-    with pytest.raises(SystemExit) as left:
-        claims_page.main([str(tmp_path / "none")])
-    assert left.value.code == 2
-    assert "There is no store in" in capsys.readouterr().err
-
-
-def test_what_is_said_of_a_claim_is_about_one_of_the_statements():
-    theorem = KNOWN.statement[0].model_copy(update={"strongest_loser": "It has {a/b}."})
-    for key, wrong in (
-        ("remarks", {"remarks": {"a/b": "x"}}),
-        ("strongest_loser", {"statement": (theorem,)}),
-    ):
-        with pytest.raises(ValueError, match=f"{key} must be about claims of the statements. Got a/b"):
-            claims_page.Statements(**{"statement": KNOWN.statement, **wrong})
 
 
 def test_a_suite_of_one_seed_in_two_stores_is_an_error(stores):

@@ -103,18 +103,6 @@ def test_marks_are_understood_and_stand_before_a_block() -> None:
         assert len(written) == sum(bool(block.mark) for block in blocks(page)), page
 
 
-def test_what_another_test_runs_it_runs() -> None:
-    for block in BLOCKS:
-        if block.mark == "run by":
-            assert (ROOT / block.said).is_file()
-            assert f'"{block.page.name}"' in (ROOT / block.said).read_text(), block
-
-
-def test_nothing_that_could_be_run_is_called_text() -> None:
-    texts = [block for block in BLOCKS if block.language in VERBATIM]
-    assert [str(block) for block in texts if re.search(r"^\s*(\$ |bfc-bench )", block.text, re.MULTILINE)] == []
-
-
 @pytest.mark.parametrize("block", [b for b in BLOCKS if b.language == "console"], ids=str)
 def test_commands_exist_with_their_options(block: Block) -> None:
     """Those too that are not run here."""

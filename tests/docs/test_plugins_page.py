@@ -63,24 +63,9 @@ def test_every_module_of_the_toolkit_is_described() -> None:
     assert {module.name for module in iter_modules(toolkit.__path__)} <= described
 
 
-def test_the_first_learner_is_under_forty_lines() -> None:
-    assert len(BLOCKS[0].splitlines()) < 40
-
-
 @pytest.mark.parametrize("name", ["RidgeOnSquares", "RidgeTogether"])
 def test_the_learners_keep_the_contract(shown: dict[str, Any], name: str) -> None:
     check_learner(shown[name])
-
-
-def test_the_batch_learner_does_batch(shown: dict[str, Any]) -> None:
-    report = check_learner(shown["RidgeTogether"])
-    assert "fit batch agrees with fit" in [check.name for check in report.checks if check.outcome == "passed"]
-
-
-def test_the_hook_registers_the_learner(shown: dict[str, Any]) -> None:
-    registered: list[type[Learner]] = []
-    shown["bfc_register_learners"](registered.append)
-    assert registered == [shown["RidgeOnSquares"]]
 
 
 @pytest.fixture(scope="module")
@@ -89,68 +74,6 @@ def plugins(shown: dict[str, Any]) -> Plugins:
     guide = ModuleType("the_guide")
     vars(guide).update(shown)
     return load_plugins(extra=[guide])
-
-
-SUITE = {
-    "name": "guide",
-    "replicates": 4,
-    "test_size": 200,
-    "task": [
-        {
-            "name": "waves",
-            "inputs": {"kind": "laplace"},
-            "target": {"kind": "wave", "frequency": 0.5},
-            "labels": {"kind": "rounded", "step": 0.2},
-            "d": [3],
-            "n": [10, 14],
-        }
-    ],
-    "learner": [{"name": "ridge-on-squares", "tune": {}}],
-    "claim": [
-        {"id": "fits", "kind": "overfits", "label": "ridge-on-squares", "task": "waves"},
-        {"id": "near", "kind": "reaches", "label": "ridge-on-squares", "task": "waves", "at_most": 50.0}
-        | {"metric": "metrics.largest_error"},
-    ],
-}
-
-
-def test_everything_that_the_guide_registers_is_available(plugins: Plugins) -> None:
-    assert plugins.unavailable == []
-    found = {kind: [name for name in r if r.origin(name) == "the_guide"] for kind, r in plugins.registries.items()}
-    assert found == {
-        "learners": ["ridge-on-squares"],
-        "inputs": ["laplace"],
-        "targets": ["wave"],
-        "laws": ["two-coins"],
-        "labels": ["rounded"],
-        "data": ["logbook"],
-        "metrics": ["largest_error"],
-        "claims": ["overfits"],
-        "suites": ["first"],
-        "executors": ["futures"],
-        "plots": ["every cell"],
-        "verbs": ["best"],
-        "listeners": [],
-    }
-
-
-def test_a_suite_of_the_guides_parts_runs_and_is_judged(
-    plugins: Plugins, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from bfc_bench.analysis.claims import judge, parse_claims
-    from bfc_bench.suite.model import Suite
-
-    suite = Suite.parse(SUITE, "guide")
-    session = bfc_bench.run_suite(suite, bfc_bench.RunOptions(store=tmp_path, executor="serial", plugins=plugins))
-    assert session.statuses == {"ok": 8}
-    assert capsys.readouterr().out == "guide: {'ok': 8}\n"
-    with bfc_bench.open_store(tmp_path, plugins=plugins) as store:
-        rows = store["guide"].rows()
-    assert all(row.metrics["largest_error"] ** 2 >= row.nmse > 0 for row in rows)
-    fits, near = judge(parse_claims(suite, plugins.claims), rows)
-    assert (fits.kind, fits.verdict) == ("overfits", "supported")
-    assert near.statement == "The largest_error of ridge-on-squares is at most 50 (waves, d = 3, n = 14)."
-    assert set(plugins.figures(rows)) == {"every-cell"}
 
 
 def test_the_executor_runs_units_and_survives_one_that_raises(plugins: Plugins) -> None:
@@ -194,16 +117,3 @@ def test_the_page_on_data_makes_a_suite(tmp_path: Path, monkeypatch: pytest.Monk
 def test_the_names_that_the_guide_gives_are_public(name: str) -> None:
     assert name in bfc_bench.__all__
     assert getattr(bfc_bench, name).__name__ == name
-
-
-def test_all_public_names_can_be_imported() -> None:
-    assert [name for name in bfc_bench.__all__ if not hasattr(bfc_bench, name)] == []
-
-
-def test_the_helpers_of_claims_are_public() -> None:
-    from bfc_bench.analysis import claims
-
-    section = TEXT[TEXT.index("## A claim") : TEXT.index("## A suite")]
-    table = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
-    names = re.findall(r"`(\w+)", " ".join(table))
-    assert {"measure", "Region", "Bounded"} <= set(names) <= set(claims.__all__)

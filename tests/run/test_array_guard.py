@@ -5,7 +5,7 @@ import ctypes
 import jax
 import numpy as np
 import pytest
-from breaking_learners import reach
+from meddling_learners import reach
 from stored_rows import read_results
 
 from bfc_bench import RunOptions, run_suite

@@ -249,9 +249,3 @@ def test_a_suite_without_grids_and_formulas_keeps_its_definition():
         "s",
     )
     assert {cell.d for cell in resolve(suite, PLUGINS, "s").cells()} == {6}
-
-
-def test_the_plan_prints_the_sizes(bench, suite_file, tmp_path):
-    task = {**STAIRS, "n": {"from": "2*d", "to": "4*d", "steps": 2}}
-    path = suite_file(task=[task], learner=[{"name": "kernel-ridge"}])
-    assert "sizes of stairs:degree1:sd0.1 at d = 9: 18, 36" in bench("plan", path, "--store", tmp_path / "store").stdout

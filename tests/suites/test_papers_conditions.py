@@ -6,14 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bfc_plugins.quadratic_taylor.quad_neural import QuadNeural
 
 from bfc_bench.suite.model import candidates, read_suite
 from bfc_bench.tasks.inputs.gaussian import Gaussian
-from bfc_bench.tasks.inputs.sphere import Sphere
 from bfc_bench.tasks.inputs.uniform import Uniform
 from bfc_bench.tasks.targets.hard_kernel import HardKernel
-from bfc_bench.tasks.targets.harmonics import zonal
 from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
 
 SUITE = read_suite(Path(__file__).parents[2] / "suites" / "papers-conditions.toml")
@@ -89,21 +86,3 @@ def test_share_of_the_product_in_the_variance(name, inputs, share):
         claim.get("at_least", claim.get("at_most")) for claim in CLAIMS.values() if claim.get("task") == task.name
     ]
     assert [bound for bound in bounds if bound < 1e-3] == [pytest.approx(share / 4, rel=0.06)] * (4 if name else 0)
-
-
-def test_levels_ask_for_half_of_degree_4():
-    rng, d, p = np.random.default_rng(0), 8, 4
-    t = Sphere().law(rng, d).sample(rng, 400_000)[:, 0]
-    share = np.mean(t**p * zonal(d, p, t)) ** 2 / np.var(t**p)
-    assert share == pytest.approx(0.147, abs=0.003)
-    assert CLAIMS["monomial"]["level"] == pytest.approx(share / 2, rel=0.06)
-    assert CLAIMS["sign-logistic"]["level"] == CLAIMS["sign-soft-hinge"]["level"] == np.arccos(np.sqrt(0.5)) / np.pi
-
-
-def test_features_that_are_searched_hold_those_of_each_degree():
-    (space,) = LEARNERS["searched-D"].spaces
-    (d,) = TASKS["degree-4"].d
-    harmonics = [comb(d + k - 1, k) - (comb(d + k - 3, k - 2) if k > 1 else 0) for k in (1, 2, 3)]
-    assert space["features"] == [8 * number for number in harmonics]
-    assert QuadNeural().dimension(d) in space["features"]
-    assert LEARNERS["told-degree-2"].options["features"] == space["features"][0]

@@ -13,7 +13,6 @@ from bfc_bench.store.row import COLUMNS
 
 ROOT = Path(__file__).parents[2]
 KERNELS = ("kernel-rbf", "kernel-poly2", "kernel-ntk", "kernel-nngp")
-LEARNERS = ("quad-densenet", "layerwise-sum", "layerwise-signed", *KERNELS)
 
 pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy:DeprecationWarning")
 

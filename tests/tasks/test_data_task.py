@@ -91,13 +91,6 @@ def test_a_test_part_of_its_own_is_all_that_is_tested_on():
     assert rows(problem(some).test_inputs(10)) != rows(problem(some, replicate=1).test_inputs(10))
 
 
-def test_a_tasks_own_number_of_test_points_goes_before_the_suites():
-    made = task(test_size=150)
-    assert problem(made).test_size == 150
-    assert made.check_size(250, 100) is None
-    assert "at most 250" in made.check_size(251, 100)
-
-
 def test_every_point_is_trained_on_in_some_replicate_about_as_often_as_any_other():
     counts = np.zeros(N)
     for replicate in range(200):
@@ -137,11 +130,6 @@ def test_scaled_by_the_pool_samples_are_prefixes_and_the_whole_pool_has_deviatio
     made = problem(task(standardize="pool"))
     np.testing.assert_array_equal(made.train(200).x[:50], made.train(50).x)
     np.testing.assert_allclose(made.train(300).x.std(axis=0), 1, rtol=1e-12)
-
-
-def test_scaled_by_the_sample_samples_of_two_sizes_are_no_prefixes_and_have_two_names():
-    made = problem(task(standardize=True))
-    assert made.spec(50).sample != made.spec(60).sample
 
 
 def test_images_are_scaled_by_channel():
@@ -235,14 +223,6 @@ def test_points_beyond_n_change_nothing_where_the_sample_is_whitened():
     assert made.spec(50).sample != made.spec(60).sample
 
 
-def test_whitening_tells_cells_apart_and_none_is_as_before():
-    plain, whitened = task(), task(whiten="zca")
-    assert "whiten" not in plain.identity()["data"]
-    assert whitened.identity()["data"]["whiten"] == "zca"
-    with pytest.raises(UsageError, match=r"whiten must be 'none' or 'zca'. Got 'pca'"):
-        Held.parse({"whiten": "pca"}, "suite")
-
-
 @pytest.mark.parametrize("counts", [[70, 20, 10], [100] * 10, [2, 500, 3, 3], [1] * 30 + [300], [5], [0, 4, 4]])
 def test_every_first_n_points_have_each_classs_share_to_less_than_one_point(counts):
     counts = np.array(counts)
@@ -263,17 +243,6 @@ def test_stratified_samples_are_random_nested_and_have_the_shares_of_the_pool():
     assert not np.array_equal(first.train(20).x, made.problem(0, 13, 1, 40).train(20).x)
 
 
-def test_a_nearest_neighbour_knows_no_test_point():
-    """Of points that are all different; it would err nowhere if it had seen them."""
-    made = DataTask("d", Digits(), Clean()).problem(0, 64, 0, 400)
-    train, test = made.train(1300), made.test_inputs(1300)
-    distance = ((test[:, None, :] - train.x[None]) ** 2).sum(axis=2)
-    twins = len(Digits().load().points) - len(np.unique(Digits().load().points.x, axis=0))
-    assert (distance.min(axis=1) == 0).sum() <= twins
-    wrong = np.mean(train.y[distance.argmin(axis=1)] != made.test_y)
-    assert 0 < wrong < 0.05
-
-
 @pytest.mark.parametrize(("data", "classes"), [(Digits(), 10), (Wine(), 3)])
 def test_flipped_labels_are_wrong_at_the_rate_asked_for_in_training_alone(data, classes):
     clean, flipped = (
@@ -289,12 +258,6 @@ def test_flipped_labels_are_wrong_at_the_rate_asked_for_in_training_alone(data, 
     np.testing.assert_array_equal(clean.test_y, flipped.test_y)
     away = (made.y - right.y)[wrong] % classes
     assert set(away.tolist()) == set(range(1, classes))
-
-
-def test_flipped_labels_of_smaller_samples_are_prefixes():
-    made = DataTask("t", Digits(), Flip(rate=0.5))
-    small, large = (made.problem(0, 64, 0, 100).train(n).y for n in (40, 1200))
-    np.testing.assert_array_equal(small, large[:40])
 
 
 def test_two_classes_are_minus_1_and_1():
@@ -382,22 +345,17 @@ BAD = {
         "x must be finite. Got nan in row 5, column 'c'",
     ),
     "nan-y": (wrong(y=with_nan(N, 7)), "y must be finite. Got nan in row 7"),
-    "infinite": (wrong(x=np.full((N, D), np.inf)), "Got inf in row 0, column 0"),
     "objects": (wrong(x=np.full((N, D), "a", dtype=object)), "x must hold numbers. Got dtype object"),
-    "complex": (wrong(x=np.ones((N, D), complex)), "x must hold numbers. Got dtype complex128"),
     "text-y": (wrong(y=np.full(N, "a")), "y must hold numbers. Got dtype <U1"),
     "lengths": (wrong(y=np.ones(3)), "Got (400, 3) and (3,)"),
     "shape": (wrong(x=np.ones((N, D, 1))), "x must have shape (N, d)"),
-    "columnless": (wrong(x=np.ones((N, 0))), "Got (400, 0)"),
     "empty": (wrong(x=np.ones((0, 2)), y=np.ones(0)), "N >= 2"),
     "constant": (wrong(y=np.ones(N)), "all values to be learned are 1"),
     "few": (wrong(y=np.arange(N) == 0, classes=("a", "b")), "each class needs 2 points or more; 'b' has 1"),
     "unknown": (wrong(y=np.arange(N) % 3, classes=("a", "b")), "y must hold numbers of classes, 0 ... 1"),
-    "half": (wrong(y=np.arange(N) % 2 / 2, classes=("a", "b")), "y must hold numbers of classes"),
     "one": (wrong(y=np.zeros(N), classes=("a",)), "there must be 2 classes or more"),
     "image": (wrong(shape=(1, 2, 2)), "shape must be (channels, height, width) of the 3 columns. Got (1, 2, 2)"),
     "test": (wrong(test=LabelledPoints(np.ones((9, 2)), np.arange(9.0))), "x has 3 columns and test x has 2"),
-    "test-nan": (wrong(test=LabelledPoints(with_nan((9, D), 3), np.arange(9.0))), "test x must be finite"),
     "nothing": (lambda: None, "load must return DataSetContents. Got NoneType"),
 }
 

@@ -80,13 +80,6 @@ def test_small_errors_keep_their_digits(size):
     assert procrustes_error(reference[:, :K], learned) == pytest.approx(size**2, rel=1e-3)
 
 
-def test_more_noise_is_more_error():
-    reference, noise = features("monotone"), features("monotone noise")
-    errors = [procrustes_error(reference, reference + size * noise) for size in (0, 0.01, 0.1, 0.3, 1, 3)]
-    assert errors == sorted(errors)
-    assert errors[0] < 1e-28
-
-
 def test_columns_beyond_k_are_ignored_and_missing_ones_are_zero():
     reference = np.linalg.qr(features("columns"))[0] * [4, 3, 2, 1]
     extra = np.column_stack([reference, 100 * features("extra")])
@@ -105,24 +98,6 @@ def test_the_uncut_error_counts_every_column_and_is_the_cut_one_where_there_are_
         assert uncut_error(reference, narrow) == pytest.approx(procrustes_error(reference, narrow), rel=1e-12)
 
 
-def test_no_orthogonal_matrix_of_all_columns_does_better():
-    reference, learned = features("best"), features("best uncut", 2 * K)
-    best = uncut_error(reference, learned)
-    padded = np.pad(reference, ((0, 0), (0, K)))
-    assert best == pytest.approx(procrustes_error(padded, learned), rel=1e-12)
-    for i in range(50):
-        residual = np.sum((padded - learned @ orthogonal(i, 2 * K)) ** 2) / np.sum(padded**2)
-        assert residual >= best
-
-
-@pytest.mark.parametrize("size", [1e-3, 1e-6, 1e-9])
-def test_small_uncut_errors_keep_their_digits(size):
-    basis = np.linalg.qr(features("digits", 3 * K))[0]
-    reference, wrong, beside = basis[:, :K], basis[:, K : 2 * K], basis[:, 2 * K :]
-    learned = np.column_stack([reference + size * wrong, size * beside]) @ orthogonal("digits", 2 * K)
-    assert uncut_error(reference, learned) == pytest.approx(2 * size**2, rel=1e-3)
-
-
 def test_span_ignores_mixing_and_is_below_procrustes():
     reference = features("span")
     mixed = reference @ stream("test", "mixing").standard_normal((K, K))
@@ -131,11 +106,6 @@ def test_span_ignores_mixing_and_is_below_procrustes():
     for size in (0.01, 0.1, 1.0):
         learned = reference + size * features("span noise")
         assert 0 < span_error(reference, learned) < procrustes_error(reference, learned)
-
-
-def test_span_error_of_unrelated_directions_is_their_share():
-    basis = np.linalg.qr(features("basis"))[0]
-    assert span_error(basis, basis[:, :1]) == pytest.approx(0.75)
 
 
 def test_cka_is_one_for_the_same_up_to_rotation_scale_and_shift_and_falls_with_noise():
@@ -195,17 +165,6 @@ def test_features_that_are_not_finite_have_no_error():
     assert all(map(math.isnan, measure(features("nan"), learned).values()))
 
 
-@pytest.mark.parametrize("bad", [np.ones(M), np.ones((M + 1, K))])
-def test_shapes_are_checked(bad):
-    with pytest.raises(ValueError, match="at the same m points"):
-        measure(features("shape"), bad)
-
-
 def test_a_reference_of_zeros_is_an_error():
     with pytest.raises(ValueError, match="all zero"):
         measure(np.zeros((M, K)), features("zero"))
-
-
-def test_float32_features_are_compared_in_float64():
-    reference = features("float32").astype(np.float32)
-    assert procrustes_error(reference, reference) < 1e-28

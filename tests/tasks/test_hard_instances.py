@@ -9,7 +9,6 @@ from bfc_bench.errors import UsageError
 from bfc_bench.tasks.inputs.gaussian import Gaussian
 from bfc_bench.tasks.inputs.hypercube import Hypercube
 from bfc_bench.tasks.inputs.uniform import Uniform
-from bfc_bench.tasks.scaled_teacher import ScaledTeacher
 from bfc_bench.tasks.targets.hard_kernel import HardKernel
 from bfc_bench.tasks.targets.hard_poly import HardPoly
 
@@ -148,11 +147,6 @@ def test_bad_options_name_their_field_and_range(target, options, message):
         target.parse(options, "here")
 
 
-def test_there_are_two_theorems():
-    with pytest.raises(UsageError, match=r"^here: theorem must be 'I.6' or 'I.7'. Got 'I.1'"):
-        HardPoly.parse({"alphas": [1.0], "theorem": "I.1"}, "here")
-
-
 def product_of(teacher, x):
     facts = teacher.facts
     return facts["alphas"][-1] * facts["top_coefficient"] * np.prod(x[:, facts["support"]], axis=1)
@@ -189,12 +183,3 @@ def test_there_is_no_part_where_products_are_not_orthogonal_to_the_rest():
     teacher = HardKernel(alphas=ALPHAS[:1]).draw(np.random.default_rng(1), law)
     x = law.sample(np.random.default_rng(2), 10)
     assert teacher.part_errors(x, np.zeros(10)) == {}
-
-
-def test_the_error_in_the_product_is_relative():
-    law, teacher = draw(HardKernel(alphas=ALPHAS[:1]))
-    x = law.sample(np.random.default_rng(2), 100)
-    prediction = teacher(x) - 0.4 * product_of(teacher, x)
-    scaled = ScaledTeacher(teacher, 3.0).part_errors(x, 3.0 * prediction)
-    assert scaled == pytest.approx(teacher.part_errors(x, prediction))
-    assert scaled["product"] > 0.05

@@ -8,29 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from data_files import load, refuses
 
-from bfc_bench.errors import UsageError
 from bfc_bench.plugins import load_plugins
 from bfc_bench.tasks.build import build_part
-from bfc_bench.tasks.data import cifar
 from bfc_bench.tasks.data.images import pooled
-from bfc_bench.tasks.load_data import read
 
 RNG = np.random.default_rng(0)
-
-
-def load(kind, **options):
-    return read(build_part({"kind": kind, **options}, load_plugins().data, "s"), "t")
-
-
-def refuses(*expected, kind, **options):
-    """One line that says all that is expected."""
-    with pytest.raises(UsageError) as caught:
-        load(kind, **options)
-    message = str(caught.value)
-    assert "\n" not in message
-    for part in expected:
-        assert part in message, message
 
 
 @pytest.fixture(autouse=True)
@@ -117,10 +101,6 @@ def test_what_is_nowhere_says_what_to_type(kind, tmp_path):
     refuses(f"`bfc-bench data get {kind}`", "--data DIR", str(tmp_path / "BFC_BENCH_DATA"), kind=kind)
 
 
-def test_debians_package_is_named():
-    refuses("apt-get install dataset-fashion-mnist", kind="fashion-mnist")
-
-
 def test_labels_of_mnist_are_ten(nowhere):
     mnist(nowhere)
     (nowhere / "train-labels-idx1-ubyte.gz").write_bytes(gzip.compress(idx(LABELS % 9)))
@@ -144,14 +124,6 @@ def test_pooling_is_the_mean_exactly(pool, dtype):
                 for j in range(side):
                     block = [image[channel][pool * i + a][pool * j + b] for a in range(pool) for b in range(pool)]
                     assert sum(block) == row[channel][i][j]
-
-
-def test_points_of_pooled_images_are_in_0_to_1(nowhere):
-    mnist(nowhere)
-    found = load("mnist", pool=2)
-    np.testing.assert_allclose(
-        found.points.x.reshape(40, 3, 2) / found.divisor, IMAGES.reshape(40, 3, 2, 2, 2).mean(axis=(2, 4)) / 255
-    )
 
 
 def test_a_pool_that_does_not_divide_is_refused(nowhere):
@@ -219,8 +191,3 @@ def test_a_damaged_archive_is_one_line(nowhere):
     refuses("cifar-10-binary.tar.gz", "truncated or damaged", kind="cifar-10")
     place.write_bytes(b"none")
     refuses("cifar-10-binary.tar.gz", "truncated or damaged", kind="cifar-10")
-
-
-def test_addresses_have_the_checksums_of_the_originals():
-    assert cifar.Cifar10.checksum == "c32a1d4ab5d03f1284b67883e8d87530"
-    assert all(len(md5) == 32 for md5 in load_plugins().data.get("mnist").checksums.values())

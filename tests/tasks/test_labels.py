@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 
-from bfc_bench.errors import UsageError
 from bfc_bench.tasks.base import Labelling
 from bfc_bench.tasks.drawn_problem import SCALE_POINTS
 from bfc_bench.tasks.inputs.gaussian import Gaussian
 from bfc_bench.tasks.inputs.uniform import Uniform
-from bfc_bench.tasks.labels import LABELS, Agnostic, Clean, Flip, Noise
+from bfc_bench.tasks.labels import Agnostic, Clean, Flip, Noise
 from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
 from bfc_bench.tasks.teacher_task import TeacherTask
 
@@ -30,17 +29,6 @@ def problem(labels, inputs=None, replicate=0, test_size=SCALE_POINTS):
     return TeacherTask("t", inputs or Uniform(), TARGET, labels).problem(0, 5, replicate, test_size)
 
 
-def test_kinds():
-    assert {labels.kind: labels.label_kind for labels in LABELS} == {
-        "agnostic": "real",
-        "clean": "real",
-        "flip": "real",
-        "noise": "real",
-        "sign": "binary",
-        "threshold": "binary",
-    }
-
-
 def test_clean_labels_are_the_target():
     assert np.array_equal(label(Clean()), VALUES)
     p = problem(Clean())
@@ -56,10 +44,6 @@ def test_noise_is_gaussian_with_its_share_of_the_targets_deviation(labels):
     assert noise.std() == pytest.approx(1.5, rel=5 / np.sqrt(2 * m))
     assert np.mean(noise**4) == pytest.approx(3 * 1.5**4, rel=5 * np.sqrt(96 / 9 / m))
     assert abs(np.corrcoef(noise, VALUES)[0, 1]) < 5 / np.sqrt(m)
-
-
-def test_no_noise_is_clean():
-    assert np.array_equal(label(Noise(sd=0)), VALUES)
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.2, 0.9])
@@ -122,33 +106,8 @@ def test_test_labels_have_noise_of_their_own():
     assert p.test_labels.shape == p.test_y.shape == (5000,)
 
 
-def test_labels_are_nested():
-    for labels in (Noise(sd=0.2), Agnostic(opt=0.04), ADVERSARIAL):
-        p = problem(labels)
-        assert np.array_equal(p.train(1500).y[:300], problem(labels).train(300).y)
-
-
 def test_teacher_and_points_do_not_depend_on_the_labelling():
     clean, noisy = problem(Clean()), problem(ADVERSARIAL)
     assert np.array_equal(clean.test_x, noisy.test_x)
     assert np.array_equal(clean.test_y, noisy.test_y)
     assert clean.sample != noisy.sample
-
-
-@pytest.mark.parametrize(
-    ("labels", "options", "message"),
-    [
-        (Noise, {}, "sd is required"),
-        (Noise, {"sd": -0.1}, "sd must be greater than or equal to 0. Got -0.1"),
-        (Noise, {"sd": float("nan")}, "sd must be"),
-        (Noise, {"sd": float("inf")}, "sd must be"),
-        (Agnostic, {}, "opt is required"),
-        (Agnostic, {"opt": 0}, "opt must be greater than 0. Got 0"),
-        (Agnostic, {"opt": float("inf")}, "opt must be a finite number"),
-        (Agnostic, {"opt": 0.1, "noise": "uniform"}, "noise must be 'gaussian' or 'adversarial'. Got 'uniform'"),
-        (Agnostic, {"opt": 0.1, "sd": 1}, "unknown option 'sd'"),
-    ],
-)
-def test_bad_options_are_named_with_their_range(labels, options, message):
-    with pytest.raises(UsageError, match=f"^here: {message}"):
-        labels.parse(options, "here")

@@ -23,11 +23,6 @@ def test_nmse_by_hand():
     assert nmse(np.array([1.0, 2.0, 4.0]), np.array([1.0, 2.0, 3.0])) == pytest.approx((1 / 3) / (2 / 3))
 
 
-def test_nmse_is_zero_for_the_target_and_one_for_its_mean():
-    assert nmse(TARGET, TARGET) == 0
-    assert nmse(np.full(1000, TARGET.mean()), TARGET) == pytest.approx(1, rel=1e-12)
-
-
 def test_nmse_does_not_depend_on_units():
     assert nmse(7 - 3 * PREDICTION, 7 - 3 * TARGET) == pytest.approx(nmse(PREDICTION, TARGET), rel=1e-12)
 
@@ -55,12 +50,6 @@ def test_trimming_of_a_skewed_target_leaves_out_what_is_far_from_its_median(side
     target = side * np.r_[10.0, -7.0, np.zeros(51), np.full(47, 9.0)]
     prediction = target + np.r_[1e6, 3.0, np.zeros(98)]
     assert trimmed_nmse(prediction, target) == pytest.approx(9 / 99 / np.var(target[1:]), rel=1e-12)
-
-
-def test_trimming_ignores_where_the_prediction_is_worst():
-    prediction = TARGET.copy()
-    prediction[np.argsort(np.abs(TARGET - np.median(TARGET)))[0]] += 100
-    assert trimmed_nmse(prediction, TARGET) > nmse(prediction, TARGET)
 
 
 def test_error_rate_counts_wrong_signs_and_missing_ones():

@@ -170,13 +170,6 @@ def test_points_are_evaluated_one_by_one(m):
         np.testing.assert_allclose(values[i], teacher(x[i : i + 1])[0], rtol=1e-12)
 
 
-def test_the_teacher_depends_on_its_stream_alone():
-    law, teacher = draw(L3)
-    x = law.sample(np.random.default_rng(9), 100)
-    assert np.array_equal(draw(L3)[1](x), teacher(x))
-    assert not np.allclose(draw(L3, seed=1)[1](x), teacher(x), rtol=0.01)
-
-
 def test_default_skips():
     target = QuadraticDensenet.parse({"widths": [4, 3, 2, 2], "alphas": [1, 0.5, 0.5, 0.1]}, "test")
     assert target.skips == ((1,), (0, 2), (0, 3), (0, 4))
@@ -190,10 +183,6 @@ def test_a_link_over_one_layer_is_allowed_with_a_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         QuadraticDensenet.parse({**L3, "skips": [[1], [0, 2]]}, "test")
-
-
-def test_equal_alphas_are_allowed():
-    assert QuadraticDensenet.parse({"widths": [2, 2], "alphas": [1, 1]}, "test").alphas == (1, 1)
 
 
 def test_widths_above_the_dimension_are_refused():
@@ -215,29 +204,17 @@ def test_constant_squares_are_refused():
     [
         ({"widths": []}, "widths must have an entry per layer"),
         ({"widths": [2, 4]}, "widths must not increase"),
-        ({"widths": [4, 0]}, r"widths\[1\] must be greater than 0"),
-        ({"widths": 4}, "widths must be a valid tuple"),
         ({"alphas": [0.3, 1.0]}, "alphas must not increase"),
         ({"alphas": [1.0]}, "alphas must have one entry per width, 2"),
-        ({"alphas": [1.0, 0.0]}, r"alphas\[1\] must be greater than 0"),
-        ({"alphas": [float("inf"), 1.0]}, r"alphas\[0\] must be a finite"),
-        ({"condition": 0.5}, "condition must be greater than or equal to 1"),
         ({"skips": [[1]]}, "skips must have one entry per width, 2"),
         ({"skips": [[1], [2]]}, "skips must have a skip link besides layer 2 in J_3"),
         ({"skips": [[0], [0, 2]]}, "skips must list layer 1 in J_2"),
         ({"skips": [[1], [0, 3]]}, r"skips must list different layers of 0\.\.2 in J_3"),
-        ({"skips": [[1], [-1, 2]]}, r"skips must list different layers of 0\.\.2 in J_3"),
         ({"skips": [[1], [2, 2]]}, r"skips must list different layers of 0\.\.2 in J_3"),
         ({"widths": [4, 4, 2], "alphas": [1, 1, 1], "share_skips": True}, r"share_skips needs layer 1 in J_4"),
-        ({"skip": [[1], [0, 2]]}, "unknown option 'skip'.*'skips'"),
     ],
 )
 def test_bad_options_name_their_field_alone(change, message):
     with pytest.raises(UsageError, match=f"^here: {message}") as caught:
         QuadraticDensenet.parse({**L3, **change}, "here")
     assert "\n" not in str(caught.value)
-
-
-def test_missing_widths_are_the_only_complaint():
-    with pytest.raises(UsageError, match=r"^here: widths is required and missing\.$"):
-        QuadraticDensenet.parse({"alphas": [1.0, 0.3]}, "here")

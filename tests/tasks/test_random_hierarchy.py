@@ -54,12 +54,6 @@ def test_marginals_are_those_of_a_sample_and_classes_invert_sequences(sizes):
     np.testing.assert_allclose(p.reshape(-1, sizes["vocabulary"]).sum(axis=1), 1, rtol=1e-12)
 
 
-def test_symbols_are_uniform_where_every_string_has_a_parent():
-    np.testing.assert_allclose(
-        source(vocabulary=4, synonyms=4, branching=2, levels=3, classes=4).square_mean, 1 / 4, rtol=1e-12
-    )
-
-
 @pytest.mark.parametrize("level", [1, 2])
 def test_strings_have_zipf_frequencies_at_one_level_only(level):
     made = source(vocabulary=6, synonyms=5, branching=2, levels=2, classes=6, zipf=0.5, zipf_level=level)

@@ -14,7 +14,6 @@ from bfc_bench.suite.model import Suite
 from bfc_bench.tasks.inputs.sphere import Sphere
 from bfc_bench.tasks.inputs.uniform import Uniform
 from bfc_bench.tasks.labels import Agnostic, Clean, Noise, Sign
-from bfc_bench.tasks.targets import TARGETS
 from bfc_bench.tasks.targets.lowrank_poly import LowrankPoly
 from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
 from bfc_bench.tasks.targets.staircase import Staircase
@@ -82,11 +81,6 @@ def test_without_a_teacher_tasks_share_nothing():
     assert paired().identity() == {**own.identity(), "teacher": "root"}
 
 
-@pytest.mark.parametrize("kind", [target for target in TARGETS if target.swept], ids=lambda target: target.kind)
-def test_swept_options_are_options(kind):
-    assert kind.swept <= set(kind.model_fields)
-
-
 @pytest.mark.parametrize(
     ("target", "other"),
     [
@@ -152,14 +146,6 @@ def test_what_cannot_be_shared_is_an_error_of_one_line(changes, message):
 def test_options_that_change_draws_are_named():
     asked, named = Staircase(degree=3), Staircase(degree=2)
     assert asked.check_teacher(named) == "both need the same degree of 'staircase'; only coefficients may differ"
-
-
-def test_cells_of_tasks_without_a_teacher_keep_their_identity():
-    plugins = load_plugins()
-    alone = {cell.id for cell in resolve(suite(), plugins, "s.toml").cells()}
-    both = {cell.task: cell.id for cell in resolve(suite({}), plugins, "s.toml").cells()}
-    assert alone <= {cell.id for cell in resolve(suite({}), plugins, "s.toml").cells()}
-    assert both["t0"] not in alone
 
 
 def test_learners_are_paired_too(suite_file, tmp_path):

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from bfc_bench.errors import UsageError
 from bfc_bench.tasks.inputs.gaussian import Gaussian
 from bfc_bench.tasks.inputs.hypercube import Hypercube
 from bfc_bench.tasks.targets.toys import SlideDensenet
@@ -73,20 +72,3 @@ def test_it_exists_on_the_hypercube_but_not_with_more_directions_than_inputs():
     assert target.check_inputs(Hypercube()) is None
     assert "widths[0] = 4" in target.check(3)
     assert target.check(4) is None
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"widths": []}, "widths must have an entry per layer"),
-        ({"widths": [2, 3, 2]}, "widths must not increase"),
-        ({"alphas": [0.3, 1.0, 1.0]}, "alphas must not increase"),
-        ({"alphas": [1.0]}, "alphas must have one entry per width, 3"),
-        ({"alphas": [1.0, 0.5, 0.0]}, r"alphas\[2\] must be greater than 0"),
-        ({"signs": "negative"}, "signs must be 'random' or 'positive'. Got 'negative'"),
-        ({"skips": [[0]]}, "unknown option 'skips'"),
-    ],
-)
-def test_bad_options_name_their_field_and_range(change, message):
-    with pytest.raises(UsageError, match=f"^here: {message}"):
-        SlideDensenet.parse({**L3, **change}, "here")

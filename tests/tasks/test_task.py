@@ -12,7 +12,6 @@ from bfc_bench.registry import Registry
 from bfc_bench.seeds import BLOCK
 from bfc_bench.tasks.base import Labels
 from bfc_bench.tasks.build import Kinds, build_task
-from bfc_bench.tasks.drawn_problem import SCALE_POINTS
 from bfc_bench.tasks.inputs import INPUTS
 from bfc_bench.tasks.inputs.hypercube import Hypercube
 from bfc_bench.tasks.inputs.sphere import Sphere
@@ -83,11 +82,6 @@ def test_a_smaller_training_set_is_a_bitwise_prefix():
         assert np.array_equal(part.y, whole.y[:n])
 
 
-def test_no_block_repeats_another():
-    x = problem().train(3 * BLOCK).x
-    assert len(np.unique(x, axis=0)) == 3 * BLOCK
-
-
 def test_what_is_drawn_does_not_depend_on_the_order_of_asking():
     forward, backward = problem(), problem()
     seen = [forward.train(100).y, forward.test_y, forward.unlabeled, forward.scale, forward.teacher(np.ones((1, D)))]
@@ -116,10 +110,6 @@ def test_seed_replicate_and_task_change_teacher_and_points(change):
     assert one.teacher(x) != other.teacher(x)
 
 
-def test_the_dimension_changes_the_points():
-    assert not np.any(problem().train(5).x == problem(d=D + 1).train(5).x[:, :D])
-
-
 def test_the_size_of_the_test_set_changes_nothing_else():
     small, large = problem(test_size=10), problem(test_size=3 * BLOCK)
     assert small.sample == large.sample
@@ -137,24 +127,11 @@ def test_noise_is_on_the_training_labels_only_and_in_units_of_the_targets_deviat
     assert np.array_equal(p.test_y, p.teacher(p.test_x))
 
 
-def test_the_scale_is_the_teachers_deviation():
-    p = problem(test_size=SCALE_POINTS)
-    assert p.scale == pytest.approx(np.std(p.test_y), rel=1e-12)
-
-
 def test_binary_tasks_are_tested_on_labels():
     p = problem(replace(TASK, labels=Median()))
     assert p.spec(10).kind == p.train(10).kind == p.task.facts(D).kind == "binary"
     assert set(np.unique(p.test_y)) == {-1.0, 1.0}
     assert np.array_equal(p.test_y, np.where(p.teacher(p.test_x) > 1, 1.0, -1.0))
-
-
-def test_arrays_cannot_be_written():
-    p = problem()
-    for array in (p.train(10).x, p.train(10).y, p.test_x, p.test_y, p.unlabeled):
-        assert array.dtype == np.float64
-        with pytest.raises(ValueError, match="read-only"):
-            array[0] = 0
 
 
 def test_an_outline_is_known_before_anything_is_drawn(monkeypatch):
@@ -181,23 +158,12 @@ def test_the_identity_of_a_sample_follows_its_definition():
     assert len({problem(task).sample for task in [TASK, *others]} | {problem(d=D + 1).sample}) == len(others) + 2
 
 
-def test_a_task_without_unlabeled_points_offers_none():
-    assert problem(replace(TASK, unlabeled=0)).unlabeled is None
-    assert problem().unlabeled.shape == (30, D)
-
-
 def test_the_oracle_gets_what_it_asks_for_and_nothing_else():
     p = problem()
     assert p.facts({"alphas"}) == {"alphas": [1.0, 0.3]}
     assert p.facts(set()) == {}
     with pytest.raises(UsageError, match=r"target 'quadratic-densenet' has no fact 'alpha'.*'alphas'"):
         p.facts({"alpha"})
-
-
-def test_facts_of_a_task():
-    facts = TASK.facts(D)
-    assert (facts.name, facts.inputs, facts.target, facts.labels) == ("noisy", "uniform", "quadratic-densenet", "noise")
-    assert (facts.kind, facts.d, facts.unlabeled) == ("real", D, 30)
 
 
 @pytest.mark.parametrize(

@@ -121,14 +121,6 @@ def test_inputs_seen_around_a_direction_are_spherical():
     assert not np.allclose(basis, DIRECTION.problem(0, D, 1, 10).labelling.drawn["basis"])
 
 
-@BOTH
-def test_smaller_samples_are_bitwise_prefixes(task):
-    whole, n = problem(task).train(2 * BLOCK + 3), BLOCK + 1
-    part = problem(task).train(n)
-    assert np.array_equal(part.x, whole.x[:n])
-    assert np.array_equal(part.y, whole.y[:n])
-
-
 def test_the_inputs_behind_are_those_of_the_regression_task():
     regression = replace(COORDINATE, labels=Clean())
     binary, real = problem(COORDINATE, 100), problem(regression, 100)
@@ -147,18 +139,6 @@ def test_hidden_features_and_alphas_follow_the_unit_variance(task):
     assert {layer: s.shape for layer, s in hidden.items()} == {"S2": (2 * BLOCK + 5, 3), "S3": (2 * BLOCK + 5, 2)}
     drawn = p.teacher.teacher
     np.testing.assert_allclose(p.facts({"alphas"})["alphas"], p.teacher.factor * np.array(drawn.facts["alphas"]))
-
-
-def test_test_hidden_is_the_teachers_at_the_test_points():
-    p = problem(replace(COORDINATE, labels=Clean()), BLOCK + 7)
-    for layer, s in p.teacher.hidden(p.test_x).items():
-        np.testing.assert_allclose(p.test_hidden[layer], s, rtol=1e-12)
-
-
-def test_training_test_and_unlabeled_points_are_different_points():
-    p = problem(COORDINATE, 100)
-    offsets = np.concatenate([p.train(100).x[:, 0], p.test_x[:, 0], p.unlabeled[:, 0]])
-    assert len(np.unique(offsets)) == 240
 
 
 @pytest.mark.parametrize("inputs", [Uniform(), Sphere(), Gaussian(mean=1.0)], ids=lambda inputs: inputs.kind)

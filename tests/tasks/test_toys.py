@@ -125,21 +125,6 @@ def test_toys_need_their_coordinates_and_squares_that_vary(toy):
     assert toy(rotate=True).check_inputs(Hypercube()) is None
 
 
-@pytest.mark.parametrize("toy", TOYS)
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"alpha": 0}, "alpha must be greater than 0. Got 0"),
-        ({"alpha": float("nan")}, "alpha must be"),
-        ({"rotate": "often"}, "rotate must be a valid boolean"),
-        ({"beta": 1}, "unknown option 'beta'"),
-    ],
-)
-def test_bad_options_name_their_field_and_range(toy, options, message):
-    with pytest.raises(UsageError, match=f"^here: {message}"):
-        toy.parse(options, "here")
-
-
 @pytest.mark.parametrize("toy", [ToyOverfit, ToyRich])
 def test_centred_squares_are_squares_of_inputs(toy):
     with pytest.raises(UsageError, match=r"^here: centred must be false where rotate = true.* Got True"):

@@ -48,7 +48,7 @@ def test_serial_meets_the_requirements_that_apply() -> None:
 @pytest.mark.parametrize(
     ("requirement", "words", "cls"),
     [
-        pytest.param(name, words, cls, id=cls.__name__, marks=[pytest.mark.slow] * issubclass(cls, breaking.There))
+        pytest.param(name, words, cls, id=name, marks=[pytest.mark.slow] * issubclass(cls, breaking.There))
         for name, words, cls in breaking.BREAKS
     ],
 )
@@ -86,8 +86,6 @@ def test_the_command_checks_an_executor_in_a_separate_process(bench, tmp_path: P
     environment = {**os.environ, "PYTHONPATH": path}
     broken = bench("check", "breaking_executors:Slotless", env=environment, cwd=tmp_path)
     assert (broken.returncode, "failed  says how many units run at once: slots('cpu')" in broken.stdout) == (1, True)
-    fine = bench("check", "processes", "--set", "jobs_per_gpu=2", cwd=tmp_path)
-    assert (fine.returncode, "0 failed" in fine.stdout) == (0, True), fine.stdout + fine.stderr
     wrong = bench("check", "processes", "--set", "jobs_per_gpu='none'", cwd=tmp_path)
     assert (wrong.returncode, wrong.stderr) == (2, wrong.stderr)
     assert "executor 'processes': jobs_per_gpu must be a valid integer" in wrong.stderr

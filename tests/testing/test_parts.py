@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -27,7 +28,7 @@ from bfc_bench.cli.app import run
 from bfc_bench.errors import UsageError
 from bfc_bench.plugins import load_plugins
 from bfc_bench.testing import check_part, task_parts
-from bfc_bench.testing.finding import OTHERS
+from bfc_bench.testing.finding import OTHERS, find
 from bfc_bench.testing.requirement import requirements_of
 
 PLUGINS = load_plugins()
@@ -84,132 +85,31 @@ class Lossy(Inputs):
         return {"width": 2 * self.width}
 
     def sample(self, rng, m, law):
-        return rng.standard_normal((m, law.d))
+        return normal(rng, m, law.d)
 
 
-class Global(Inputs):
-    """Draws from NumPy's global generator."""
-
-    kind: ClassVar[str] = "global"
-
-    def sample(self, rng, m, law):
-        return np.random.randn(m, law.d)  # noqa: NPY002
+def made(base: type, **methods: Any) -> Any:
+    """A documented part of a kind of its own with these methods."""
+    own = {"kind": "made", **methods}
+    described = {"__doc__": "Is made.", "__module__": __name__, "__annotations__": dict.fromkeys(own, ClassVar[Any])}
+    return type("Made", (base,), described | own)
 
 
-class Own(Inputs):
-    """Draws from a generator of its own."""
-
-    kind: ClassVar[str] = "own"
-
-    def sample(self, rng, m, law):
-        return np.random.default_rng().standard_normal((m, law.d))
+def inputs(sample: Callable[[np.random.Generator, int, int], np.ndarray], **methods: Any) -> Inputs:
+    """An input law whose sample of m points in d dimensions is ``sample(rng, m, d)``."""
+    return made(Inputs, sample=lambda self, rng, m, law: sample(rng, m, law.d), **methods)()
 
 
-class Turned(Inputs):
-    """Returns (d, m) instead of (m, d)."""
-
-    kind: ClassVar[str] = "turned"
-
-    def sample(self, rng, m, law):
-        return rng.standard_normal((law.d, m))
-
-
-class Fixed(Inputs):
-    """Returns the same points for every stream."""
-
-    kind: ClassVar[str] = "fixed"
-
-    def sample(self, rng, m, law):
-        return np.arange(float(m * law.d)).reshape(m, law.d)
-
-
-class Wide(Inputs):
-    """Declares E[x^2] = 1, but has 4."""
-
-    kind: ClassVar[str] = "wide"
-
-    def sample(self, rng, m, law):
-        return 2 * rng.standard_normal((m, law.d))
-
-
-class Ranked(Teacher):
-    """Has values that depend on the other points."""
-
-    def __call__(self, x):
-        return np.argsort(np.argsort(x[:, 0])).astype(float)
-
-
-class Writes(Teacher):
-    """Writes into its points."""
-
-    def __call__(self, x):
-        x *= 2
-        return x[:, 0]
-
-
-class Constant(Teacher):
-    """Is constant."""
-
-    def __call__(self, x):
-        return np.ones(len(x))
-
-
-def target(teacher: Teacher) -> Target:
-    class Made(Target):
-        """Always draws the same teacher."""
-
-        kind: ClassVar[str] = "made"
-
-        def draw(self, rng, law):
-            return teacher
-
-    return Made()
+def target(teacher: Teacher | Callable[[np.ndarray], np.ndarray], **methods: Any) -> Target:
+    """A target that always draws the same teacher, which may be given by its values at x."""
+    if not isinstance(teacher, Teacher):
+        teacher = type("Values", (Teacher,), {"__call__": lambda self, x, values=teacher: values(x)})()
+    return made(Target, draw=lambda self, rng, law: teacher, **methods)()
 
 
 def classes_of(number: int, values: list[float]) -> Target:
-    class Numbers(Teacher):
-        """Class numbers by the first coordinate."""
-
-        def __call__(self, x):
-            return np.array(values)[np.digitize(x[:, 0], [-0.5, 0.5])]
-
-    class Classified(Target):
-        """A target with classes."""
-
-        kind: ClassVar[str] = "classified"
-        classes: ClassVar[int] = number
-
-        def draw(self, rng, law):
-            return Numbers()
-
-    return Classified()
-
-
-class OddShape(Inputs):
-    """Declares sequences that have another number of letters than a point."""
-
-    kind: ClassVar[str] = "odd-shape"
-
-    def sample(self, rng, m, law):
-        return rng.standard_normal((m, law.d))
-
-    def row_shape(self, d):
-        return (d, 2)
-
-
-class Elsewhere(Target):
-    """Exists in one dimension that the kit does not try, and on one input law that is not built in."""
-
-    kind: ClassVar[str] = "elsewhere"
-
-    def check(self, d):
-        return None if d == 27 else "d must be 27"
-
-    def check_inputs(self, inputs):
-        return None if isinstance(inputs, Kept) else "needs inputs 'kept'"
-
-    def draw(self, rng, law):
-        return Sum()
+    """A target with some values, by the first coordinate, that declares a number of classes."""
+    return target(lambda x: np.array(values)[np.digitize(x[:, 0], [-0.5, 0.5])], classes=number)
 
 
 class Sum(Teacher):
@@ -238,7 +138,22 @@ class Kept(Inputs):
         return None if d % 27 == 0 else "d must be a multiple of 27"
 
     def sample(self, rng, m, law):
-        return rng.standard_normal((m, law.d))
+        return normal(rng, m, law.d)
+
+
+class Elsewhere(Target):
+    """Exists in one dimension that the kit does not try, and on one input law that is not built in."""
+
+    kind: ClassVar[str] = "elsewhere"
+
+    def check(self, d):
+        return None if d == 27 else "d must be 27"
+
+    def check_inputs(self, inputs):
+        return None if isinstance(inputs, Kept) else "needs inputs 'kept'"
+
+    def draw(self, rng, law):
+        return Sum()
 
 
 class Found(Elsewhere):
@@ -284,33 +199,19 @@ def normal(rng: np.random.Generator, m: int, d: int = 6) -> np.ndarray:
     return rng.standard_normal((m, d))
 
 
-class Coins(Labels):
-    """Binary labels that are 0 and 1."""
-
-    kind: ClassVar[str] = "coins"
-    label_kind: ClassVar[Any] = "binary"
-
-    def label(self, rng, seen, values, rule):
-        return (rng.random(len(values)) < 0.5).astype(float)
+def writes(x: np.ndarray) -> np.ndarray:
+    x *= 2
+    return x[:, 0]
 
 
-class Unkeyed(Labels):
-    """Noise from the global generator."""
-
-    kind: ClassVar[str] = "unkeyed"
-
-    def label(self, rng, seen, values, rule):
-        return values + np.random.randn(len(values))  # noqa: NPY002
+def labels(label: Callable[[np.random.Generator, np.ndarray], np.ndarray], **fields: Any) -> Labels:
+    """A labelling of values by ``label(rng, values)``."""
+    return made(Labels, label=lambda self, rng, seen, values, rule: label(rng, values), **fields)()
 
 
-class Shuffled(DataSet):
-    """Loads other points at each call."""
-
-    kind: ClassVar[str] = "shuffled"
-
-    def load(self):
-        x = np.random.default_rng().standard_normal((20, 2))
-        return DataSetContents(LabelledPoints(x, x[:, 0]))
+def other_points(self):
+    x = np.random.default_rng().standard_normal((20, 2))
+    return DataSetContents(LabelledPoints(x, x[:, 0]))
 
 
 class Optimist(PointClaim):
@@ -340,15 +241,6 @@ def squares(prediction, truth):
     return float(np.sum((prediction - truth.target) ** 2))
 
 
-def with_nothing_random(prediction, truth):
-    return squares(prediction, truth) * (1 + np.random.rand())  # noqa: NPY002
-
-
-def overwrites(prediction, truth):
-    truth.target -= prediction
-    return float(np.sum(truth.target**2))
-
-
 def metric(measure: Any, **fields: Any) -> Metric:
     return Metric("made", measure, **fields)
 
@@ -357,40 +249,33 @@ SHAPE, MEANS = "numbers have their shape and range", "declared means are those o
 STREAM, FIRST = "the stream decides", "fewer points are the first of more"
 BROKEN = [
     (Lossy, "options survive json", "read back from JSON"),
-    (Global, STREAM, "global generator numpy.random"),
-    (Own, STREAM, "two equal streams give different numbers"),
-    (Turned, SHAPE, r"must have shape \(1, 6\)\. Got \(6, 1\)"),
-    (Fixed, "another stream gives other numbers", "give the same numbers"),
-    (Wide, MEANS, "square_mean must be 1\\. "),
-    (target(Ranked()), FIRST, "another value alone than among others"),
-    (target(Writes()), SHAPE, "draw: writes into the arrays"),
-    (target(Constant()), SHAPE, "all 40 numbers are equal"),
+    (inputs(lambda rng, m, d: np.random.randn(m, d)), STREAM, "global generator numpy.random"),  # noqa: NPY002
+    (inputs(lambda rng, m, d: normal(np.random.default_rng(), m, d)), STREAM, "two equal streams give different"),
+    (inputs(lambda rng, m, d: normal(rng, d, m)), SHAPE, r"must have shape \(1, 6\)\. Got \(6, 1\)"),
+    (inputs(lambda rng, m, d: np.arange(float(m * d)).reshape(m, d)), "another stream gives other numbers", "the same"),
+    (inputs(lambda rng, m, d: 2 * normal(rng, m, d)), MEANS, "square_mean must be 1\\. "),
+    (inputs(normal, row_shape=lambda self, d: (d, 2)), "applies somewhere", r"must be 6\. Got \(6, 2\)"),
+    (target(lambda x: np.argsort(np.argsort(x[:, 0])).astype(float)), FIRST, "another value alone than among others"),
+    (target(writes), SHAPE, "draw: writes into the arrays"),
+    (target(lambda x: np.ones(len(x))), SHAPE, "all 40 numbers are equal"),
+    (target(Sum(hidden=np.nan)), SHAPE, "S2 for m = 1 must be finite"),
     (target(Sum(part_errors=0.1)), MEANS, "itself in 'all'"),
     (Elsewhere, "applies somewhere", r"refuses d = 6, .*: d must be 27\. State others in example_d"),
     (type("Lost", (Found,), {"example_inputs": ()}), "applies somewhere", "every input law and dimension"),
-    (target(Sum(hidden=np.nan)), SHAPE, "S2 for m = 1 must be finite"),
-    (OddShape, "applies somewhere", r"product of row_shape\(6\) must be 6\. Got \(6, 2\)"),
     (classes_of(3, [0.0, 1.0, 3.0]), SHAPE, r"must be among \[0.0, 1.0, 2.0\]\. Got \[3\.0\]"),
     (classes_of(1, [0.0, 0.0, 0.0]), "applies somewhere", "classes must be 2 or more"),
     (joint(sample=lambda self, rng, m: (normal(rng, m), normal(rng, m))), SHAPE, "y of sample for m = 1"),
-    (joint(sample=lambda self, rng, m: (normal(rng, m), np.ones(m))), SHAPE, "numbers are equal"),
     (joint(expected=lambda self, x: 1.2 * x[:, 0]), MEANS, r"\(y - expected\(x\)\) G. must be 0"),
     (joint(expected=lambda self, x: 0.2 + x[:, 0]), MEANS, r"mean of y - expected\(x\) must be 0"),
     (joint(expected=lambda self, x: x[:, 0] - x[:, 0].mean()), FIRST, "among others"),
-    (joint(2, expected=lambda self, x: x[:, 0]), SHAPE, r"must be among \[0.0, 1.0\]"),
-    (joint(square_mean=np.full(6, 2.0)), MEANS, "square_mean must be 2"),
-    (Coins, SHAPE, r"must be among \[-1.0, 1.0\]"),
-    (Unkeyed, STREAM, "global generator numpy.random"),
-    (Shuffled, "applies somewhere", "other contents when it is called again"),
+    (labels(lambda rng, y: (rng.random(len(y)) < 0.5) * 1.0, label_kind="binary"), SHAPE, r"among \[-1.0, 1.0\]"),
+    (made(DataSet, load=other_points), "applies somewhere", "other contents when it is called again"),
     (metric(squares, labels=frozenset({"reals"})), "applies somewhere", "some of real, binary, class"),
     (metric(squares, of="probabilities"), "applies somewhere", "real labels have no probabilities"),
     (metric(lambda prediction, truth: -squares(prediction, truth)), SHAPE, "must be from 0 to inf. Got"),
-    (metric(lambda prediction, truth: np.nan, perfect=None), SHAPE, "must be finite"),
     (metric(squares, largest=2.0), SHAPE, "from 0 to 2"),
     (metric(lambda prediction, truth: prediction - truth.target), SHAPE, "a number. Got ndarray"),
     (metric(squares, perfect=1.0), MEANS, "measure of perfect predictions must be 1"),
-    (metric(with_nothing_random), STREAM, "global generator numpy.random"),
-    (metric(overwrites, perfect=None), SHAPE, "writes into the arrays"),
     (Optimist(id="c", task="t"), "one replicate decides nothing", "must leave it undecided"),
     (Pessimist(id="c", task="t"), "curves get a verdict", "Got bool"),
 ]
@@ -530,14 +415,13 @@ def test_the_command_checks_what_a_name_stands_for(
     monkeypatch.syspath_prepend(str(tmp_path))
     for arguments in (
         ["lowrank-poly", "--set", "degree=2"],
-        ["two.toml"],
-        ["log_loss"],
         ["mine_of_parts:greet", "--kind", "verb"],
-        ["mine_of_parts", "--kind", "listener"],
         ["kernel-ridge", "--set", "ridge=0.5"],
     ):
         assert run(["check", *arguments]) == 0, arguments
     assert "7 checks: " in capsys.readouterr().out
+    assert find("two.toml") == [(Path("two.toml"), "")]
+    assert find("mine_of_parts", "listener")[0][0].__name__ == "mine_of_parts"
     assert run(["check", "mine_of_parts:Global"]) == 1
     assert "failed  the stream decides" in capsys.readouterr().out
 

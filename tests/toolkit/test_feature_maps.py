@@ -33,13 +33,3 @@ def test_products_converge_to_the_kernel(name, options, gamma):
     wrong = products.mean(-1) - kernel.gram(kernel.points(z))
     assert (wrong.abs() <= 5 * products.std(-1) / math.sqrt(count)).all()
     assert products.std(-1).max() / math.sqrt(count) < 0.05
-
-
-@pytest.mark.parametrize(("name", "options"), OPTIONS)
-def test_fewer_features_are_the_first_of_more_and_another_seed_draws_others(name, options):
-    z = points()
-    few, many, other = (
-        make_map(name, count, 4, 0.2, seed=seed, like=z, **options)(z) for count, seed in ((10, 0), (40, 0), (10, 1))
-    )
-    torch.testing.assert_close(few * math.sqrt(10), many[:, :10] * math.sqrt(40))
-    assert not torch.isclose(few, other).all(0).any()

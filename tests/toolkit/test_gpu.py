@@ -5,10 +5,6 @@ The GPUs are declared.
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-
 import pytest
 from declared_gpus import H200, Driver, declare
 
@@ -76,23 +72,3 @@ def test_who_says_what_jax_may_take_leaves_the_rest_to_torch(monkeypatch):
     for more in ("7", "nonsense"):
         monkeypatch.setenv(gpu.JAX_VARIABLE, more)
         assert sum(gpu.shares()) == pytest.approx(gpu.SHARE)
-
-
-def test_flags_that_are_there_stay_as_they_are(monkeypatch):
-    monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG", raising=False)
-    ours = "--xla_gpu_deterministic_ops=true --xla_gpu_autotune_level=0"
-    assert gpu.gpu_variables("") == {"XLA_FLAGS": ours, "CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
-    assert gpu.gpu_variables("--xla_a=1")["XLA_FLAGS"] == f"--xla_a=1 {ours}"
-    theirs = "--xla_gpu_autotune_level=4 --xla_gpu_deterministic_ops"
-    assert gpu.gpu_variables(theirs)["XLA_FLAGS"] == theirs
-    monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", ":16:8")
-    assert gpu.gpu_variables("")["CUBLAS_WORKSPACE_CONFIG"] == ":16:8"
-
-
-def test_xla_knows_the_flags():
-    """It ends a process that is given one which it does not know."""
-    code = "import jax; jax.jit(lambda x: x + 1)(1.0)"
-    flags = {**os.environ, "JAX_PLATFORMS": "cpu", **gpu.gpu_variables("")}
-    subprocess.run([sys.executable, "-c", code], env=flags, check=True)
-    wrong = {**flags, "XLA_FLAGS": "--xla_gpu_no_such_flag=true"}
-    assert subprocess.run([sys.executable, "-c", code], env=wrong, capture_output=True, check=False).returncode != 0

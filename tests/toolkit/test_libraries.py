@@ -8,7 +8,6 @@ import pytest
 import bfc_bench as bb
 from bfc_bench.errors import TrackingError, UsageError
 from bfc_bench.extras.mlflow.client import connection
-from bfc_bench.learner import Capabilities
 from bfc_bench.plugins import load_plugins
 from bfc_bench.reference import find
 from bfc_bench.run.theories import SuiteTheories
@@ -16,7 +15,7 @@ from bfc_bench.run.work_units import UninstalledPlugins, preload_steps
 from bfc_bench.testing import check_learner
 from bfc_bench.testing.global_state import generators
 from bfc_bench.toolkit import libraries
-from bfc_bench.toolkit.libraries import install_command, missing
+from bfc_bench.toolkit.libraries import install_command
 
 SUITE = {
     "name": "s",
@@ -46,21 +45,6 @@ def without(monkeypatch):
         "_problem",
         lambda name: f"it needs {name}: {install_command(name)}" if name in absent else real(name),
     )
-
-
-def test_a_library_has_the_command_that_installs_it():
-    assert missing({"numpy", "pydantic"}) is None
-    assert missing({"no-such-library"}) == (
-        "it needs no-such-library, which is not installed: pip install no-such-library"
-    )
-    assert install_command("mlflow") == "pip install 'bfc-bench[mlflow]'"
-
-
-def test_what_a_class_needs_is_known_without_an_instance():
-    assert Capabilities().required == frozenset()
-    assert Capabilities(arrays=("jax", "numpy"), libraries=frozenset({"xgboost"})).required == {"jax", "xgboost"}
-    assert bb.load_learner("kernel-ridge").libraries() == {"torch"}
-    assert bb.load_learner("quad-densenet").libraries() == {"jax"}
 
 
 def test_the_reference_says_so(without):

@@ -1,7 +1,6 @@
 import io
 
 import numpy as np
-import pytest
 from PIL import Image
 
 from bfc_bench.toolkit.pictures import COLUMNS, GAP, sheet
@@ -35,15 +34,3 @@ def test_long_rows_go_on_below_and_grey_is_the_mean_of_other_channels():
     _, _, height, width = runs(page[:, 40:], (102, 102, 102))
     assert (height, width) == (2 * 48 + GAP, 48)
     assert page.shape[0] > 4 * 48
-
-
-def test_values_beyond_0_and_1_are_cut_and_a_sheet_is_the_same_again():
-    images = np.stack([np.full((1, 8, 8), value) for value in (-3.0, 0.0, 1.0, 9.0)])
-    first = sheet("ends", {"a": images})
-    assert first == sheet("ends", {"a": images})
-    assert first == sheet("ends", {"a": images.clip(0, 1)})
-
-
-def test_rows_of_other_shapes_are_refused():
-    with pytest.raises(ValueError, match=r"must have one shape. Got \[\(1, 1, 8, 8\), \(2, 1, 8, 8\)\]"):
-        sheet("x", {"a": np.zeros((2, 1, 8, 8)), "b": np.zeros((1, 1, 8, 8))})

@@ -11,15 +11,7 @@ from striped_images import error, stripes
 from torch.func import functional_call
 
 from bfc_bench.learner import Context, Job
-from bfc_bench.testing import check_learner
 from bfc_bench.toolkit.neural_tangents import neural_tangents
-
-
-@pytest.mark.parametrize("learner", [ConvTangent, ConvKernel])
-def test_keeps_the_contract(learner, usable):
-    usable(learner)
-    report = check_learner(learner)
-    assert not {check.name for check in report.checks if check.outcome == "skipped"} & {"fit returns a predictor"}
 
 
 def test_gradients_are_those_of_the_network_and_the_model_is_linear_in_its_parameters():

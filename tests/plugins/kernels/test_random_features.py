@@ -8,7 +8,6 @@ from bfc_plugins.kernels.random_features import RandomFeatures
 
 from bfc_bench.learner import Context, Data, TaskFacts
 from bfc_bench.tasks.targets.harmonics import zonal
-from bfc_bench.testing import check_learner
 from bfc_bench.toolkit.feature_maps import make_map
 from bfc_bench.toolkit.function_space import solve_dual, solve_primal
 from bfc_bench.toolkit.kernels.by_name import make_kernel
@@ -23,14 +22,6 @@ def sample(n: int = 90, d: int = 4, seed: int = 0) -> Data:
     rng = np.random.default_rng(seed)
     x = torch.from_numpy(rng.uniform(-(3**0.5), 3**0.5, (n, d)))
     return Data(sample=f"s{seed}", n=n, d=d, x=x, y=x[:, 0] * x[:, 1] + x[:, 2] ** 2 + 3)
-
-
-def prefix(data: Data, n: int) -> Data:
-    return Data(sample=data.sample, n=n, d=data.d, x=data.x[:n].clone(), y=data.y[:n].clone())
-
-
-def test_keeps_the_contract():
-    check_learner(RandomFeatures)
 
 
 @pytest.mark.parametrize("name", MAPS)

@@ -12,7 +12,6 @@ from bfc_bench.tasks.inputs.uniform import Uniform
 from bfc_bench.tasks.labels import Clean
 from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
 from bfc_bench.tasks.teacher_task import TeacherTask
-from bfc_bench.testing import check_learner
 
 LAW = Context(square_mean=np.ones(4))
 SIZES = (40, 61, 90)
@@ -26,10 +25,6 @@ def sample(n: int = 90, d: int = 4, seed: int = 0) -> Data:
 
 def prefix(data: Data, n: int) -> Data:
     return Data(sample=data.sample, n=n, d=data.d, x=data.x[:n].clone(), y=data.y[:n].clone())
-
-
-def test_keeps_the_contract():
-    check_learner(SequentialKernel)
 
 
 @pytest.mark.parametrize("ctx", [LAW, Context()], ids=["law known", "law unknown"])

@@ -16,7 +16,6 @@ from bfc_bench.tasks.inputs.uniform import Uniform
 from bfc_bench.tasks.labels import Clean, Noise
 from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
 from bfc_bench.tasks.teacher_task import TeacherProblem, TeacherTask
-from bfc_bench.testing import check_learner
 
 SMALL = {"widths": (6, 4), "steps": 60, "batch_size": 32}
 
@@ -228,9 +227,3 @@ def test_noisy_labels_want_the_square_loss():
     )
     assert square < weighted
     assert square <= 0.3**2 * 0.2, "most of the noise is averaged out"
-
-
-@pytest.mark.parametrize("cls", [QuadDenseNet, Layerwise, Grow])
-def test_each_keeps_the_contract(cls):
-    report = check_learner(cls)
-    assert report.ok, report

@@ -46,10 +46,6 @@ def facts(*degrees: int, unlabeled: int = 0, d: int = 8) -> TaskFacts:
 SMALL = {"features": 12, "width": 16, "regularization": 1e-2}
 
 
-def test_keeps_the_contract():
-    check_learner(QuadNeural)
-
-
 @pytest.mark.parametrize("optimizer", ["adam", "noisy-sgd"])
 def test_keeps_the_contract_by_steps(optimizer):
     check_learner(QuadNeural(**QuadNeural.smoke, optimizer=optimizer, steps=60))

@@ -9,7 +9,6 @@ from bfc_plugins.quadratic_taylor.quad_raw import QuadRaw
 from bfc_bench.errors import BenchError
 from bfc_bench.learner import Context, Data, Job, TaskFacts
 from bfc_bench.tasks.targets.harmonics import zonal
-from bfc_bench.testing import check_learner
 
 D = 4
 CTX = Context(square_mean=np.full(D, 1 / D))
@@ -37,10 +36,6 @@ def error(predictor, target) -> float:
 
 def facts(*degrees: int) -> TaskFacts:
     return TaskFacts("t", "sphere", "lowrank-poly", "clean", "real", D, 0, degrees)
-
-
-def test_keeps_the_contract():
-    check_learner(QuadRaw)
 
 
 @pytest.mark.parametrize(
