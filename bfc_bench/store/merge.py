@@ -19,7 +19,7 @@ from bfc_bench.store.artifacts import is_own_folder
 from bfc_bench.store.backup import ARTIFACTS, new_folder, replace_folder
 from bfc_bench.store.equality import GPU_TOLERANCE, differing, exactly_differing
 from bfc_bench.store.records import CELL, ROW, Record, records_of
-from bfc_bench.store.row import known_columns, parse
+from bfc_bench.store.row import parse
 from bfc_bench.store.store import Store
 
 NEWER = "newer"
@@ -302,7 +302,7 @@ def _equality(one: Record, other: Record) -> Literal["exactly", "closely"] | Non
 
 def _values(record: Record) -> dict[str, Any]:
     """The columns of a row."""
-    return known_columns(parse(record[ROW]))
+    return parse(record[ROW])
 
 
 def _result(row: Mapping[str, Any]) -> str:

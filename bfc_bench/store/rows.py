@@ -191,11 +191,6 @@ class Rows(Sequence[Row]):
     def __iter__(self) -> Iterator[Row]:
         return map(self._columns.read, self._positions.tolist())
 
-    def in_grid_order(self, *last: np.ndarray) -> Rows:
-        """The rows sorted by task, label, d, n, replicate, and then by ``last`` (N,)."""
-        label, task = (self._ranks(name)[self.codes(name)] for name in ("label", "task"))
-        return self._selected(self._positions[np.lexsort((*last, self.replicate, self.n, self.d, label, task))])
-
     @property
     def d(self) -> np.ndarray:
         """Input dimensions, (N,) integers."""
@@ -314,10 +309,6 @@ class Rows(Sequence[Row]):
         for i, curve in enumerate(zip(self.column("task"), self.column("label"), self.d.tolist(), strict=True)):
             positions.setdefault(curve, []).append(i)
         return {curve: np.array(indices) for curve, indices in positions.items()}
-
-    def _ranks(self, name: str) -> np.ndarray:
-        """The rank of each distinct text in alphabetical order."""
-        return np.argsort(np.argsort(np.array(self._columns.values[name], dtype=object)))
 
     def _first(self, name: str) -> Any:
         if name in POINT:

@@ -78,7 +78,6 @@ def test_a_cell_has_its_traceback_without_control_characters_and_other_cells_hav
         store.put([(ROW, "td", "ld", ""), (failed, "td", "ld", "File \x1b[31m")])
     with Store(tmp_path) as store:
         assert [store.traceback(cell) for cell in (ROW.cell, "c9", "c8")] == ["", r"File \x1b[31m", ""]
-        assert [store.provenance(cell) for cell in ("c9", "c8")] == ["", None]
         assert [store.artifacts(cell) for cell in ("c9", "c8")] == [{}, {}]
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,6 +15,7 @@ from bfc_bench.cli.options import STORE
 if TYPE_CHECKING:
     from bfc_bench.errors import BenchError
     from bfc_bench.extras.site.page import Omission, SiteEntry
+    from bfc_bench.store.row import Row
     from bfc_bench.stored_suite import OpenStore, StoredSuite
 
 REASON = 500
@@ -150,10 +151,10 @@ def _entry(directory: Path, store: str, address: str, suite: StoredSuite) -> Sit
     shown = suite.is_shown_in(folder)
     counts: Counter[tuple[str, str, str]] = Counter()
 
-    def count(values: Mapping[str, Any]) -> None:
-        counts[values.get("provenance") or "", values.get("device") or "", values.get("release") or ""] += 1
+    def count(row: Row) -> None:
+        counts[row.provenance, row.device or "", row.release or ""] += 1
 
-    rows, _ = suite.store.columns_with_callback(suite.name, suite.version, count)
+    rows = suite.store.columns(suite.name, suite.version, on_row=count)
     entry = SiteEntry.of(store, address, suite.definition, rows, suite.claims(), suite.sessions, counts)
     site_pages([entry])  # values that cannot be shown raise here, where only this suite is left out
     if not shown:
