@@ -176,7 +176,7 @@ def checked(values: Mapping[str, Any]) -> dict[str, Any]:
     """
     if wrong := sorted((values.keys() ^ _KNOWN) - {"axes"}):
         raise ValueError(f"a row must have the columns of Row. Missing or unknown: {', '.join(wrong)}")
-    return _validated(_schema(frozenset(COLUMNS)).validate_python, values)
+    return validated(_schema(frozenset(COLUMNS)).validate_python, values)
 
 
 def parse(text: object) -> dict[str, Any]:
@@ -186,13 +186,14 @@ def parse(text: object) -> dict[str, Any]:
     """
     if not isinstance(text, str) or len(text) > ROW_BYTES:
         raise ValueError(f"a row must be JSON of at most {ROW_BYTES:,} bytes")
-    values = _validated(_schema(_WITHOUT_DEFAULT).validate_json, text)
+    values = validated(_schema(_WITHOUT_DEFAULT).validate_json, text)
     if (text.isascii() and "\\" not in text and "\x7f" not in text) or _SUSPECT.search(text) is None:
         return values
     return values | {name: all_visible(values[name]) for name in _FREE_TEXTS & values.keys()}
 
 
-def _validated(validate: Callable[[Any], dict[str, Any]], values: Any) -> dict[str, Any]:
+def validated(validate: Callable[[Any], Any], values: Any) -> Any:
+    """What pydantic makes of values. Raises ``ValueError`` with its first complaint."""
     try:
         return validate(values)
     except ValidationError as error:

@@ -57,7 +57,6 @@ class Store(RowReader):
                     for text in (to_json(r.as_dict()).decode(),)
                 ],
             )
-        artifacts.remove_unlisted(self.directory, (row for row, *_ in rows))
 
     def suites(self) -> list[tuple[str, int]]:
         """Name and version of each suite that has a run in this store."""

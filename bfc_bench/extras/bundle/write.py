@@ -16,7 +16,7 @@ from bfc_bench.analysis.claims.verdict import verdict_record
 from bfc_bench.errors import StoreError, UsageError
 from bfc_bench.extras.bundle.archive import CITATION, CLAIMS, STORE, write_archive
 from bfc_bench.store.merge import insert
-from bfc_bench.store.records import ROW, TABLES, TRACEBACK, Record, records_of
+from bfc_bench.store.records import PROVENANCE, ROW, TABLES, TRACEBACK, Record, records_of
 from bfc_bench.store.store import Store
 from bfc_bench.stored_suite import OpenStore, StoredSuite
 from bfc_bench.utils.command_lines import without_folders
@@ -30,8 +30,6 @@ ANONYMOUS = ("Anonymous",)
 _LICENCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]{0,60}")
 _SUITE = {"rows": 1, "sessions": 1, "definitions": 0, "looks": 0}
 """Place of the suite's name in the records of each table; the version follows."""
-_PROVENANCE = 6
-"""Place of the provenance in a record of ``sessions``."""
 _FOLDER = re.compile(r"(?<![\w.:/])(/(?:home|root|Users|tmp|mnt|data|scratch|work|srv|opt)/[^\s'\",;:)\]}]+)")
 """Paths of a machine in texts."""
 
@@ -134,9 +132,9 @@ def _public(table: str, record: Record) -> Record:
         return (*record[:TRACEBACK], "", *record[TRACEBACK + 1 :])
     if table != "sessions":
         return record
-    provenance = mask_all(json.loads(record[_PROVENANCE]), masker())
+    provenance = mask_all(json.loads(record[PROVENANCE]), masker())
     command = without_folders(str(provenance.get("command", "")))
-    return (*record[:_PROVENANCE], canonical_json({**provenance, "command": command}))
+    return (*record[:PROVENANCE], canonical_json({**provenance, "command": command}))
 
 
 def _facts(suite: StoredSuite, verdicts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
