@@ -14,7 +14,7 @@ from typing import Any, Literal
 from bfc_bench.errors import StoreError, UsageError
 from bfc_bench.store.backup import ARTIFACTS, new_folder
 from bfc_bench.store.equality import GPU_TOLERANCE, differing, exactly_differing
-from bfc_bench.store.records import CELL, FINISHED, ROW, STARTED, VERDICT, Record, records_of
+from bfc_bench.store.records import CELL, FINISHED, ROW, STARTED, VERDICT, Record, insert, records_of
 from bfc_bench.store.row import parse
 from bfc_bench.store.store import Store
 from bfc_bench.utils.files import make_folder, write_file
@@ -240,11 +240,6 @@ class _Merge:
 
 def _row(store: Store, cell: str) -> Record | None:
     return next(store.stream("SELECT * FROM rows WHERE cell = ?", (cell,)), None)
-
-
-def insert(db: sqlite3.Connection, table: str, record: Record) -> None:
-    """Insert a record into a table, in the place of one with the same key."""
-    db.execute(f"INSERT OR REPLACE INTO {table} VALUES ({', '.join('?' * len(record))})", record)
 
 
 def _replace(db: sqlite3.Connection, table: str, records: Iterable[Record]) -> None:

@@ -5,6 +5,7 @@ Names become names of files and folders, so they have the form of names.
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator, Sequence
 from functools import cache
 from operator import lt
@@ -112,3 +113,8 @@ def records_of(database: Database, table: str, suite: tuple[str, int] | None = N
         except ValueError as error:
             raise database.unreadable(f"record {rowid} of the table {table!r}", error) from None
         yield tuple(record)
+
+
+def insert(db: sqlite3.Connection, table: str, record: Record) -> None:
+    """Insert a record into a table, in the place of one with the same key."""
+    db.execute(f"INSERT OR REPLACE INTO {table} VALUES ({', '.join('?' * len(record))})", record)

@@ -7,17 +7,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
-from typing import (
-    Annotated,
-    Any,
-    Literal,
-    NotRequired,  # pydantic accepts typing.TypedDict only from Python 3.12
-    TypeAlias,
-    get_type_hints,
-)
+from typing import Annotated, Any, Literal, NotRequired, TypeAlias, get_type_hints
 
 from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError, with_config
-from typing_extensions import TypedDict
+from typing_extensions import TypedDict  # pydantic accepts that of typing only from Python 3.12
 
 from bfc_bench.utils.escape_control import all_visible
 from bfc_bench.utils.names import LONGEST_NAME

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from bfc_bench.store.database import Database
-from bfc_bench.store.records import records_of
+from bfc_bench.store.records import insert, records_of
 from bfc_bench.utils.plain_json import canonical_json
 
 
@@ -23,10 +23,8 @@ class Sessions:
     def begin(self, id: str, suite: str, version: int, definition: Any, provenance: Mapping[str, Any]) -> None:
         """Record the start of a run."""
         with self._database.transaction() as db:
-            db.execute(
-                "INSERT INTO sessions VALUES (?, ?, ?, ?, NULL, ?, ?)",
-                (id, suite, version, time.time(), canonical_json(definition), canonical_json(dict(provenance))),
-            )
+            texts = canonical_json(definition), canonical_json(dict(provenance))
+            insert(db, "sessions", (id, suite, version, time.time(), None, *texts))
 
     def amend(self, id: str, provenance: Mapping[str, Any]) -> None:
         """Replace the provenance of a run."""
@@ -55,18 +53,12 @@ class Sessions:
         records = self._database.read("SELECT provenance FROM sessions WHERE id = ?", (session,))
         return json.loads(records[0][0]) if records else None
 
-    def suites(self) -> list[tuple[str, int]]:
-        """Name and version of each suite that has a run in this store."""
-        return list(dict.fromkeys((record[1], record[2]) for record in records_of(self._database, "sessions")))
-
     def define(self, suite: str, version: int, tasks: Mapping[str, str], learners: Mapping[str, str]) -> None:
         """Make these definitions the current ones."""
         items = [("task", *item) for item in tasks.items()] + [("learner", *item) for item in learners.items()]
         with self._database.transaction() as db:
-            db.executemany(
-                "INSERT OR REPLACE INTO definitions VALUES (?, ?, ?, ?, ?)",
-                [(suite, version, *item) for item in items],
-            )
+            for item in items:
+                insert(db, "definitions", (suite, version, *item))
 
     def definitions(self, suite: str, version: int) -> dict[tuple[str, str], str]:
         """Current digests by kind (``task`` or ``learner``) and name."""
