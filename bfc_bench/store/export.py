@@ -133,7 +133,11 @@ class ParquetTable:
         types |= {name: _common_type(values) for name, values in (axes or {}).items()}
         self._columns = columns
         self._schema = pa.schema([(name, arrow_types.get(types[name], pa.string())) for name in columns])
-        self._mixed = [k for k, name in enumerate(columns) if name in (axes or {}) and types[name] not in arrow_types]
+        self._mixed = [
+            k
+            for k, name in enumerate(columns)
+            if types[name] == "Any" or (name.startswith(AXES) and types[name] not in arrow_types)
+        ]
         self._buffer = io.BytesIO()
         self._writer = parquet.ParquetWriter(self._buffer, self._schema)
         self._group: list[list[Any]] = []

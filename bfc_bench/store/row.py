@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
-from typing import Annotated, Any, Literal, NotRequired, TypeAlias, get_type_hints
+from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypeVar, get_type_hints
 
 from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError, with_config
 from typing_extensions import TypedDict  # pydantic accepts that of typing only from Python 3.12
@@ -15,6 +15,7 @@ from typing_extensions import TypedDict  # pydantic accepts that of typing only 
 from bfc_bench.utils.escape_control import all_visible
 from bfc_bench.utils.names import LONGEST_NAME
 
+T = TypeVar("T")
 Status: TypeAlias = Literal["ok", "failed", "timeout", "out-of-memory", "diverged", "killed", "skipped"]
 
 BESIDES = ("uncut_errors", "span_errors", "cka")
@@ -185,7 +186,7 @@ def parse(text: object) -> dict[str, Any]:
     return values | {name: all_visible(values[name]) for name in _FREE_TEXTS & values.keys()}
 
 
-def validated(validate: Callable[[Any], Any], values: Any) -> Any:
+def validated(validate: Callable[[Any], T], values: Any) -> T:
     """What pydantic makes of values. Raises ``ValueError`` with its first complaint."""
     try:
         return validate(values)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Any
 
 from bfc_bench.store.database import Database
@@ -32,11 +30,9 @@ class Sessions:
             db.execute("UPDATE sessions SET provenance = ? WHERE id = ?", (canonical_json(dict(provenance)), id))
 
     def end(self, id: str) -> None:
-        """Record the end of a run, and merge the write-ahead log, so that the file alone holds everything."""
+        """Record the end of a run."""
         with self._database.transaction() as db:
             db.execute("UPDATE sessions SET finished_at = ? WHERE id = ?", (time.time(), id))
-        with suppress(sqlite3.Error):  # for example on a full disk: the rows stay in the log
-            self._database.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def of(self, suite: str, version: int) -> list[dict[str, Any]]:
         """All runs of a suite in the order in which they were recorded, because clocks can go back.

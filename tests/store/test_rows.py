@@ -1,6 +1,7 @@
 """Columns say of many rows what the rows say one by one."""
 
 import csv
+import io
 import json
 import math
 
@@ -9,7 +10,7 @@ import pytest
 
 from bfc_bench import open_store
 from bfc_bench.errors import StoreError
-from bfc_bench.store.export import csv_parts, frame_of, json_parts
+from bfc_bench.store.export import csv_parts, frame_of, json_parts, parquet_bytes
 from bfc_bench.store.row import Row
 from bfc_bench.store.rows import Rows
 from bfc_bench.store.store import Store
@@ -114,6 +115,16 @@ def test_a_frame_has_nan_where_a_row_has_no_such_entry():
     np.testing.assert_array_equal(frame["chosen.tuned.ridge"], [math.nan, 1.0, math.nan])
     assert list(frame)[:3] == ["cell", "suite", "suite_version"]
     assert list(frame).index("chosen.info.x") > list(frame).index("finished_at")  # as they are met first
+
+
+def test_a_nested_column_of_numbers_and_texts_is_one_of_texts_in_parquet():
+    import pandas as pd
+
+    values = ["auto", 0.1, None]
+    rows = [row(n=n, options={"ridge": value} if value else {}) for n, value in enumerate(values, 1)]
+    file = parquet_bytes(rows, ["n", "options.ridge"], {"options.ridge": values[:2]})
+    read = pd.read_parquet(io.BytesIO(file))["options.ridge"]
+    assert (read[:2].tolist(), read.isna().tolist()) == (['"auto"', "0.1"], [False, False, True])
 
 
 @pytest.mark.parametrize("rows", [[], NESTED[:1], NESTED[:3]])
