@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
-from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args
@@ -83,7 +82,7 @@ def results(
         axes = axis_columns(stored.axes(every=every))
         if unknown := [name for name in named if name.startswith(AXES) and name not in axes]:
             raise UsageError(f"--columns: the rows have no axis {unknown[0]!r}.{suggest(unknown[0], axes)}")
-        kept = _checked_filters(wanted, partial(stored.distinct, every=every))
+        kept = _checked_filters(wanted, lambda name: stored.distinct(name, every=every))
 
         def chosen_of(rows: Iterable[Row]) -> Iterator[Row]:
             return (row for row in rows if all(getattr(row, name) in values for name, values in kept.items()))
@@ -181,9 +180,7 @@ def _with_nested(named: Sequence[str], rows: Iterable[Row], *, flat: bool) -> tu
     return [nested for name in named for nested in (inside.get(name, [name]) if flat else [name])], wanted
 
 
-def _checked_filters(
-    wanted: Mapping[str, Sequence[str] | None], known_of: Callable[[str], Sequence[str]]
-) -> dict[str, Sequence[str]]:
+def _checked_filters(wanted: dict[str, list[str] | None], known_of: Callable[[str], list[str]]) -> dict[str, list[str]]:
     """The wanted values by column. Raises ``UsageError`` for an unknown status or a value that no row has."""
     from bfc_bench.errors import UsageError, suggest
     from bfc_bench.store.row import Status

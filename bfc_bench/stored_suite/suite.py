@@ -118,7 +118,7 @@ class StoredSuite(Results):
                 files = self.artifacts(row)
                 artifacts.append(CellFiles(row.cell, row.task, row.label, row.d, row.n, row.replicate, files))
 
-        rows = self.store.columns(self.name, self.version, on_row=add)
+        rows = self.columns(on_row=add)
         make_folder(directory, private=private)
         write_file(inside(directory, "rows.parquet"), table.bytes())
         suite = self.definition

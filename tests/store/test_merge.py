@@ -252,16 +252,6 @@ def test_a_source_that_is_damaged_is_named(made, tmp_path):
     assert not (tmp_path / "c").exists()
 
 
-def test_a_store_with_a_row_that_cannot_be_read_is_refused_whole(made, tmp_path):
-    a, b = made("a", [ROW]), made("b", [ROW])
-    with closing(sqlite3.connect(b / "results.sqlite")) as db:
-        db.execute("UPDATE rows SET row = ?", ('{"cut in the mid',))
-        db.commit()
-    with pytest.raises(StoreError, match="record 1 of the table 'rows' is not one that bfc-bench wrote"):
-        merge([a, b], tmp_path / "c")
-    assert not (tmp_path / "c").exists()
-
-
 ON_GPU = replace(
     ROW,
     device="cuda",
@@ -339,15 +329,6 @@ def test_each_measured_column_of_gpus_has_the_tolerance_and_no_row_of_a_cpu(colu
     a, b = made("d", [on_cpu]), made("e", [replace(on_cpu, **change)])
     with pytest.raises(StoreError, match=f"they differ in {column}"):
         merge([a, b], tmp_path / "f")
-
-
-@pytest.mark.parametrize(("one", "other"), [({"x": 0.1}, 0.1), ([0.1], 0.1), ([0.1], {"x": 0.1}), ([0.1], [0.1, 0.1])])
-def test_facts_of_gpus_of_another_shape_are_different(one, other, made, tmp_path):
-    for name, a, b in (("c", one, other), ("d", other, one)):
-        rows = [[replace(ON_GPU, chosen={**ON_GPU.chosen, "info": {"fact": fact}})] for fact in (a, b)]
-        stores = [made(f"{name}{k}", held) for k, held in enumerate(rows)]
-        with pytest.raises(StoreError, match="they differ in chosen"):
-            merge(stores, tmp_path / name)
 
 
 @pytest.mark.parametrize("column", [*BY_MUCH, "tuned"])

@@ -81,13 +81,6 @@ def test_a_cell_has_its_traceback_without_control_characters_and_other_cells_hav
         assert [store.artifacts(cell) for cell in ("c9", "c8")] == [{}, {}]
 
 
-def test_a_store_is_made_with_the_folders_that_it_lies_in(tmp_path):
-    with Store(tmp_path / "a" / "b" / "c", write=True) as store:
-        store.put([(ROW, "td", "ld", "")])
-    with Store(tmp_path / "a" / "b" / "c") as store:
-        assert len(store.rows(ROW.suite, ROW.suite_version, every=True)) == 1
-
-
 @pytest.mark.parametrize("number", [0, SCHEMA, SCHEMA + 1])
 def test_a_foreign_database_is_not_touched_whatever_number_its_schema_has(number, tmp_path):
     with closing(sqlite3.connect(tmp_path / "results.sqlite")) as db:

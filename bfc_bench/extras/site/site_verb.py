@@ -15,7 +15,6 @@ from bfc_bench.cli.options import STORE
 if TYPE_CHECKING:
     from bfc_bench.errors import BenchError
     from bfc_bench.extras.site.page import Omission, SiteEntry
-    from bfc_bench.store.row import Row
     from bfc_bench.stored_suite import OpenStore, StoredSuite
 
 REASON = 500
@@ -150,11 +149,7 @@ def _entry(directory: Path, store: str, address: str, suite: StoredSuite) -> Sit
     folder = inside(directory, address)
     shown = suite.is_shown_in(folder)
     counts: Counter[tuple[str, str, str]] = Counter()
-
-    def count(row: Row) -> None:
-        counts[row.provenance, row.device or "", row.release or ""] += 1
-
-    rows = suite.store.columns(suite.name, suite.version, on_row=count)
+    rows = suite.columns(on_row=lambda row: counts.update([(row.provenance, row.device or "", row.release or "")]))
     entry = SiteEntry.of(store, address, suite.definition, rows, suite.claims(), suite.sessions, counts)
     site_pages([entry])  # values that cannot be shown raise here, where only this suite is left out
     if not shown:
