@@ -174,8 +174,9 @@ class _Merge:
         for name, store in self._stores:
             records = list(records_of(store, "sessions"))
             times = accumulate((record[STARTED] or 0.0 for record in records), max)  # a clock may have gone back
-            begun += zip(times, records, strict=True)
-            self.last_runs |= {(name, record[1:3]): time for time, record in begun[-len(records) :]}
+            own = list(zip(times, records, strict=True))
+            self.last_runs |= {(name, record[1:3]): time for time, record in own}
+            begun += own
         merged: dict[str, Record] = {}
         for _, record in sorted(begun, key=itemgetter(0)):
             if record[0] not in merged or merged[record[0]][FINISHED] is None:  # a copy was made before the run ended
