@@ -38,13 +38,9 @@ class UnknownSuite(StoreError, KeyError):
 
 
 class StoreFailure(StoreError):
-    """The results store failed during a run, for example on a full disk; committed rows are kept."""
+    """The results store failed during a run: its disk is full, or it was removed. Committed rows are kept."""
 
     exit_code = 1
-
-
-class StoreReplaced(StoreFailure):
-    """The results store was removed or replaced during a run; what is at its place now is unchanged."""
 
 
 class OutputError(BenchError):

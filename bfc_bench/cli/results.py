@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from itertools import chain, islice
 from pathlib import Path
@@ -16,7 +16,6 @@ from bfc_bench.cli.tables import MEASURED
 
 if TYPE_CHECKING:
     from bfc_bench.store.row import Row
-    from bfc_bench.store.rows import Rows
 
 TABLE = ("task", "label", "d", "n", "replicate", "status", "nmse", "error_rate", "fit_cpu_seconds", "reason")
 """Columns of the table, besides axes; those of errors and reasons only if some row has a value."""
@@ -83,7 +82,7 @@ def results(
         axes = axis_columns(stored.axes(every=every))
         if unknown := [name for name in named if name.startswith(AXES) and name not in axes]:
             raise UsageError(f"--columns: the rows have no axis {unknown[0]!r}.{suggest(unknown[0], axes)}")
-        kept = _checked_filters(wanted, stored.columns(every=every, only=("status",))) if any(wanted.values()) else {}
+        kept = _checked_filters(wanted, lambda name: stored.distinct(name, every=every))
 
         def chosen_of(rows: Iterable[Row]) -> Iterator[Row]:
             return (row for row in rows if all(getattr(row, name) in values for name, values in kept.items()))
@@ -99,8 +98,8 @@ def results(
             named, nested = _with_nested(named or [*COLUMNS, *axes], chosen_of(each), flat=format == "csv")
         if format == "parquet" and nested:
             with closing(stored.each(every=every)) as each:
-                lines = [[row.value(name) for name in nested] for row in chosen_of(each)]
-            axes |= {name: [line[k] for line in lines if line[k] is not None] for k, name in enumerate(nested)}
+                values = zip(*(row.cells(nested) for row in chosen_of(each)), strict=True)
+                axes |= {name: [v for v in of if v is not None] for name, of in zip(nested, values, strict=False)}
         with closing(stored.each(every=every)) as each:
             if format == "csv":
                 _write(output, csv_parts(chosen_of(each), named, raw=raw))
@@ -145,10 +144,10 @@ def _print_table(rows: Iterator[Row], named: Sequence[str], axes: Sequence[str],
     most = (SHOWN if sys.stdout.isatty() else 0) if first is None else first
     begun = list(islice(rows, most or MEASURED))
     header = [*TABLE[:2], *axes, *TABLE[2:]]
-    unused = [name for name in IF_ANY if not any(row.value(name) for row in begun)]
+    unused = [name for name in IF_ANY if not any(getattr(row, name) for row in begun)]
     header = list(named) or [name for name in header if name not in unused]
     shown = begun if most else chain(begun, rows)
-    print_table(console(), header, ([_text(row.value(name)) for name in header] for row in shown), omit=OMITTED)
+    print_table(console(), header, (list(map(_text, row.cells(header))) for row in shown), omit=OMITTED)
     if most and next(rows, None) is not None:
         typer.echo(f"bfc-bench: {most} rows are shown, and there are more. {MORE}", err=True)
 
@@ -181,14 +180,14 @@ def _with_nested(named: Sequence[str], rows: Iterable[Row], *, flat: bool) -> tu
     return [nested for name in named for nested in (inside.get(name, [name]) if flat else [name])], wanted
 
 
-def _checked_filters(wanted: Mapping[str, Sequence[str] | None], rows: Rows) -> dict[str, Sequence[str]]:
+def _checked_filters(wanted: dict[str, list[str] | None], known_of: Callable[[str], list[str]]) -> dict[str, list[str]]:
     """The wanted values by column. Raises ``UsageError`` for an unknown status or a value that no row has."""
     from bfc_bench.errors import UsageError, suggest
     from bfc_bench.store.row import Status
 
     filters = {name: values for name, values in wanted.items() if values}
     for name, values in filters.items():
-        known = get_args(Status) if name == "status" else sorted(set(rows.column(name)))
+        known = get_args(Status) if name == "status" else known_of(name)
         if unknown := [value for value in values if value not in known]:
             raise UsageError(f"--{name}: no row has {unknown[0]!r}.{suggest(unknown[0], known)}")
     return filters

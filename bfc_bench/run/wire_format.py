@@ -116,7 +116,7 @@ def receive(batch: Batch, sent: object) -> BatchReport:
 
 
 def _finished(values: Mapping[str, Any], trace: object, files: Mapping[str, str]) -> FinishedCell:
-    row, artifacts = Row.checked(values), checked_artifacts({name: b64decode(text) for name, text in files.items()})
+    row, artifacts = Row(**checked(values)), checked_artifacts({name: b64decode(text) for name, text in files.items()})
     if row.artifacts != digests(artifacts):
         raise ValueError(f"the files sent must be those that the row names. Got {sorted(artifacts)}")
     return FinishedCell(row, str(trace), artifacts)

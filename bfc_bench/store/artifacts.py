@@ -1,16 +1,15 @@
 """Artifacts: small named files of a cell, such as pictures of features, in the folder of the store.
 
 They lie in ``artifacts/<suite>@<version>/<cell>/`` and are written before the row that lists them with their digests.
-Files that no row lists, for example those of a killed run, are ignored.
+Files that no row lists, for example those of a killed run or of a replaced row, are ignored.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -87,48 +86,28 @@ def write(directory: Path, row: Row, files: Mapping[str, bytes]) -> None:
         write_file(cell_folder / name, content, private=True)
 
 
-def remove_unlisted(directory: Path, rows: Iterable[Row]) -> None:
-    """Remove the files that these committed rows do not list: those of replaced rows and of killed runs."""
-    if not (directory / "artifacts").exists():
-        return
-    for row in rows:
-        cell_folder = folder(directory, row.suite, row.suite_version, row.cell)
-        with suppress(OSError):  # readers ignore files that remain
-            for file in cell_folder.iterdir():
-                if file.name not in row.artifacts:
-                    file.unlink()
-            if not row.artifacts:
-                cell_folder.rmdir()
-
-
 def intact(directory: Path, suite: str, version: int, cell: str, listed: Mapping[str, str]) -> dict[str, Path]:
     """Paths of the listed artifacts of a cell, by name, without those that are missing or changed."""
     cell_folder = folder(directory, suite, version, cell)
-    if not (is_name(suite) and _CELL.fullmatch(cell) and is_own_folder(cell_folder, directory)):
+    if not (
+        is_name(suite)
+        and _CELL.fullmatch(cell)
+        and cell_folder.resolve() == directory.resolve() / cell_folder.relative_to(directory)
+    ):
         return {}
-    paths = {}
-    for name, digest in listed.items():
-        with suppress(OSError, ValueError):
-            content = _read_regular(cell_folder / name) if _NAME.fullmatch(name) else b""
-            _check(name, content)
-            if _digest(content) == digest:
-                paths[name] = cell_folder / name
-    return paths
+    paths = {name: cell_folder / name for name in listed if _NAME.fullmatch(name)}
+    return {name: path for name, path in paths.items() if _is_intact(path, listed[name])}
 
 
-def is_own_folder(folder: Path, directory: Path) -> bool:
-    """Whether a folder lies where its path says inside a store's directory: no part of it is a symbolic link."""
-    inside = folder.relative_to(directory)
-    return folder.is_dir() and folder.resolve() == directory.resolve() / inside
-
-
-def _read_regular(path: Path) -> bytes:
-    """The content of a regular file. Raises ``OSError`` for a link, a pipe, a device, or more than ``MAX_BYTES``."""
-    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
-        status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_BYTES:
-            raise OSError(f"{path} is no artifact")
-        return file.read()
+def _is_intact(path: Path, digest: str) -> bool:
+    """Whether a file is a regular one of an allowed format with this digest."""
+    with suppress(OSError, ValueError):
+        status = path.lstat()
+        if stat.S_ISREG(status.st_mode) and status.st_size <= MAX_BYTES:
+            content = path.read_bytes()
+            _check(path.name, content)
+            return _digest(content) == digest
+    return False
 
 
 def _digest(content: bytes) -> str:

@@ -1,4 +1,4 @@
-"""Copies a store, even while a run writes to it. Also makes and replaces folders in one step."""
+"""Copies a store, even while a run writes to it. Also makes folders in one step."""
 
 from __future__ import annotations
 
@@ -41,19 +41,6 @@ def _copy_file(db: sqlite3.Connection, path: Path) -> int:
             return int(copy.execute("SELECT count(*) FROM rows").fetchone()[0])
     except sqlite3.Error as error:
         raise OutputError(f"{path} cannot be written: {error}.") from None
-
-
-def replace_folder(source: Path, to: Path) -> None:
-    """Copy a folder to ``to``, replacing the folder there once the copy is complete. Raises ``OutputError``."""
-    temporary = to.with_name(f".{to.name}.new")
-    try:
-        to.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        shutil.rmtree(temporary, ignore_errors=True)
-        shutil.copytree(source, temporary)
-        shutil.rmtree(to, ignore_errors=True)
-        temporary.rename(to)
-    except OSError as error:
-        raise OutputError(f"{to} cannot be written: {error.strerror or error}.") from None
 
 
 @contextmanager

@@ -7,11 +7,12 @@ import sqlite3
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from os.path import samestat
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from bfc_bench.errors import StoreError, StoreFailure, StoreReplaced
+from bfc_bench.errors import StoreError, StoreFailure
 from bfc_bench.store.file_system import SHARED, file_system
 from bfc_bench.store.lock import lock_folder
 from bfc_bench.store.schema import check_schema, create_tables, is_empty
@@ -37,7 +38,7 @@ class Database:
             with ExitStack() as opening:
                 self._db = self._open_to_write(opening) if write else self._open_to_read(opening)
                 check_schema(self._db, self.path)
-                self._identity = _identity(self.path)
+                self._status = self.path.stat()
                 self._opened = opening.pop_all()
         except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
             raise StoreError(
@@ -79,18 +80,16 @@ class Database:
         return db
 
     def _connect_to_read(self) -> sqlite3.Connection:
+        log = self.path.with_name(f"{self.path.name}-wal")
         try:
             return _connect(self.path, "ro")
-        except sqlite3.OperationalError:
+        except sqlite3.OperationalError as error:
             # In a read-only folder SQLite cannot make the index of the write-ahead log. An empty log needs none.
-            log = self.path.with_name(f"{self.path.name}-wal")
             if os.access(self.directory, os.W_OK):
                 raise
             if log.exists() and log.stat().st_size:
-                raise StoreError(
-                    f"The store in {self.directory} cannot be read: its folder is read-only and holds a log of a run "
-                    "that goes on or was killed. Copy the folder to a disk that you can write, and read the copy."
-                ) from None
+                advice = "its folder is read-only and holds a log. Copy the folder to a disk that you can write"
+                raise OSError(f"{error}; {advice}") from None
             return _connect(self.path, "ro", "&immutable=1")
 
     @property
@@ -99,12 +98,12 @@ class Database:
         return self._db
 
     def require_own_file(self) -> None:
-        """Raise ``StoreReplaced`` if another file is at the place of the open one, or none.
+        """Raise ``StoreFailure`` if another file is at the place of the open one, or none.
 
         SQLite would go on writing to a file without a name.
         """
-        if _identity(self.path) != self._identity:
-            raise StoreReplaced(
+        if not self.path.exists() or not samestat(self.path.stat(), self._status):
+            raise StoreFailure(
                 f"The store in {self.directory} was removed, or replaced by another file, while it was in use. Rows "
                 "that were committed before are in the old file; what is at its place now is unchanged. Restore the "
                 "store, then run the same command again."
@@ -188,15 +187,6 @@ def _connect(path: Path, mode: str, extra: str = "") -> sqlite3.Connection:
         db.close()
         raise
     return db
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    """Device and inode of a file; None where there is none."""
-    try:
-        status = path.stat()
-    except FileNotFoundError:
-        return None
-    return status.st_dev, status.st_ino
 
 
 def _reason(error: sqlite3.Error | OSError | UnicodeDecodeError) -> str:

@@ -5,16 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import json
-import marshal
-import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, fields
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from pydantic_core import to_json
 
-from bfc_bench.store.row import AXES, COLUMNS, Row, nested
+from bfc_bench.store.row import AXES, COLUMNS, Row, flat
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,10 +38,8 @@ class Records(list[R]):
     """A list of records that a notebook shows as a table."""
 
     def frame(self) -> pd.DataFrame:
-        """A pandas frame with one line per record."""
-        import pandas as pd
-
-        return pd.DataFrame([record.as_dict() for record in self])
+        """A pandas frame as that of ``frame_of``."""
+        return frame_of(self)
 
     def __repr__(self) -> str:
         return f"<{len(self)} {type(self[0]).__name__ if self else 'records'}: .frame() makes a table of them>"
@@ -52,47 +48,15 @@ class Records(list[R]):
         return str(self.frame()._repr_html_())
 
 
-class RowList(Records[Row]):
-    """A list of rows that a notebook shows as a table."""
-
-    def frame(self) -> pd.DataFrame:
-        """A pandas frame as that of ``rows_frame``."""
-        return rows_frame(self)
-
-
-def rows_frame(rows: Iterable[Row]) -> pd.DataFrame:
-    """A pandas frame with one line per row, and one column per nested value, for example ``feature_errors.S2``.
-
-    ``rows`` may be an iterator: only their values are kept, by column.
-    """
+def frame_of(records: Iterable[Record]) -> pd.DataFrame:
+    """A pandas frame with one line per record, and one column per nested value, for example ``feature_errors.S2``."""
     import pandas as pd
 
-    columns: dict[str, list[Any]] = {}
-    count = 0
-    for row in rows:
-        for name, value in _flatten(row.as_dict()).items():
-            column = columns.setdefault(name, [])
-            column.extend([math.nan] * (count - len(column)))
-            column.append(value)
-        count += 1
-    for column in columns.values():
-        column.extend([math.nan] * (count - len(column)))
-    return pd.DataFrame(columns)
-
-
-def _flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """One mapping without nesting, with keys joined by dots; empty mappings are dropped."""
-    flat: dict[str, Any] = {}
-    for key, value in values.items():
-        if isinstance(value, Mapping):
-            flat |= _flatten(value, f"{prefix}{key}.")
-        else:
-            flat[prefix + key] = value
-    return flat
+    return pd.DataFrame([flat(record.as_dict()) for record in records])
 
 
 def dotted_columns(rows: Iterable[Row], columns: Sequence[str] = COLUMNS) -> dict[str, list[str]]:
-    """For each of the columns that has nested values in some row, their names, as in ``rows_frame``.
+    """For each of the columns that has nested values in some row, their names, as in ``frame_of``.
 
     The columns ``options`` and ``metrics`` may give ``{"options": ["options.ridge"], "metrics": ["metrics.worst"]}``.
     """
@@ -100,7 +64,7 @@ def dotted_columns(rows: Iterable[Row], columns: Sequence[str] = COLUMNS) -> dic
     for row in rows:
         for column in columns:
             if isinstance(value := getattr(row, column), Mapping):
-                names.setdefault(column, {}).update(dict.fromkeys(_flatten(value, f"{column}.")))
+                names.setdefault(column, {}).update(dict.fromkeys(flat(value, f"{column}.")))
     return {column: list(of_column) for column, of_column in names.items()}
 
 
@@ -108,19 +72,20 @@ def json_parts(rows: Iterable[Row], columns: Sequence[str] = COLUMNS) -> Iterato
     """Parts of a JSON list with one object per row."""
     separator = "[\n"
     for row in rows:
-        yield (separator + json.dumps([{name: row.value(name) for name in columns}], indent=1)[2:-2]).encode()
+        values = dict(zip(columns, row.cells(columns), strict=True))
+        yield (separator + json.dumps([values], indent=1)[2:-2]).encode()
         separator = ",\n"
     yield b"[]\n" if separator == "[\n" else b"\n]\n"
 
 
 def csv_parts(rows: Iterable[Row], columns: Sequence[str] = COLUMNS, *, raw: bool = False) -> Iterator[bytes]:
     """Parts of a CSV file with one line per row; lists are JSON texts."""
-    cell = as_text if raw else (lambda value: without_formula(as_text(value)))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
     for row in rows:
-        writer.writerow([cell(row.value(name)) for name in columns])
+        texts = map(as_text, row.cells(columns))
+        writer.writerow(texts if raw else map(without_formula, texts))
         yield text.getvalue().encode()
         text.seek(0)
         text.truncate()
@@ -144,7 +109,7 @@ def parquet_bytes(
     """A parquet file of rows, see ``ParquetTable``."""
     table = ParquetTable(columns, axes)
     for row in rows:
-        table.add(row.as_dict())
+        table.add(row)
     return table.bytes()
 
 
@@ -168,31 +133,21 @@ class ParquetTable:
         types |= {name: _common_type(values) for name, values in (axes or {}).items()}
         self._columns = columns
         self._schema = pa.schema([(name, arrow_types.get(types[name], pa.string())) for name in columns])
-        self._texts = {name for name in axes or {} if types[name] not in arrow_types}
-        self._nested = [name for name in columns if "." in name and not name.startswith(AXES)]
-        self._may_be_nested = [k for k, name in enumerate(columns) if types.get(name) not in arrow_types]
+        self._mixed = [
+            k
+            for k, name in enumerate(columns)
+            if types[name] == "Any" or (name.startswith(AXES) and types[name] not in arrow_types)
+        ]
         self._buffer = io.BytesIO()
         self._writer = parquet.ParquetWriter(self._buffer, self._schema)
         self._group: list[list[Any]] = []
-        self._option_texts: dict[bytes, str] = {}
-        """JSON texts of the few distinct options."""
 
-    def add(self, values: Mapping[str, Any]) -> None:
-        """Add the columns of a row; missing ones get their defaults."""
-        key = marshal.dumps(values["options"], 2)
-        if key not in self._option_texts:
-            self._option_texts[key] = as_text(values["options"])
-        line = {**_DEFAULTS, **values, "options": self._option_texts[key]}
-        for axis, value in (values.get("axes") or {}).items():
-            name = f"{AXES}{axis}"
-            line[name] = json.dumps(value) if name in self._texts else value
-        for name in self._nested:
-            column, _, path = name.partition(".")
-            line[name] = nested(values.get(column), path)
-        texts = list(map(line.get, self._columns))
-        for place in self._may_be_nested:
-            texts[place] = as_text(texts[place])
-        self._group.append(texts)
+    def add(self, row: Row) -> None:
+        """Add a row."""
+        cells = row.cells(self._columns)
+        for place in self._mixed:
+            cells[place] = None if cells[place] is None else json.dumps(cells[place])
+        self._group.append(list(map(as_text, cells)))
         if len(self._group) == ROWS_PER_GROUP:
             self._write()
 
@@ -234,10 +189,3 @@ def as_text(value: Any) -> Any:
     if not isinstance(value, dict | list):
         return value
     return to_json(value).decode()
-
-
-_DEFAULTS: Mapping[str, Any] = {
-    f.name: {} if f.default_factory is not MISSING else f.default
-    for f in fields(Row)
-    if f.default is not MISSING or f.default_factory is not MISSING
-}

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from bfc_bench.store.database import Database
-from bfc_bench.store.records import records_of
+from bfc_bench.store.records import insert, records_of
 from bfc_bench.utils.plain_json import canonical_json
 
 
@@ -21,10 +21,9 @@ class StoredLooks:
         """Commit looks in one transaction. A look at the same claim, data and replicates is replaced."""
         key = ("claim", "content", "data", "replicates", "verdict")
         with self._database.transaction() as db:
-            db.executemany(
-                "INSERT OR REPLACE INTO looks VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                [(suite, version, *(look[name] for name in key), canonical_json(dict(look))) for look in looks],
-            )
+            for look in looks:
+                record = canonical_json(dict(look))
+                insert(db, "looks", (suite, version, *(look[name] for name in key), record))
 
     def of(self, suite: str, version: int) -> list[dict[str, Any]]:
         """The looks at the claims of a suite, sorted by claim, data and replicates."""

@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-import heapq
 import sqlite3
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import accumulate
+from operator import itemgetter
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
-
-from pydantic_core import from_json
+from typing import Any, Literal
 
 from bfc_bench.errors import StoreError, UsageError
-from bfc_bench.store.artifacts import is_own_folder
-from bfc_bench.store.backup import ARTIFACTS, new_folder, replace_folder
+from bfc_bench.store.backup import ARTIFACTS, new_folder
 from bfc_bench.store.equality import GPU_TOLERANCE, differing, exactly_differing
-from bfc_bench.store.records import CELL, ROW, Record, records_of
-from bfc_bench.store.row import known_columns, parse
+from bfc_bench.store.records import CELL, FINISHED, ROW, STARTED, VERDICT, Record, insert, records_of
+from bfc_bench.store.row import parse
 from bfc_bench.store.store import Store
+from bfc_bench.utils.files import make_folder, write_file
 
 NEWER = "newer"
 """Value of ``prefer`` that keeps the row with the later time."""
 SHOWN = 10
 """Maximum number of cells with different rows in an error message."""
-Key: TypeAlias = tuple[Any, ...]
 
 
 @dataclass
@@ -96,213 +92,171 @@ class _Merge:
     merged: Merged = field(default_factory=Merged)
     source_of: dict[str, str] = field(default_factory=dict)
     """For each cell whose row was copied into the target: the name of its store."""
+    conflicts: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
+    """The different rows of a cell by store, if none is preferred."""
+    last_runs: dict[tuple[str, Record], float] = field(default_factory=dict)
+    """By store and suite: when its last run began."""
 
     def run(self) -> Merged:
         with self.target.transaction() as db:
-            conflicts: dict[str, list[str]] = {}
-            for name, store in self.sources.items():
-                self._merge_rows(db, name, store, conflicts)
-            self._resolve(db, conflicts)
-            order = self._merge_sessions(db)
-            self._merge_definitions(db, order)
-            self._merge_looks(db, order)
-            for name, store in self.sources.items():
-                self._copy_artifacts(name, store)
+            for name in sorted(self.sources, key=lambda name: name != self.prefer):  # the preferred one first
+                for record in records_of(self.sources[name], "rows"):
+                    self._merge_row(db, name, record)
+            if self.conflicts:
+                raise StoreError(self._conflict_message())
+            _replace(db, "sessions", self._sessions())
+            _replace(db, "definitions", self._definitions())
+            _replace(db, "looks", self._looks())
+            self._copy_artifacts()
         return self.merged
 
-    def _merge_rows(self, db: sqlite3.Connection, name: str, store: Store, conflicts: dict[str, list[str]]) -> None:
-        """Copy the rows of new cells into the target, and note the cells whose rows differ."""
-        for record in records_of(store, "rows"):
-            cell = record[CELL]
-            present = _row(self.target, cell)
-            if present is None:
-                insert(db, "rows", record)
-                self.source_of[cell] = name
-                self.merged.new += 1
-            elif (equality := _equality(present, record)) is not None:
-                self.merged.equal += 1
-                self.merged.close += equality == "closely"
-            else:
-                conflicts.setdefault(cell, []).append(name)
+    def _merge_row(self, db: sqlite3.Connection, name: str, record: Record) -> None:
+        """Copy a row into the target, unless an equal or a preferred row of its cell is there."""
+        cell = record[CELL]
+        present = _row(self.target, cell)
+        if present is None:
+            self.merged.new += 1
+        elif (close := _equality(present, record)) is not None:
+            self.merged.equal += 1
+            self.merged.close += close == "closely"
+            return
+        elif self._prefers(cell, name, present, record):
+            self.merged.replaced += 1
+        else:
+            return
+        insert(db, "rows", record)
+        self.source_of[cell] = name
 
-    def _resolve(self, db: sqlite3.Connection, conflicts: Mapping[str, Sequence[str]]) -> None:
-        """Keep the preferred one of different rows. Raises ``StoreError`` if none is preferred."""
-        unresolved: dict[str, dict[str, Record]] = {}
-        for cell, names in conflicts.items():
-            present = self.source_of.get(cell, self.name)
-            rows = {present: _row(self.target, cell) or ()}
-            rows |= {name: _row(self.sources[name], cell) or () for name in names}
-            if self.prefer == NEWER:
-                best = max(rows, key=lambda name: _values(rows[name])["finished_at"] or 0.0)
-            elif self.prefer in rows:
-                best = self.prefer
-            elif self.prefer in self.sources and _row(self.sources[self.prefer], cell):
-                best = present  # the preferred store has no conflict, so its row equals the present one
-            else:
-                unresolved[cell] = rows
-                continue
-            if best != present:
-                insert(db, "rows", rows[best])
-                self.source_of[cell] = best
-                self.merged.replaced += 1
-        if unresolved:
-            raise StoreError(self._conflict_message(unresolved))
+    def _prefers(self, cell: str, name: str, present: Record, record: Record) -> bool:
+        """Whether a row is preferred to a different one that is present; notes a conflict if neither is preferred."""
+        if name != self.prefer in self.sources and _row(self.sources[self.prefer], cell):
+            return False  # the present row is equal to that of the preferred store, which came first
+        here = self.source_of.get(cell, self.name)
+        rows = {here: parse(present[ROW]), name: parse(record[ROW])}
+        winner = self._winner({name: row.get("finished_at") or 0.0 for name, row in rows.items()})
+        if winner is None:
+            self.conflicts[cell] = self.conflicts.get(cell, {}) | rows
+        return winner == name
 
-    def _conflict_message(self, conflicts: Mapping[str, Mapping[str, Record]]) -> str:
+    def _winner(self, times: Mapping[str, float]) -> str | None:
+        """Of stores that differ, the one that ``prefer`` names, by their times if that is the newer one."""
+        if self.prefer == NEWER:
+            return max(times, key=times.__getitem__)
+        return self.prefer if self.prefer in times else None
+
+    def _conflict_message(self) -> str:
+        count = len(self.conflicts)
         lines = [
-            f"{len(conflicts)} cell{'s have' if len(conflicts) > 1 else ' has'} different rows in the stores. Nothing "
+            f"{count} cell{'s have' if count > 1 else ' has'} different rows in the stores. Nothing "
             f"was merged. Choose which rows to keep by --prefer {NEWER} or --prefer with one of the stores:"
         ]
-        for rows in list(conflicts.values())[:SHOWN]:
-            values = {name: _values(row) for name, row in rows.items()}
-            first, *others = values.values()
+        for rows in list(self.conflicts.values())[:SHOWN]:
+            first, *others = rows.values()
             columns = sorted({c for other in others for c in differing(first, other)})
-            shown = "; ".join(f"{_result(row)} in {name} ({self._machine(name, row)})" for name, row in values.items())
+            shown = "; ".join(f"{_result(row)} in {name} ({self._machine(name, row)})" for name, row in rows.items())
             lines.append(
-                f"  {first.get('label')} on {first.get('task')}, d = {first.get('d')}, n = {first.get('n')}, "
-                f"replicate {first.get('replicate')}: {shown}; they differ in {', '.join(columns)}"
+                f"  {first['label']} on {first['task']}, d = {first['d']}, n = {first['n']}, "
+                f"replicate {first['replicate']}: {shown}; they differ in {', '.join(columns)}"
             )
-        if len(conflicts) > SHOWN:
-            lines.append(f"  and {len(conflicts) - SHOWN} more")
+        if count > SHOWN:
+            lines.append(f"  and {count - SHOWN} more")
         return "\n".join(lines)
 
     def _machine(self, name: str, row: Mapping[str, Any]) -> str:
         """The machine of the run that made a row: host, processor and platform, as far as they are known."""
-        store = self.sources.get(name, self.target)
-        record = next(store.stream("SELECT provenance FROM sessions WHERE id = ?", (row.get("provenance"),)), None)
-        facts = from_json(record[0]) if record else {}
+        facts = self.sources.get(name, self.target).sessions.provenance(row.get("provenance", "")) or {}
         parts = [facts.get("host"), facts.get("processor"), facts.get("platform")]
         return ", ".join(part for part in parts if part) or "an unknown machine"
 
-    def _merge_sessions(self, db: sqlite3.Connection) -> dict[str, int]:
-        """Merge the runs in the order of their starts; returns the position of each run by id."""
-        lists = [list(records_of(store, "sessions")) for store in (self.target, *self.sources.values())]
-        present = {record[0] for record in lists[0]}
-        merged: dict[str, Record] = {}
-        for _, record in heapq.merge(*map(_by_time, lists), key=lambda item: item[0]):
-            if record[0] not in merged or merged[record[0]][4] is None:  # this store was copied before the run ended
-                merged[record[0]] = record
-        self.merged.sessions = len(merged.keys() - present)
-        db.execute("DELETE FROM sessions")
-        for record in merged.values():
-            insert(db, "sessions", record)
-        return {id: position for position, id in enumerate(merged)}
-
-    def _merge_definitions(self, db: sqlite3.Connection, order: Mapping[str, int]) -> None:
-        """Merge the definitions; where they differ, the store with the last run of the suite decides."""
-        kept: dict[Key, tuple[str, Record]] = {}
-        differing: Counter[tuple[str, int, str]] = Counter()
-        last = self._last_runs(order)
+    def _sessions(self) -> Iterable[Record]:
+        """The runs of all stores in the order of their starts, those of one store in their own order."""
+        begun: list[tuple[float, Record]] = []
         for name, store in self._stores:
-            for record in records_of(store, "definitions"):
-                key, suite = record[:4], record[:2]
-                if key in kept and kept[key][1] != record:
-                    here, there = (last[of].get(suite, -1) for of in (name, kept[key][0]))
-                    winner = name if here > there else kept[key][0]
-                    differing[record[0], record[1], winner] += 1
-                    if winner != name:
-                        continue
-                kept[key] = name, record
-        db.execute("DELETE FROM definitions")
-        for _, record in kept.values():
-            insert(db, "definitions", record)
-        self.merged.remarks += [
-            f"{suite}@{version}: {count} definition{'s differ' if count > 1 else ' differs'}; those of {winner}, which "
-            "ran last, are current, and `results --all` shows the rows of the others."
-            for (suite, version, winner), count in differing.items()
-        ]
+            records = list(records_of(store, "sessions"))
+            times = accumulate((record[STARTED] or 0.0 for record in records), max)  # a clock may have gone back
+            own = list(zip(times, records, strict=True))
+            self.last_runs |= {(name, record[1:3]): time for time, record in own}
+            begun += own
+        merged: dict[str, Record] = {}
+        for _, record in sorted(begun, key=itemgetter(0)):
+            if record[0] not in merged or merged[record[0]][FINISHED] is None:  # a copy was made before the run ended
+                merged[record[0]] = record
+        self.merged.sessions = len(merged) - len(list(records_of(self.target, "sessions")))
+        return merged.values()
 
-    def _merge_looks(self, db: sqlite3.Connection, order: Mapping[str, int]) -> None:
-        """Merge looks by claim, data and replicates. Raises ``StoreError`` if two finished ones differ."""
-        kept: dict[Key, tuple[str, Record]] = {}
-        last = self._last_runs(order)
+    def _definitions(self) -> Iterable[Record]:
+        """The definitions of all stores; where they differ, the store with the last run of the suite decides."""
+        found = [
+            (self.last_runs.get((name, record[:2]), 0.0), name, record)
+            for name, store in self._stores
+            for record in records_of(store, "definitions")
+        ]
+        kept: dict[Record, tuple[str, Record]] = {}
+        changed: dict[Record, set[Record]] = {}
+        for _, name, record in sorted(found, key=itemgetter(0), reverse=True):
+            winner, current = kept.setdefault(record[:4], (name, record))
+            if current != record:
+                changed.setdefault((*record[:2], winner), set()).add(record[:4])
+        self.merged.remarks += [
+            f"{suite}@{version}: {len(keys)} definition{'s differ' if len(keys) > 1 else ' differs'}; those of "
+            f"{winner}, which ran last, are current, and `results --all` shows the rows of the others."
+            for (suite, version, winner), keys in changed.items()
+        ]
+        return sorted(record for _, record in kept.values())
+
+    def _looks(self) -> Iterable[Record]:
+        """The looks by claim, data and replicates. Raises ``StoreError`` if two finished ones differ."""
+        kept: dict[Record, tuple[str, Record]] = {}
         for name, store in self._stores:
             for record in records_of(store, "looks"):
-                suite, key = record[:2], (*record[:3], record[4], record[5])
-                if key not in kept or kept[key][1][6] is None or name == self.prefer:
-                    kept[key] = name, record
-                elif record[6] is None or record[6:] == kept[key][1][6:] or kept[key][0] == self.prefer:
+                suite, claim, replicates, verdict = record[:2], record[2], record[5], record[VERDICT]
+                here, present = kept.setdefault((*record[:3], record[4], replicates), (name, record))
+                if verdict is None or present[VERDICT:] == record[VERDICT:]:
                     continue
-                elif self.prefer == NEWER:
-                    if last[name].get(suite, -1) > last[kept[key][0]].get(suite, -1):
-                        kept[key] = name, record
-                else:
+                stores = (here, name)
+                winner = self._winner({store: self.last_runs.get((store, suite), 0.0) for store in stores})
+                if present[VERDICT] is None or winner == name:
+                    kept[(*record[:3], record[4], replicates)] = name, record
+                elif winner is None:
                     raise StoreError(
-                        f"Claim {record[2]} of {record[0]}@{record[1]} was looked at with {record[5]} replicates in "
-                        f"both {kept[key][0]} ({kept[key][1][6]}) and {name} ({record[6]}), with different results. "
-                        f"Nothing was merged. Choose which to keep by --prefer {NEWER} or --prefer with one of the "
-                        "stores."
+                        f"Claim {claim} of {suite[0]}@{suite[1]} was looked at with {replicates} replicates in both "
+                        f"{here} ({present[VERDICT]}) and {name} ({verdict}), with different results. Nothing was "
+                        f"merged. Choose which to keep by --prefer {NEWER} or --prefer with one of the stores."
                     )
-        db.execute("DELETE FROM looks")
-        for _, record in kept.values():
-            insert(db, "looks", record)
+        return [record for _, record in kept.values()]
 
     @property
     def _stores(self) -> list[tuple[str, Store]]:
         return [(self.name, self.target), *self.sources.items()]
 
-    def _last_runs(self, order: Mapping[str, int]) -> dict[str, dict[Key, int]]:
-        """By store, the position of the last run of each suite.
-
-        The target has all runs by now; its own are those that no other store has.
-        """
-        positions: dict[str, dict[Key, int]] = {self.name: {}}
-        elsewhere: set[str] = set()
-        for name, store in self.sources.items():
-            own = {record[0]: record[1:3] for record in records_of(store, "sessions")}
-            elsewhere |= own.keys()
-            positions[name] = _latest(own, order)
-        here = {record[0]: record[1:3] for record in records_of(self.target, "sessions") if record[0] not in elsewhere}
-        positions[self.name] = _latest(here, order)
-        return positions
-
-    def _copy_artifacts(self, name: str, store: Store) -> None:
-        """Copy the artifacts of cells whose row came from this store, and of cells without artifacts in the target.
-
-        This is done before the commit: after a kill, the next merge finds the folders.
-        """
-        for path in sorted((store.directory / ARTIFACTS).glob("*/[!.]*")):
-            to = self.target.directory / ARTIFACTS / path.parent.name / path.name
-            if is_own_folder(path, store.directory) and not (to.exists() and self.source_of.get(path.name) != name):
-                replace_folder(path, to)
+    def _copy_artifacts(self) -> None:
+        """Copy the artifacts of the rows that were copied. This is done before the commit, as by ``Store.put``."""
+        with_files = {name for name, store in self.sources.items() if (store.directory / ARTIFACTS).exists()}
+        for cell, name in self.source_of.items():
+            for path in self.sources[name].artifacts(cell).values() if name in with_files else ():
+                to = self.target.directory / path.relative_to(self.sources[name].directory)
+                make_folder(to.parent, private=True)
+                write_file(to, path.read_bytes(), private=True)
 
 
 def _row(store: Store, cell: str) -> Record | None:
     return next(store.stream("SELECT * FROM rows WHERE cell = ?", (cell,)), None)
 
 
-def insert(db: sqlite3.Connection, table: str, record: Record) -> None:
-    """Insert a record into a table, in the place of one with the same key."""
-    db.execute(f"INSERT OR REPLACE INTO {table} VALUES ({', '.join('?' * len(record))})", record)
-
-
-def _by_time(sessions: Iterable[Record]) -> Iterator[tuple[float, Record]]:
-    """Runs with their start times, raised to that of an earlier run if the clock went back."""
-    records = list(sessions)
-    return zip(accumulate((record[3] or 0.0 for record in records), max), records, strict=True)
-
-
-def _latest(suites: Mapping[str, Key], order: Mapping[str, int]) -> dict[Key, int]:
-    """The last position of each suite, from the suites of runs by id."""
-    last: dict[Key, int] = {}
-    for id, suite in suites.items():
-        last[suite] = max(order[id], last.get(suite, -1))
-    return last
+def _replace(db: sqlite3.Connection, table: str, records: Iterable[Record]) -> None:
+    db.execute(f"DELETE FROM {table}")
+    for record in records:
+        insert(db, table, record)
 
 
 def _equality(one: Record, other: Record) -> Literal["exactly", "closely"] | None:
     """How two rows of a cell are equal: bit for bit, or within the tolerance for GPUs; None if they differ."""
     if one[ROW] == other[ROW]:
         return "exactly"
-    a, b = _values(one), _values(other)
+    a, b = parse(one[ROW]), parse(other[ROW])
     if not exactly_differing(a, b):
         return "exactly"
     return None if differing(a, b) else "closely"
-
-
-def _values(record: Record) -> dict[str, Any]:
-    """The columns of a row."""
-    return known_columns(parse(record[ROW]))
 
 
 def _result(row: Mapping[str, Any]) -> str:

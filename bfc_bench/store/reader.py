@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from array import array
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from bfc_bench.errors import StoreError
 from bfc_bench.store import artifacts
 from bfc_bench.store.database import Database
-from bfc_bench.store.row import COLUMNS, REQUIRED, Origin, Row
+from bfc_bench.store.row import Origin, Row, parse
 from bfc_bench.store.rows import Rows, RowsBuilder
-from bfc_bench.store.stored_text import columns_sql, parse_columns, parse_row
 from bfc_bench.utils.escape_control import all_visible
 
 _CURRENT = (
@@ -30,7 +26,7 @@ _CURRENT = (
 _ORDER = " ORDER BY task, label, d, n, replicate, rowid"
 """Of two rows of one point, the one that was committed later comes last, because clocks can go back."""
 
-_BY_ROWID = "SELECT r.rowid, cell, row FROM json_each(?) j CROSS JOIN rows r ON r.rowid = j.value ORDER BY j.key"
+_BY_ROWID = "SELECT r.rowid, row FROM json_each(?) j CROSS JOIN rows r ON r.rowid = j.value ORDER BY j.key"
 READ_TOGETHER = 1000
 """Number of rows that are read by one query."""
 
@@ -41,23 +37,6 @@ class KnownCell:
 
     status: str
     origin: Origin
-
-
-class _RowsDigest:
-    """A hash of the texts of rows, in their order."""
-
-    def __init__(self) -> None:
-        self._hash, self._between = hashlib.blake2b(digest_size=8), ""
-
-    def add(self, text: str) -> None:
-        """Add the text of a row."""
-        self._hash.update(f"{self._between}{text}".encode())
-        self._between = "\n"
-
-    @property
-    def text(self) -> str:
-        """The hash in hexadecimal digits."""
-        return self._hash.hexdigest()
 
 
 class RowReader(Database):
@@ -76,90 +55,68 @@ class RowReader(Database):
     def iter_rows(self, suite: str, version: int, *, every: bool = False) -> Generator[Row, None, None]:
         """``rows`` one by one, as they are in the store when the first is read."""
         with self.snapshot():
-            for _, values in self._parsed(suite, version, every=every):
+            for _, values in self._parsed(suite, version, every):
                 yield Row(**values)
 
-    def columns(self, suite: str, version: int, *, every: bool = False, only: Sequence[str] = COLUMNS) -> Rows:
+    def columns(
+        self, suite: str, version: int, *, every: bool = False, on_row: Callable[[Row], None] | None = None
+    ) -> Rows:
         """The rows as columns. ``Row`` objects are read when they are needed, while the store is open.
 
-        The last result is returned again as long as the file has not changed.
+        The last result is returned again as long as the file has not changed. With ``on_row`` the rows are read in any
+        case, and it is called with each.
         """
-        request = (suite, version, every, tuple(only), self._state())
-        if self._columns is None or self._columns[0] != request:
+        request = (suite, version, every, self._state())
+        if on_row is not None or self._columns is None or self._columns[0] != request:
             self._columns = None
-            self._columns = request, self._read_columns(suite, version, every, only)
+            self._columns = request, self._read_columns(suite, version, every, on_row)
         return self._columns[1]
 
-    def columns_with_callback(
-        self, suite: str, version: int, on_row: Callable[[Mapping[str, Any]], None]
-    ) -> tuple[Rows, str]:
-        """The current rows as columns, and their ``digest``, in one pass that calls ``on_row`` for each row."""
-        builder, rowids, digest = RowsBuilder(), array("q"), _RowsDigest()
-        self._columns = None
-        state = self._state()
+    def _read_columns(self, suite: str, version: int, every: bool, on_row: Callable[[Row], None] | None) -> Rows:
+        builder, rowids = RowsBuilder(), array("q")
         with self.snapshot():
-            for rowid, values in self._parsed(suite, version, digest=digest):
+            for rowid, values in self._parsed(suite, version, every):
                 builder.add(values)
                 rowids.append(rowid)
-                on_row(values)
-        rows = builder.rows(lambda i: self._row(rowids[i]))
-        self._columns = (suite, version, False, COLUMNS, state), rows
-        return rows, digest.text
+                if on_row is not None:
+                    on_row(Row(**values))
+        return builder.rows(lambda i: self._row(rowids[i]))
 
-    def _parsed(
-        self, suite: str, version: int, *, every: bool = False, digest: _RowsDigest | None = None
-    ) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Rowids and columns of rows in the order of the grid; must be called inside a snapshot."""
-        for rowid, cell, text in self._texts(suite, version, every=every):
-            if digest is not None:
-                digest.add(text)
-            try:
-                yield rowid, parse_row(text, cell)
-            except ValueError as error:
-                raise self.unreadable(f"row {rowid}", error) from None
-
-    def _texts(self, suite: str, version: int, *, every: bool = False) -> Iterator[tuple[int, str, str]]:
-        """Rowids, cells and JSON of rows in the order of the grid; to be called inside a snapshot.
+    def _parsed(self, suite: str, version: int, every: bool) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Rowids and columns of rows in the order of the grid; to be called inside a snapshot.
 
         Only rowids are sorted, and at most ``READ_TOGETHER`` texts are in memory at once.
         """
         query = f"SELECT rowid FROM rows r WHERE suite = ? AND version = ?{'' if every else _CURRENT}{_ORDER}"
         rowids = array("q", (rowid for (rowid,) in self.stream(query, (suite, version))))
         for first in range(0, len(rowids), READ_TOGETHER):
-            yield from self.stream(_BY_ROWID, (json.dumps(rowids[first : first + READ_TOGETHER].tolist()),))
-
-    def _read_columns(self, suite: str, version: int, every: bool, only: Sequence[str]) -> Rows:
-        builder, rowids = RowsBuilder(), array("q")
-        names = COLUMNS if only == COLUMNS else tuple(dict.fromkeys([*REQUIRED, *only]))
-        selected = "row" if names == COLUMNS else columns_sql(names)
-        query = f"SELECT rowid, cell, {selected} FROM rows r WHERE suite = ? AND version = ?{'' if every else _CURRENT}"
-        for rowid, cell, text in self.stream(query, (suite, version)):
-            try:
-                builder.add(parse_row(text, cell) if names == COLUMNS else parse_columns(text, names, cell))
-            except ValueError as error:
-                raise self.unreadable(f"row {rowid}", error) from None
-            rowids.append(rowid)
-        return builder.rows(lambda i: self._row(rowids[i])).in_grid_order(np.array(rowids, dtype=np.int64))
+            for rowid, text in self.stream(_BY_ROWID, (json.dumps(rowids[first : first + READ_TOGETHER].tolist()),)):
+                try:
+                    yield rowid, parse(text)
+                except ValueError as error:
+                    raise self.unreadable(f"row {rowid}", error) from None
 
     def _row(self, rowid: int) -> Row:
-        records = self.read("SELECT row, cell FROM rows WHERE rowid = ?", (rowid,))
+        records = self.read("SELECT row FROM rows WHERE rowid = ?", (rowid,))
         if not records:
             raise StoreError(
                 f"A row of the store in {self.directory} was replaced while it was read. Read the rows again."
             )
-        return Row(**parse_row(*records[0]))
+        return Row(**parse(records[0][0]))
 
     def _state(self) -> tuple[int, int]:
         """A value that changes with every write to the file, by this connection or another one."""
         return int(self.read("PRAGMA data_version")[0][0]), self._db.total_changes
 
-    def digest(self, suite: str, version: int) -> str:
-        """A hash of the current rows of a suite, without parsing them."""
-        digest = _RowsDigest()
-        with self.snapshot():
-            for *_, text in self._texts(suite, version):
-                digest.add(text)
-        return digest.text
+    def finish_times(self, suite: str, version: int) -> list[tuple[str, float | None]]:
+        """Cells of the current rows with their ``finished_at``, sorted; this tells whether rows have changed."""
+        query = f"SELECT cell, row -> '$.finished_at' FROM rows r WHERE suite = ? AND version = ?{_CURRENT}"
+        return sorted((cell, json.loads(text or "null")) for cell, text in self.stream(query, (suite, version)))
+
+    def distinct(self, suite: str, version: int, column: str, *, every: bool = False) -> list[str]:
+        """The distinct values of ``task``, ``label`` or ``status``, sorted, without parsing rows."""
+        query = f"SELECT DISTINCT {column} FROM rows r WHERE suite = ? AND version = ?{'' if every else _CURRENT}"
+        return sorted(value for (value,) in self.stream(query, (suite, version)))
 
     def known_cells(self, suite: str, version: int) -> dict[str, KnownCell]:
         """Status and origin by cell, without parsing rows."""
@@ -172,7 +129,7 @@ class RowReader(Database):
 
     def learner_versions(self, suite: str, version: int) -> dict[str, Counter[int]]:
         """The number of rows by label and learner version, of all definitions."""
-        records = self.read(
+        records = self.stream(
             "SELECT label, learner_version, count(*) FROM rows WHERE suite = ? AND version = ?"
             " AND learner_version IS NOT NULL GROUP BY label, learner_version",
             (suite, version),
@@ -192,8 +149,3 @@ class RowReader(Database):
         records = self.read("SELECT suite, version, row -> '$.artifacts' FROM rows WHERE cell = ?", (cell,))
         suite, version, listed = records[0] if records else ("", 0, None)
         return artifacts.intact(self.directory, suite, version, cell, json.loads(listed or "{}"))
-
-    def provenance(self, cell: str) -> str | None:
-        """Id of the session that made the row of a cell; None for a cell without a row."""
-        records = self.read("SELECT row ->> '$.provenance' FROM rows WHERE cell = ?", (cell,))
-        return str(records[0][0] or "") if records else None

@@ -5,24 +5,27 @@ Names become names of files and folders, so they have the form of names.
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator, Sequence
 from functools import cache
-from itertools import pairwise
+from operator import lt
 from typing import Annotated, Any, Literal, NotRequired, TypeAlias
 
-from pydantic import ConfigDict, Field, Json, StringConstraints, TypeAdapter, ValidationError, with_config
+from pydantic import AfterValidator, ConfigDict, Field, Json, StringConstraints, TypeAdapter, with_config
 from typing_extensions import TypedDict  # pydantic accepts that of typing only from Python 3.12
 
 from bfc_bench.store.database import Database
-from bfc_bench.store.row import Count, Identity, Name, Size, Time, parse
+from bfc_bench.store.row import Count, Identity, Name, Size, Time, parse, validated
 
 Record: TypeAlias = tuple[Any, ...]
 """A record of a table, as SQLite gives it."""
 TABLES = ("rows", "definitions", "sessions", "looks")
-POINT = ("cell", "suite", "suite_version", "task", "label", "d", "n", "replicate", "status")
-"""What the first columns of the table ``rows`` repeat of a row's JSON."""
 CELL, ROW, TRACEBACK = 0, 11, 12
 """Places of columns in a record of the table ``rows``."""
+STARTED, FINISHED, PROVENANCE = 3, 4, 6
+"""Places of columns in a record of the table ``sessions``."""
+VERDICT = 6
+"""Place of a column in a record of the table ``looks``."""
 
 _strictly = with_config(ConfigDict(strict=True, allow_inf_nan=False, extra="allow"))
 _Digest = Annotated[str, StringConstraints(max_length=64)]
@@ -61,6 +64,13 @@ class _Schedule(TypedDict):
     made: list[_Replicates]
 
 
+def _follows_schedule(look: dict[str, Any]) -> dict[str, Any]:
+    schedule, made = look["looks"]["schedule"], look["looks"]["made"]
+    if not all(map(lt, schedule, schedule[1:])) or made != schedule[: len(made)] or look["replicates"] not in schedule:
+        raise ValueError("made and replicates must follow the schedule")
+    return look
+
+
 @_strictly
 class _Look(TypedDict):
     claim: Name
@@ -73,12 +83,15 @@ class _Look(TypedDict):
     allows_skewness: NotRequired[bool]
 
 
+_OnSchedule = Annotated[_Look, AfterValidator(_follows_schedule)]
+
+
 @cache
 def _adapter(table: str) -> TypeAdapter[Any]:
     records: dict[str, Any] = {
         "definitions": tuple[Name, Count, Literal["task", "learner"], Name, Identity],
         "sessions": tuple[Identity, Name, Count, Time | None, Time | None, Json[_Definition], Json[_Provenance]],
-        "looks": tuple[Name, Count, Name, _Digest, _Digest, _Replicates, _Verdict, Json[_Look]],
+        "looks": tuple[Name, Count, Name, _Digest, _Digest, _Replicates, _Verdict, Json[_OnSchedule]],
     }
     return TypeAdapter(records[table])
 
@@ -86,17 +99,9 @@ def _adapter(table: str) -> TypeAdapter[Any]:
 def check_record(table: str, record: Sequence[Any]) -> None:
     """Raise ``ValueError`` for a record of a table that no release of this program could have written."""
     if table == "rows":
-        values = parse(record[ROW])
-        if wrong := [name for name, value in zip(POINT, record, strict=False) if values[name] != value]:
-            raise ValueError(f"{wrong[0]} is not that of its JSON")
-        return
-    try:
-        values = _adapter(table).validate_python(tuple(record))
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        raise ValueError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
-    if table == "looks":
-        _check_schedule(values)
+        parse(record[ROW])
+    else:
+        validated(_adapter(table).validate_python, tuple(record))
 
 
 def records_of(database: Database, table: str, suite: tuple[str, int] | None = None) -> Iterator[Record]:
@@ -110,9 +115,6 @@ def records_of(database: Database, table: str, suite: tuple[str, int] | None = N
         yield tuple(record)
 
 
-def _check_schedule(record: Sequence[Any]) -> None:
-    *_, look = record
-    schedule, made = look["looks"]["schedule"], look["looks"]["made"]
-    grows = all(a < b for a, b in pairwise(schedule))
-    if not grows or made != schedule[: len(made)] or look["replicates"] not in schedule:
-        raise ValueError("looks: made and replicates must follow the schedule")
+def insert(db: sqlite3.Connection, table: str, record: Record) -> None:
+    """Insert a record into a table, in the place of one with the same key."""
+    db.execute(f"INSERT OR REPLACE INTO {table} VALUES ({', '.join('?' * len(record))})", record)

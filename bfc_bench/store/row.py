@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
-from typing import (
-    Annotated,
-    Any,
-    Literal,
-    NotRequired,  # pydantic accepts typing.TypedDict only from Python 3.12
-    TypeAlias,
-    get_type_hints,
-)
+from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypeVar, get_type_hints
 
 from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError, with_config
-from typing_extensions import TypedDict
+from typing_extensions import TypedDict  # pydantic accepts that of typing only from Python 3.12
 
 from bfc_bench.utils.escape_control import all_visible
 from bfc_bench.utils.names import LONGEST_NAME
 
+T = TypeVar("T")
 Status: TypeAlias = Literal["ok", "failed", "timeout", "out-of-memory", "diverged", "killed", "skipped"]
 
 BESIDES = ("uncut_errors", "span_errors", "cka")
@@ -131,19 +126,6 @@ class Row:
         """Release, device and learner version that made the row."""
         return Origin(self.release, self.device, self.learner_version)
 
-    @classmethod
-    def read(cls, values: Mapping[str, Any]) -> Row:
-        """The row from the ``as_dict`` of any release.
-
-        Columns that this release does not know are dropped, and control characters are made visible.
-        """
-        return cls(**known_columns(values))
-
-    @classmethod
-    def checked(cls, values: Mapping[str, Any]) -> Row:
-        """The row from the ``as_dict`` of this release. Raises ``ValueError`` as ``checked`` does."""
-        return cls(**checked(values))
-
     def as_dict(self) -> dict[str, Any]:
         """The row as plain data, in the order of ``COLUMNS``, then ``axes`` if there are any.
 
@@ -152,22 +134,22 @@ class Row:
         values = {name: getattr(self, name) for name in COLUMNS}
         return values | {"axes": self.axes} if self.axes else values
 
-    def value(self, column: str) -> Any:
-        """The value of a column, or a nested one for ``axes.m`` or ``metrics.largest_error``; None if there is none."""
-        name, dot, path = column.partition(".")
-        return nested(getattr(self, name), path) if dot else getattr(self, name)
+    def cells(self, columns: Sequence[str]) -> list[Any]:
+        """The values of columns, also of nested ones such as ``axes.m``; None where there is none."""
+        nested = {name.partition(".")[0] for name in columns if "." in name}
+        inner = flat({name: getattr(self, name) for name in nested})
+        return [inner[name] if name in inner else getattr(self, name, None) for name in columns]
 
 
-def nested(value: Any, path: str) -> Any:
-    """What a mapping of mappings has at ``a.b``, where names may contain dots; None if there is nothing."""
-    if not isinstance(value, Mapping):
-        return None
-    if path in value:
-        return value[path]
-    for name, inner in value.items():
-        if path.startswith(f"{name}.") and (found := nested(inner, path.removeprefix(f"{name}."))) is not None:
-            return found
-    return None
+def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """One mapping without nesting, with keys joined by dots; empty mappings are dropped."""
+    found: dict[str, Any] = {}
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            found |= flat(value, f"{prefix}{key}.")
+        else:
+            found[prefix + key] = value
+    return found
 
 
 def measured(values: Mapping[str, Any]) -> dict[str, str]:
@@ -188,31 +170,24 @@ def checked(values: Mapping[str, Any]) -> dict[str, Any]:
     """
     if wrong := sorted((values.keys() ^ _KNOWN) - {"axes"}):
         raise ValueError(f"a row must have the columns of Row. Missing or unknown: {', '.join(wrong)}")
-    return _validated(_schema(frozenset(COLUMNS)).validate_python, values)
-
-
-def known_columns(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The columns that this release knows, of a row of any release, with control characters made visible."""
-    known = {name: values[name] for name in values if name in _KNOWN}
-    return known | {name: all_visible(known[name]) for name in _FREE_TEXTS & known.keys()}
-
-
-def checked_columns(values: Any) -> dict[str, Any]:
-    """Some columns of a row of any release, among them ``REQUIRED``, checked. Raises ``ValueError``."""
-    return _validated(_schema(_REQUIRED).validate_python, values)
+    return validated(_schema(frozenset(COLUMNS)).validate_python, values)
 
 
 def parse(text: object) -> dict[str, Any]:
-    """The columns of a row of any release from its JSON. Raises ``ValueError`` if no release could have written it.
+    """The columns of a row of any release from its JSON, with control characters made visible.
 
-    Columns that this release does not know are dropped.
+    Columns that this release does not know are dropped. Raises ``ValueError`` if no release could have written it.
     """
     if not isinstance(text, str) or len(text) > ROW_BYTES:
         raise ValueError(f"a row must be JSON of at most {ROW_BYTES:,} bytes")
-    return _validated(_schema(_WITHOUT_DEFAULT).validate_json, text)
+    values = validated(_schema(_WITHOUT_DEFAULT).validate_json, text)
+    if (text.isascii() and "\\" not in text and "\x7f" not in text) or _SUSPECT.search(text) is None:
+        return values
+    return values | {name: all_visible(values[name]) for name in _FREE_TEXTS & values.keys()}
 
 
-def _validated(validate: Callable[[Any], dict[str, Any]], values: Any) -> dict[str, Any]:
+def validated(validate: Callable[[Any], T], values: Any) -> T:
+    """What pydantic makes of values. Raises ``ValueError`` with its first complaint."""
     try:
         return validate(values)
     except ValidationError as error:
@@ -263,9 +238,8 @@ RUN_COLUMNS = frozenset(
 """Columns that may differ between two runs of one cell: session, release, time, costs and batch. Declared operations
 and parameters are among them, because a release may declare what an earlier one did not."""
 _KNOWN = frozenset(_FIELDS)
-REQUIRED = ("status", "reason", "d", "n", "replicate", "cell", "task", "label", "learner")
-"""Columns that are always read."""
-_REQUIRED = frozenset(REQUIRED) - {"reason"}
+_SUSPECT = re.compile(r"\\[bfru]|[^ -~]")
+"""Matches JSON that may contain control characters or other invisible ones."""
 _WITHOUT_DEFAULT = frozenset(f.name for f in fields(Row) if f.default is MISSING and f.default_factory is MISSING)
 _FREE_TEXTS = frozenset(
     ("reason", "learner", "options", "metrics", "feature_errors", "part_errors", "stages", "chosen", "artifacts")

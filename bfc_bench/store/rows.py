@@ -191,11 +191,6 @@ class Rows(Sequence[Row]):
     def __iter__(self) -> Iterator[Row]:
         return map(self._columns.read, self._positions.tolist())
 
-    def in_grid_order(self, *last: np.ndarray) -> Rows:
-        """The rows sorted by task, label, d, n, replicate, and then by ``last`` (N,)."""
-        label, task = (self._ranks(name)[self.codes(name)] for name in ("label", "task"))
-        return self._selected(self._positions[np.lexsort((*last, self.replicate, self.n, self.d, label, task))])
-
     @property
     def d(self) -> np.ndarray:
         """Input dimensions, (N,) integers."""
@@ -238,11 +233,6 @@ class Rows(Sequence[Row]):
         ``learner_version``, ``options``, ``axes`` (None for none), or of ``tuned`` or ``oracle`` in ``chosen``."""
         return self.mapped_column(name, lambda value: value)
 
-    @property
-    def axes(self) -> list[str]:
-        """Names of all axes of the rows, in order of appearance."""
-        return list(dict.fromkeys(axis for axes in self.distinct("axes") for axis in axes or ()))
-
     def mapped_column(self, name: str, function: Callable[[Any], Any]) -> list[Any]:
         """``column`` with a function applied to each value; it is called once per distinct value."""
         values = {code: function(self._columns.values[name][code]) for code in np.unique(self.codes(name)).tolist()}
@@ -254,20 +244,15 @@ class Rows(Sequence[Row]):
         values = self._columns.values[name]
         return [values[code] for code in codes[np.argsort(first)]]
 
-    @property
-    def layouts(self) -> list[tuple[NumberPath, ...]]:
-        """The distinct layouts of the rows, in order of appearance."""
-        return [self._columns.paths[code] for code in self._layouts]
-
     def by_layout(self) -> Iterator[tuple[np.ndarray, tuple[NumberPath, ...]]]:
-        """For each of the ``layouts``: which rows have it, (N,) booleans, and its paths."""
+        """For each distinct layout: which rows have it, (N,) booleans, and its paths, in order of appearance."""
         for code in self._layouts:
             yield self._layout == code, self._columns.paths[code]
 
     def names(self, *path: str) -> list[str]:
         """The keys below a path, in order of appearance: the names of stages for ``"stages"``."""
         depth = len(path)
-        below = (longer for paths in self.layouts for longer in paths if longer[:depth] == path)
+        below = (longer for code in self._layouts for longer in self._columns.paths[code] if longer[:depth] == path)
         return list(dict.fromkeys(longer[depth] for longer in below if len(longer) > depth))
 
     def where(
@@ -314,10 +299,6 @@ class Rows(Sequence[Row]):
         for i, curve in enumerate(zip(self.column("task"), self.column("label"), self.d.tolist(), strict=True)):
             positions.setdefault(curve, []).append(i)
         return {curve: np.array(indices) for curve, indices in positions.items()}
-
-    def _ranks(self, name: str) -> np.ndarray:
-        """The rank of each distinct text in alphabetical order."""
-        return np.argsort(np.argsort(np.array(self._columns.values[name], dtype=object)))
 
     def _first(self, name: str) -> Any:
         if name in POINT:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Any
 
 from bfc_bench.store.database import Database
-from bfc_bench.store.records import records_of
+from bfc_bench.store.records import insert, records_of
 from bfc_bench.utils.plain_json import canonical_json
 
 
@@ -23,10 +21,8 @@ class Sessions:
     def begin(self, id: str, suite: str, version: int, definition: Any, provenance: Mapping[str, Any]) -> None:
         """Record the start of a run."""
         with self._database.transaction() as db:
-            db.execute(
-                "INSERT INTO sessions VALUES (?, ?, ?, ?, NULL, ?, ?)",
-                (id, suite, version, time.time(), canonical_json(definition), canonical_json(dict(provenance))),
-            )
+            texts = canonical_json(definition), canonical_json(dict(provenance))
+            insert(db, "sessions", (id, suite, version, time.time(), None, *texts))
 
     def amend(self, id: str, provenance: Mapping[str, Any]) -> None:
         """Replace the provenance of a run."""
@@ -34,11 +30,9 @@ class Sessions:
             db.execute("UPDATE sessions SET provenance = ? WHERE id = ?", (canonical_json(dict(provenance)), id))
 
     def end(self, id: str) -> None:
-        """Record the end of a run, and merge the write-ahead log, so that the file alone holds everything."""
+        """Record the end of a run."""
         with self._database.transaction() as db:
             db.execute("UPDATE sessions SET finished_at = ? WHERE id = ?", (time.time(), id))
-        with suppress(sqlite3.Error):  # for example on a full disk: the rows stay in the log
-            self._database.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def of(self, suite: str, version: int) -> list[dict[str, Any]]:
         """All runs of a suite in the order in which they were recorded, because clocks can go back.
@@ -55,18 +49,12 @@ class Sessions:
         records = self._database.read("SELECT provenance FROM sessions WHERE id = ?", (session,))
         return json.loads(records[0][0]) if records else None
 
-    def suites(self) -> list[tuple[str, int]]:
-        """Name and version of each suite that has a run in this store."""
-        return list(dict.fromkeys((record[1], record[2]) for record in records_of(self._database, "sessions")))
-
     def define(self, suite: str, version: int, tasks: Mapping[str, str], learners: Mapping[str, str]) -> None:
         """Make these definitions the current ones."""
         items = [("task", *item) for item in tasks.items()] + [("learner", *item) for item in learners.items()]
         with self._database.transaction() as db:
-            db.executemany(
-                "INSERT OR REPLACE INTO definitions VALUES (?, ?, ?, ?, ?)",
-                [(suite, version, *item) for item in items],
-            )
+            for item in items:
+                insert(db, "definitions", (suite, version, *item))
 
     def definitions(self, suite: str, version: int) -> dict[tuple[str, str], str]:
         """Current digests by kind (``task`` or ``learner``) and name."""

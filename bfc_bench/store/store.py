@@ -12,6 +12,7 @@ from bfc_bench.errors import OutputError
 from bfc_bench.store import artifacts
 from bfc_bench.store.looks import StoredLooks
 from bfc_bench.store.reader import RowReader
+from bfc_bench.store.records import insert, records_of
 from bfc_bench.store.row import Row
 from bfc_bench.store.sessions import Sessions
 
@@ -46,19 +47,12 @@ class Store(RowReader):
         except OutputError as error:
             raise self.write_error(error) from None
         with self.transaction() as db:
-            db.executemany(
-                "INSERT OR REPLACE INTO rows VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                [
-                    (
-                        *(r.cell, r.suite, r.suite_version, r.task, r.label, r.d, r.n, r.replicate, r.status),
-                        *(task, learner, text, traceback, r.release, r.device, r.learner_version),
-                    )
-                    for r, task, learner, traceback in rows
-                    for text in (to_json(r.as_dict()).decode(),)
-                ],
-            )
-        artifacts.remove_unlisted(self.directory, (row for row, *_ in rows))
+            for row, *digests, traceback in rows:
+                point = row.cell, row.suite, row.suite_version, row.task, row.label, row.d, row.n, row.replicate
+                text = to_json(row.as_dict()).decode()
+                origin = row.release, row.device, row.learner_version
+                insert(db, "rows", (*point, row.status, *digests, text, traceback, *origin))
 
     def suites(self) -> list[tuple[str, int]]:
         """Name and version of each suite that has a run in this store."""
-        return self.sessions.suites()
+        return list(dict.fromkeys((record[1], record[2]) for record in records_of(self, "sessions")))

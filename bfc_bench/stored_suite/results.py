@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Real
@@ -13,8 +13,8 @@ import numpy as np
 
 from bfc_bench.errors import UsageError, suggest
 from bfc_bench.plugins import Plugins
-from bfc_bench.store.export import Records, RowList, rows_frame
-from bfc_bench.store.row import COLUMNS, Row
+from bfc_bench.store.export import Records, frame_of
+from bfc_bench.store.row import Row
 from bfc_bench.store.rows import Rows
 from bfc_bench.store.store import Store
 from bfc_bench.suite.model import Suite
@@ -113,21 +113,25 @@ class Results:
         """Labels of the learners in the last run."""
         return [entry.get("label") or entry["name"] for entry in self.definition.get("learner", ())]
 
-    def rows(self, *, every: bool = False) -> RowList:
+    def rows(self, *, every: bool = False) -> Records[Row]:
         """One row per cell; ``every`` adds the rows of former definitions of tasks and learners."""
-        return RowList(self.store.rows(self.name, self.version, every=every))
+        return Records(self.store.rows(self.name, self.version, every=every))
 
     def each(self, *, every: bool = False) -> Generator[Row, None, None]:
         """``rows`` one by one, so that they need not be in memory at once."""
         return self.store.iter_rows(self.name, self.version, every=every)
 
-    def columns(self, *, every: bool = False, only: Sequence[str] = COLUMNS) -> Rows:
-        """``rows`` as columns, which is faster for many rows; ``only`` names columns to read beside the required."""
-        return self.store.columns(self.name, self.version, every=every, only=only)
+    def columns(self, *, every: bool = False, on_row: Callable[[Row], None] | None = None) -> Rows:
+        """``rows`` as columns, which is faster for many rows; ``on_row`` is called with each row as it is read."""
+        return self.store.columns(self.name, self.version, every=every, on_row=on_row)
+
+    def distinct(self, column: str, *, every: bool = False) -> list[str]:
+        """The distinct values of ``task``, ``label`` or ``status``, sorted."""
+        return self.store.distinct(self.name, self.version, column, every=every)
 
     def frame(self, *, every: bool = False) -> pd.DataFrame:
         """The rows as a pandas frame, with one column per nested value, for example ``feature_errors.S2``."""
-        return rows_frame(self.each(every=every))
+        return frame_of(self.each(every=every))
 
     def artifacts(self, cell: str | Row) -> dict[str, Path]:
         """Paths of the files that a cell's predictor gave, by name; ``cell`` is a row or its ``row.cell``."""

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version as installed_version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bfc_bench.errors import UsageError, suggest
 from bfc_bench.store.export import ParquetTable, axis_columns
-from bfc_bench.store.row import COLUMNS
+from bfc_bench.store.row import COLUMNS, Row
 from bfc_bench.stored_suite.results import Results
 from bfc_bench.utils.files import inside, make_folder, write_file
 from bfc_bench.utils.plain_json import digest
@@ -100,25 +100,25 @@ class StoredSuite(Results):
         from bfc_bench.report.artifacts import CellFiles
         from bfc_bench.report.html import write_report
 
-        if tasks and (unknown := set(tasks) - set(known := self.columns(only=("task",)).distinct("task"))):
+        if tasks and (unknown := set(tasks) - set(known := self.distinct("task"))):
             raise UsageError(f"report: the results have no task {min(unknown)!r}.{suggest(min(unknown), known)}")
         private = not directory
         of_tasks = re.sub(r"[^A-Za-z0-9._-]+", "-", "-".join(tasks)).strip("-.")
         directory = Path(directory or (self.directory / "tasks" / of_tasks if tasks else self.directory))
-        shown = self._shown  # before the rows are read, so that what is added meanwhile makes the page outdated
+        key = "" if tasks else self._key  # before the rows are read: what is added meanwhile makes the page outdated
         axes = axis_columns(self.axes())
         table = ParquetTable([*COLUMNS, *axes], axes)
         artifacts: list[CellFiles] = []
 
-        def add(values: Mapping[str, Any]) -> None:
-            if tasks and values["task"] not in tasks:
+        def add(row: Row) -> None:
+            if tasks and row.task not in tasks:
                 return
-            table.add(values)
-            if values.get("artifacts"):
-                point = {name: values[name] for name in ("cell", "task", "label", "d", "n", "replicate")}
-                artifacts.append(CellFiles(**point, files=self.artifacts(values["cell"])))
+            table.add(row)
+            if row.artifacts:
+                files = self.artifacts(row)
+                artifacts.append(CellFiles(row.cell, row.task, row.label, row.d, row.n, row.replicate, files))
 
-        rows, of_rows = self.store.columns_with_callback(self.name, self.version, add)
+        rows = self.columns(on_row=add)
         make_folder(directory, private=private)
         write_file(inside(directory, "rows.parquet"), table.bytes())
         suite = self.definition
@@ -134,7 +134,7 @@ class StoredSuite(Results):
             verdicts=self._verdicts(rows),
             theories=self.theories,
             artifacts=artifacts,
-            key="" if tasks else digest([*shown, of_rows]),
+            key=key,
             suffixes=figures,
             complete=bool(tasks),
         )
@@ -153,13 +153,9 @@ class StoredSuite(Results):
     @property
     def _key(self) -> str:
         """A digest of everything that a report shows: rows, looks, the suite as run and in its file, the release."""
-        return digest([*self._shown, self.store.digest(self.name, self.version)])
-
-    @property
-    def _shown(self) -> list[Any]:
-        """What a report shows besides rows."""
         looks = self.store.looks.of(self.name, self.version)
-        return [installed_version("bfc-bench"), self.definition, self.suite.definition(), *looks]
+        times = self.store.finish_times(self.name, self.version)
+        return digest([installed_version("bfc-bench"), self.definition, self.suite.definition(), *looks, times])
 
     def _repr_html_(self) -> str:
         import pandas as pd

@@ -54,7 +54,6 @@ def change(folder: Path, sql: str, *values: object) -> None:
     [
         {"cell": "../../../../root/.ssh"},
         {"cell": "0123456789abcdef/x"},
-        {"cell": "fedcba9876543210"},
         {"nmse": "0.5"},
         {"nmse": [0.5]},
         {"nmse": -5.0},
@@ -84,7 +83,7 @@ def test_a_row_that_could_not_be_written_is_refused_with_its_number(odd, tmp_pat
     folder = store_of(tmp_path / "s", replace(ROW, cell="fedcba9876543210", n=4), ROW)
     change(folder, "UPDATE rows SET row = ? WHERE cell = ?", json.dumps(ROW.as_dict() | odd), ROW.cell)
     with Store(folder) as store:
-        for read in (store.rows, store.columns, lambda *suite: store.columns_with_callback(*suite, lambda row: None)):
+        for read in (store.rows, store.columns):
             with pytest.raises(StoreError, match="row 2 is not one that bfc-bench wrote"):
                 read("s", 1)
     with pytest.raises(StoreError, match="record 2 of the table 'rows' is not one that bfc-bench wrote"):

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bfc_bench.store.row import Row, checked_columns, parse
+from bfc_bench.store.row import ROW_BYTES, Row, parse
 
 VALUES = {
     "cell": "c0", "suite": "s", "suite_version": 1, "task": "t", "learner": "l", "label": "l", "options": {"a": 1},
@@ -14,24 +14,42 @@ VALUES = {
 }  # fmt: skip
 
 
+def read(values, *, ascii=True):
+    return Row(**parse(json.dumps(values, ensure_ascii=ascii)))
+
+
 def test_a_row_is_read_as_it_was_written():
     row = Row(**VALUES, feature_errors={"S2": 0.25, "degree9": 0.5}, part_errors={"degree1": -0.001})
-    assert Row.read(row.as_dict()) == row
+    assert read(row.as_dict()) == row
 
 
 def test_columns_of_a_newer_release_are_left_out():
-    assert Row.read(VALUES | {"part_errors": {}, "invented_later": 1}) == Row(**VALUES)
+    assert read(VALUES | {"part_errors": {}, "invented_later": 1}) == Row(**VALUES)
 
 
 def test_control_characters_in_a_stored_row_reach_no_terminal():
     said, shown = "a\x1b[31mred\u202e\n" + "long " * 4000, r"a\x1b[31mred\u202e" + "\n" + "long " * 4000
-    row = Row.read(
+    row = read(
         VALUES | {"reason": said, "stages": {said: {"reason": said}}, "chosen": {"info": {"facts": [said, 1.5, None]}}}
     )
     assert row.reason == shown
     assert row.stages == {shown: {"reason": shown}}
     assert row.chosen == {"info": {"facts": [shown, 1.5, None]}}
-    assert Row.read(row.as_dict()) == row
+    assert read(row.as_dict()) == row
+
+
+@pytest.mark.parametrize("ascii", [True, False])
+@pytest.mark.parametrize(
+    ("character", "shown"), [("\x7f", r"\x7f"), ("\x1b", r"\x1b"), ("\u202e", r"\u202e"), ("é", "é")]
+)
+def test_control_characters_are_shown_however_the_file_has_them(character, shown, ascii):
+    assert read(VALUES | {"reason": f"a{character}b"}, ascii=ascii).reason == f"a{shown}b"
+
+
+def test_nested_values_have_dotted_names():
+    row = Row(**VALUES, metrics={"a.b": 2.0}, stages={"one": {"metrics": {"c": 3.0}}}, axes={"m": 4})
+    names = ["n", "options.a", "metrics.a.b", "stages.one.metrics.c", "axes.m", "axes.k", "metrics"]
+    assert row.cells(names) == [3, 1, 2.0, 3.0, 4, None, {"a.b": 2.0}]
 
 
 LIMITS: dict[str, tuple[Any, Any]] = {
@@ -68,13 +86,9 @@ def test_a_row_has_values_that_this_program_could_have_written(column):
         assert is_parsed(json.dumps(row | {column: value})) is expected
 
 
-def test_columns_of_another_release_are_dropped_and_a_part_of_a_row_needs_fewer():
-    row = Row(**VALUES).as_dict()
-    assert parse(json.dumps(row | {"invented_later": 1})) == row
-    part = {name: value for name, value in row.items() if name != "options"}
-    assert not is_parsed(json.dumps(part))
-    assert checked_columns(part) == part
-    for wrong in ({}, [row]):
-        with pytest.raises(ValueError, match=r"."):
-            checked_columns(wrong)
-    assert not is_parsed("{")
+def test_a_text_that_is_no_row_is_refused():
+    text = json.dumps(Row(**VALUES).as_dict())
+    assert is_parsed(text + " " * (ROW_BYTES - len(text)))
+    part = json.dumps({name: value for name, value in VALUES.items() if name != "options"})
+    for wrong in (part, "{", "[]", text.encode(), text + " " * (ROW_BYTES - len(text) + 1)):
+        assert not is_parsed(wrong)

@@ -1,6 +1,7 @@
 """Columns say of many rows what the rows say one by one."""
 
 import csv
+import io
 import json
 import math
 
@@ -9,7 +10,7 @@ import pytest
 
 from bfc_bench import open_store
 from bfc_bench.errors import StoreError
-from bfc_bench.store.export import ParquetTable, csv_parts, json_parts, parquet_bytes, rows_frame
+from bfc_bench.store.export import csv_parts, frame_of, json_parts, parquet_bytes
 from bfc_bench.store.row import Row
 from bfc_bench.store.rows import Rows
 from bfc_bench.store.store import Store
@@ -88,34 +89,11 @@ def test_a_store_gives_the_same_rows_in_the_same_order_as_columns(store, tmp_pat
 def test_one_pass_gives_columns_and_each_row_in_the_order_of_the_grid(store, monkeypatch):
     monkeypatch.setattr("bfc_bench.store.reader.READ_TOGETHER", 5)
     columns, taken = store.columns("s", 1), []
-    again, digest = store.columns_with_callback("s", 1, taken.append)
-    assert digest == store.digest("s", 1)
-    assert [Row(**values) for values in taken] == list(again) == list(columns) == store.rows("s", 1)
+    again = store.columns("s", 1, on_row=taken.append)
+    assert taken == list(again) == list(columns) == store.rows("s", 1)
     np.testing.assert_array_equal(again.number("nmse"), columns.number("nmse"))
     assert store.columns("s", 1) is again
-
-
-def test_a_parquet_table_has_the_defaults_of_what_a_row_lacks():
-    table = ParquetTable()
-    for found in NESTED[:3]:
-        table.add(
-            {name: value for name, value in found.as_dict().items() if value not in (None, {}, "") or name == "options"}
-        )
-    assert table.bytes() == parquet_bytes(NESTED[:3])
-
-
-def test_some_columns_are_read_as_they_are_among_all(store):
-    unseen = '\x1b[2J\u202e "said"'
-    said = row("a", 5, 30, 7, nmse=0.1 + 0.2, train_nmse=1e-300, reason=unseen, device="é")
-    store.put((found, "T", found.label.upper(), "") for found in (said, row("b", 5, 30, 8, nmse=1e22, status="failed")))
-    full, some = store.columns("s", 1), store.columns("s", 1, only=("nmse", "train_nmse", "device"))
-    assert len(some) == 18
-    for name in ("task", "label", "learner", "status", "reason", "device"):
-        assert some.column(name) == full.column(name)
-    for name in ("d", "n", "replicate", "nmse", "train_nmse"):
-        np.testing.assert_array_equal(some.number(name), full.number(name))
-    assert np.isnan(some.number("fit_cpu_seconds")).all()
-    assert list(some) == list(full)
+    assert store.distinct("s", 1, "label") == ["a", "b"]
 
 
 @pytest.mark.parametrize("parts", [csv_parts, json_parts])
@@ -130,12 +108,22 @@ def test_what_is_printed_of_rows_takes_them_one_by_one(store, parts):
 
 
 def test_a_frame_has_nan_where_a_row_has_no_such_entry():
-    frame = rows_frame(iter(NESTED[:3]))
+    frame = frame_of(iter(NESTED[:3]))
     assert frame["label"].tolist() == ["b", "a", "a"]
     np.testing.assert_array_equal(frame["feature_errors.S2"], [1e-300, math.nan, math.nan])
     np.testing.assert_array_equal(frame["chosen.tuned.ridge"], [math.nan, 1.0, math.nan])
     assert list(frame)[:3] == ["cell", "suite", "suite_version"]
     assert list(frame).index("chosen.info.x") > list(frame).index("finished_at")  # as they are met first
+
+
+def test_a_nested_column_of_numbers_and_texts_is_one_of_texts_in_parquet():
+    import pandas as pd
+
+    values = ["auto", 0.1, None]
+    rows = [row(n=n, options={"ridge": value} if value else {}) for n, value in enumerate(values, 1)]
+    file = parquet_bytes(rows, ["n", "options.ridge"], {"options.ridge": values[:2]})
+    read = pd.read_parquet(io.BytesIO(file))["options.ridge"]
+    assert (read[:2].tolist(), read.isna().tolist()) == (['"auto"', "0.1"], [False, False, True])
 
 
 @pytest.mark.parametrize("rows", [[], NESTED[:1], NESTED[:3]])
@@ -156,16 +144,3 @@ def test_columns_are_read_again_when_somebody_has_written(store, tmp_path):
         assert 0.5 in after.number("nmse")
         with pytest.raises(StoreError, match="replaced while it was read"):
             list(before)
-
-
-def test_a_key_of_a_column_can_be_read_alone(tmp_path):
-    data = {"test_points": 44, "test_pool": 178}
-    rows = [row(n=n, error_rate=0.1, chosen={"info": {"x": 3.0}, "data": data}) for n in (10, 20)]
-    with Store(tmp_path, write=True) as store:
-        store.put((found, "T", found.label.upper(), "") for found in (*rows, row("b")))
-        store.sessions.define("s", 1, {"t": "T"}, {"a": "A", "b": "B"})
-        some = store.columns("s", 1, only=("error_rate", "chosen.data"))
-        assert some.number("chosen", "data", "test_points").tolist()[:2] == [44, 44]
-        assert some.number("chosen", "data", "test_pool").tolist()[:2] == [178, 178]
-        assert np.isnan(some.number("chosen", "info", "x")).all()
-        assert np.isnan(some.number("chosen", "data", "test_pool")[2])

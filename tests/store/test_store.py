@@ -78,15 +78,7 @@ def test_a_cell_has_its_traceback_without_control_characters_and_other_cells_hav
         store.put([(ROW, "td", "ld", ""), (failed, "td", "ld", "File \x1b[31m")])
     with Store(tmp_path) as store:
         assert [store.traceback(cell) for cell in (ROW.cell, "c9", "c8")] == ["", r"File \x1b[31m", ""]
-        assert [store.provenance(cell) for cell in ("c9", "c8")] == ["", None]
         assert [store.artifacts(cell) for cell in ("c9", "c8")] == [{}, {}]
-
-
-def test_a_store_is_made_with_the_folders_that_it_lies_in(tmp_path):
-    with Store(tmp_path / "a" / "b" / "c", write=True) as store:
-        store.put([(ROW, "td", "ld", "")])
-    with Store(tmp_path / "a" / "b" / "c") as store:
-        assert len(store.rows(ROW.suite, ROW.suite_version, every=True)) == 1
 
 
 @pytest.mark.parametrize("number", [0, SCHEMA, SCHEMA + 1])

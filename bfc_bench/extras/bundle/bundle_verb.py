@@ -37,8 +37,8 @@ def bundle(
         raise UsageError(f"--to must name a zip file in a folder that exists. Got {to}.")
     with open_store(store) as opened:
         done = bundle(opened, suites or (), to, title=title, authors=author or (), licence=license)
-    for remark in done.remarks:
-        typer.echo(f"{remark}.")
+    for (name, version), folder in sorted(done.folders.items()):
+        typer.echo(f"{name}@{version}: the results name folders of a machine, such as {folder}.")
     of_suites = "1 suite" if done.suites == 1 else f"{done.suites} suites"
     size = to.stat().st_size / 1e6
     typer.echo(f"{to}: {done.rows} rows of {of_suites}, {size:.3g} MB. SHA-256 of its manifest: {done.digest}.")

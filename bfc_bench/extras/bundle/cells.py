@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Protocol, get_args
+from typing import Any, get_args
 
-from bfc_bench.errors import BenchError, describe_error, error_text
+from bfc_bench.errors import describe_error
+from bfc_bench.extras.bundle.verification import Verification
 from bfc_bench.plugins import Plugins
 from bfc_bench.run.executor_selection import executor_of
 from bfc_bench.run.grid import Cell, Grid, resolve
@@ -30,19 +31,6 @@ LEAST_OTHERS = 2
 """Other replicates that are needed to say how much two trainings may differ."""
 
 
-class Findings(Protocol):
-    """The part of ``Verification`` that this module writes to."""
-
-    cells: Any
-    """Number of cells by what they showed."""
-
-    def say(self, text: str) -> None:
-        """Tell a line of the result."""
-
-    def differs(self, text: str) -> None:
-        """Note a difference."""
-
-
 @dataclass
 class Cells:
     """The cells of a store that this machine can run again."""
@@ -52,7 +40,7 @@ class Cells:
     executor: str
     seconds: float
     """Maximum CPU time that the fit of a drawn cell took."""
-    found: Findings
+    found: Verification
     _rows: dict[str, Row] = field(default_factory=dict)
     """Rows that are ok, by cell."""
 
@@ -100,9 +88,7 @@ class Cells:
             limit = max(LEAST_SECONDS, MARGIN * self.seconds)
             definition["budget"] = {"cell_seconds": limit, "memory_gb": MEMORY_GB}
             return resolve(Suite.parse(definition, suite), self.plugins, suite)
-        except BenchError as error:
-            self.found.say(f"UNCHECKED  {suite} cannot be run here: {error_text(error)}")
-        except Exception as error:  # of hostile values that pass every check
+        except Exception as error:  # also of hostile values that pass every check
             self.found.say(f"UNCHECKED  {suite} cannot be run here: {describe_error(error)}")
         return None
 

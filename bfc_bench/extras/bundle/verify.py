@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from math import isclose
 from pathlib import Path
 from typing import Any
@@ -12,49 +11,21 @@ from typing import Any
 from pydantic_core import from_json
 
 from bfc_bench.analysis.claims.verdict import verdict_record
-from bfc_bench.errors import BenchError, describe_error, error_text
+from bfc_bench.errors import describe_error
 from bfc_bench.extras.bundle.archive import Bundle, unpacked
 from bfc_bench.extras.bundle.cells import Cells
+from bfc_bench.extras.bundle.verification import Verification
 from bfc_bench.plugins import Plugins
 from bfc_bench.run.executor_selection import DEFAULT
 from bfc_bench.store.merge import merge
 from bfc_bench.stored_suite import OpenStore, StoredSuite
 from bfc_bench.suite.model import Suite
-from bfc_bench.utils.escape_control import visible
 from bfc_bench.utils.plain_json import readable_json
 
 CELLS, SECONDS = 3, 10.0
 """Cells that are run again, and maximum CPU time of their fits in seconds, by default."""
 NUMBERS_AGREE = 1e-6
 """Relative difference up to which numbers of verdicts are equal, since releases of libraries round differently."""
-
-
-@dataclass
-class Verification:
-    """The outcome of a verification."""
-
-    tell: Callable[[str], None]
-    differences: list[str] = field(default_factory=list)
-    """What differs, a line each; empty if nothing does."""
-    verdicts: int = 0
-    """Number of verdicts that agree."""
-    cells: Counter[str] = field(default_factory=Counter)
-    """Number of cells that were run again, by what they showed: ``reproduced`` (equal rows), ``consistent`` (equal
-    within the tolerance for GPUs) or ``alike`` (no more different than replicates)."""
-
-    @property
-    def exit_code(self) -> int:
-        """0 if everything agrees, otherwise 1."""
-        return int(bool(self.differences))
-
-    def say(self, text: str) -> None:
-        """Tell a line of the result."""
-        self.tell(visible(text, 2000))
-
-    def differs(self, text: str) -> None:
-        """Note a difference."""
-        self.differences.append(visible(text, 2000))
-        self.say(f"DIFFERS  {text}")
 
 
 def verify(
@@ -79,9 +50,7 @@ def verify(
         with OpenStore(bundle.store, plugins) as store:
             try:
                 _check_suites(bundle, store, found)
-            except BenchError as error:
-                found.differs(f"the bundle cannot be judged: {error_text(error)}")
-            except Exception as error:  # of hostile values that pass every check
+            except Exception as error:  # also of hostile values that pass every check
                 found.differs(f"the bundle cannot be judged: {describe_error(error)}")
             if cells:
                 Cells(store, plugins, executor, seconds, found).run(cells, bundle.digest, draw)

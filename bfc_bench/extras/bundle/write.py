@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -15,8 +16,7 @@ from typing import Any
 from bfc_bench.analysis.claims.verdict import verdict_record
 from bfc_bench.errors import StoreError, UsageError
 from bfc_bench.extras.bundle.archive import CITATION, CLAIMS, STORE, write_archive
-from bfc_bench.store.merge import insert
-from bfc_bench.store.records import ROW, TABLES, TRACEBACK, Record, records_of
+from bfc_bench.store.records import PROVENANCE, ROW, TABLES, TRACEBACK, Record, insert, records_of
 from bfc_bench.store.store import Store
 from bfc_bench.stored_suite import OpenStore, StoredSuite
 from bfc_bench.utils.command_lines import without_folders
@@ -28,10 +28,6 @@ LICENCE = "CC-BY-4.0"
 ANONYMOUS = ("Anonymous",)
 """The authors of results for which none is named."""
 _LICENCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]{0,60}")
-_SUITE = {"rows": 1, "sessions": 1, "definitions": 0, "looks": 0}
-"""Place of the suite's name in the records of each table; the version follows."""
-_PROVENANCE = 6
-"""Place of the provenance in a record of ``sessions``."""
 _FOLDER = re.compile(r"(?<![\w.:/])(/(?:home|root|Users|tmp|mnt|data|scratch|work|srv|opt)/[^\s'\",;:)\]}]+)")
 """Paths of a machine in texts."""
 
@@ -43,8 +39,8 @@ class Bundled:
     digest: str
     suites: int
     rows: int = 0
-    remarks: list[str] = field(default_factory=list)
-    """What the bundle says of this machine, a line each."""
+    folders: dict[tuple[str, int], str] = field(default_factory=dict)
+    """A folder of a machine that the results of a suite name, by its name and version."""
 
 
 def bundle(
@@ -70,7 +66,7 @@ def bundle(
         {"definition": judged_suite(suite), "verdicts": _verdicts(suite)} for suite in suites
     ]
     done = Bundled("", len(suites))
-    content = _copied(store.store, {(suite.name, suite.version) for suite in suites}, done)
+    content = _copied(store.store, [(suite.name, suite.version) for suite in suites], done)
     facts = [_facts(suite, found["verdicts"]) for suite, found in zip(suites, claims, strict=True)]
     about = {
         "title": title or _title(suites),
@@ -105,26 +101,19 @@ def _chosen(store: OpenStore, names: Sequence[str]) -> list[StoredSuite]:
     return chosen
 
 
-def _copied(store: Store, suites: set[tuple[str, int]], done: Bundled) -> bytes:
+def _copied(store: Store, suites: Sequence[tuple[str, int]], done: Bundled) -> bytes:
     """The file of a store with these suites alone."""
-    folders: dict[tuple[str, int], str] = {}
     with TemporaryDirectory(prefix="bfc-bench-") as folder:
         with Store(Path(folder), write=True) as copy:
             with copy.transaction() as db, store.snapshot():
-                for table in TABLES:
-                    for record in records_of(store, table):
-                        suite = record[_SUITE[table]], record[_SUITE[table] + 1]
-                        if suite in suites:
-                            insert(db, table, public := _public(table, record))
-                            done.rows += table == "rows"
-                            if named := _FOLDER.search(str(public[ROW] if table == "rows" else public)):
-                                folders.setdefault(suite, named[1])
+                for suite, table in product(suites, TABLES):
+                    for record in records_of(store, table, suite):
+                        insert(db, table, public := _public(table, record))
+                        done.rows += table == "rows"
+                        if named := _FOLDER.search(str(public[ROW] if table == "rows" else public)):
+                            done.folders.setdefault(suite, named[1])
             copy.connection.execute("PRAGMA journal_mode = DELETE").fetchone()
             copy.connection.execute("VACUUM")
-        done.remarks += [
-            f"{name}@{version}: the results name folders of a machine, such as {path}"
-            for (name, version), path in sorted(folders.items())
-        ]
         return Path(folder, STORE).read_bytes()
 
 
@@ -134,9 +123,9 @@ def _public(table: str, record: Record) -> Record:
         return (*record[:TRACEBACK], "", *record[TRACEBACK + 1 :])
     if table != "sessions":
         return record
-    provenance = mask_all(json.loads(record[_PROVENANCE]), masker())
+    provenance = mask_all(json.loads(record[PROVENANCE]), masker())
     command = without_folders(str(provenance.get("command", "")))
-    return (*record[:_PROVENANCE], canonical_json({**provenance, "command": command}))
+    return (*record[:PROVENANCE], canonical_json({**provenance, "command": command}))
 
 
 def _facts(suite: StoredSuite, verdicts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
