@@ -55,7 +55,7 @@ def test_a_learner_says_what_it_trains_in(name, precision):
 
 def test_a_metric_says_what_it_is_and_its_page_names_every_error_of_a_claim():
     for entry in entries(PLUGINS, "metric"):
-        assert {"formula", "unit", "range", "labels", "of"} <= entry.facts.keys(), entry.name
+        assert {"range", "labels", "of"} <= entry.facts.keys(), entry.name
     (rate,) = find(PLUGINS, "error_rate")
     assert rate.facts["range"] == "0 to 1"
     assert rate.facts["of perfect predictions"] == "0"

@@ -17,6 +17,7 @@ from bfc_bench.cli.options import (
     DeviceOption,
     ExecutorOption,
     ExecutorOptionsOption,
+    FormatOption,
     LearnerOption,
     RedoOption,
     SetOption,
@@ -52,7 +53,7 @@ def plan(
         int | None, typer.Option("--jobs", metavar="N", min=1, help="Number of workers; one per core by default.")
     ] = None,
     redo: RedoOption = None,
-    format: Annotated[str, typer.Option("--format", metavar="table|json", help="Output format.")] = "table",
+    format: FormatOption = "table",
 ) -> None:
     """Show which cells a run would compute, with estimated time and memory.
 
@@ -71,8 +72,6 @@ def plan(
     from bfc_bench.suite.model import read_suite
     from bfc_bench.toolkit.gpu import count_gpus
 
-    if format not in ("table", "json"):
-        raise UsageError(f"--format must be table or json. Got {format!r}.")
     if store.exists() and not store.is_dir():
         raise UsageError(f"--store must name the folder of a store. {store} is a file.")
     plugins = load_plugins()

@@ -143,9 +143,9 @@ def test_what_the_theory_excludes_is_allowed_with_a_warning(capsys, tmp_path):
         (["run", "smoke", "--job", "2"], "--jobs"),
         (
             ["results", "smoke", "--format", "xml"],
-            "--format must be table, csv, json or parquet. Got 'xml'",
+            "'xml' is not one of 'table', 'csv', 'json', 'parquet'",
         ),
-        (["plan", "smoke", "--format", "xml"], "--format must be table or json. Got 'xml'"),
+        (["plan", "smoke", "--format", "xml"], "'xml' is not one of 'table', 'json'"),
         (["check", "quad-densnet"], "Did you mean 'quad-densenet'?"),
         (["check"], "Missing argument 'NAME'"),
         (["new", "learner", "My Learner"], "lower-case words"),

@@ -302,7 +302,7 @@ def test_python_names_what_is_wrong_as_the_command_line_does(held, verb):
         (["joint", "joint"], "A and B must differ"),
         (["joint", "kernel", "--level", "0"], "--level must be positive. Got 0."),
         (["joint", "kernal", "--level", "0.1"], "the results have no label 'kernal'. Did you mean 'kernel'?"),
-        (["joint", "kernel", "--format", "xml"], "--format must be table or json. Got 'xml'"),
+        (["joint", "kernel", "--format", "xml"], "'xml' is not one of 'table', 'json'"),
         (["joint", "kernel", "--suite", "smok"], "unknown suite 'smok'. Did you mean 'smoke'?"),
     ],
 )
