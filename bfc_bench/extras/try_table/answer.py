@@ -32,8 +32,7 @@ def answer(stored: StoredSuite, facts: TableFacts) -> list[str]:
     if not most:
         return ["No learner has a result:", *notes]
     # The kernel method may end at a smaller size; a size with fewer learners was not run to its end.
-    sizes = [n for n, found in results.items() if len(found) >= max(most - 1, 1)]
-    n, last = sizes[-1], results[sizes[-1]]
+    n, last = [item for item in results.items() if len(item[1]) >= max(most - 1, 1)][-1]
     if last[0][0].name in BASELINES:
         notes.append(f"  No learner is better than the baseline: these columns tell little about {facts.target!r}.")
     meaning = f"Errors are the fraction of {facts.tested:,} test rows whose {facts.target!r} is predicted wrongly."
@@ -51,8 +50,6 @@ def answer(stored: StoredSuite, facts: TableFacts) -> list[str]:
         "  Repetitions are other draws from this table: p and intervals say nothing about another table.",
         "\nHow many rows do you need?",
         *_rows_needed([curve for curve, _ in last if curve.name not in BASELINES], stored.levels, facts),
-        "\nWould more rows help?",
-        _growth(last[0], sizes),
         *(["\nNote:", *notes] if notes else []),
     ]
 
@@ -93,18 +90,3 @@ def _rows_needed(curves: Sequence[Curve], levels: Sequence[float], facts: TableF
     if level := next((level for level in found if level not in reached), 0.0):
         lines.append(f"  No learner reaches an error of {level:g}{_typical(level, facts)} with these rows.")
     return lines
-
-
-def _growth(best: Result, sizes: Sequence[int]) -> str:
-    """How the error of the best learner changed from the last size but one."""
-    curve, here = best
-    before = _results([curve], sizes[-2]) if len(sizes) > 1 else []
-    if not before or not before[0][1].mean:
-        return "  One size does not tell."
-    was = before[0][1].mean
-    change = 1 - here.mean / was
-    text = f"  From {sizes[-2]:,} to {sizes[-1]:,} rows the error of {curve.name} went from {number(was)} to "
-    text += f"{number(here.mean)}, by {change:.0%}"
-    if change > 0.1:
-        return f"{text}: it still falls, so more rows are likely to help."
-    return f"{text}: more rows of this kind change little. Other columns may help more."
