@@ -240,7 +240,7 @@ def targets(parts: Sequence[Part], name: str, classes: bool | None) -> tuple[lis
     return numbered({f"{part.where}: column {name!r}": _target(part, name, classes) for part in parts}, classes)
 
 
-def _target(part: Part, name: str, classes: bool | None) -> np.ndarray:
+def _target(part: Part, name: str, classes: bool | None) -> Any:
     """The target's values, (N,). Text among numbers is taken for a mistake, unless ``classes`` is true."""
     import pandas as pd
 
@@ -264,7 +264,7 @@ def _target(part: Part, name: str, classes: bool | None) -> np.ndarray:
     return numeric if classes is False else series.astype(str).to_numpy(dtype=str)
 
 
-def split_keys(part: Part, options: ColumnOptions) -> dict[str, np.ndarray]:
+def split_keys(part: Part, options: ColumnOptions) -> dict[str, Any]:
     """What ``split`` splits by: ``{"groups": numbers}`` or ``{"times": times}``, (N,); nothing without it."""
     split = options.split
     if split is None:
