@@ -101,10 +101,8 @@ def find(plugins: Plugins, name: str, kind: str = "") -> list[ReferenceEntry]:
 def _entry(kind: str, name: str, origin: str, value: Any) -> ReferenceEntry:
     if isinstance(value, Path):
         return _suite_entry(kind, name, origin, value)
-    documented, text = value, ""
-    if isinstance(value, Metric):
-        documented, text = value.measure, value.useful
-    text = text or inspect.cleandoc(getattr(documented, "__doc__", None) or "")
+    documented = value.measure if isinstance(value, Metric) else value
+    text = inspect.cleandoc(getattr(documented, "__doc__", None) or "")
     is_settings = isinstance(value, type) and issubclass(value, Settings)
     is_learner = isinstance(value, type) and issubclass(value, Learner)
     facts = _learner_facts(value) if is_learner else {}
@@ -134,8 +132,6 @@ def _learner_facts(cls: type[Learner]) -> dict[str, str]:
 def _metric_facts(metric: Metric) -> dict[str, str]:
     invariances = ", ".join(CHANGES[name] for name in get_args(Invariance) if name in metric.invariances)
     facts = {
-        "formula": f"``{metric.formula}``" if metric.formula else "",
-        "unit": metric.unit,
         "range": f"{metric.floor:g} to {'infinity' if metric.largest == inf else f'{metric.largest:.4g}'}",
         "of perfect predictions": "" if metric.perfect is None else f"{max(metric.perfect, metric.floor):g}",
         "labels": ", ".join(kind for kind in get_args(LabelKind) if kind in metric.labels),

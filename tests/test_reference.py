@@ -41,7 +41,7 @@ def test_ranges_defaults_and_meanings_are_those_of_the_class():
 
 def test_a_metric_says_what_it_is_and_its_page_names_every_error_of_a_claim():
     for entry in entries(PLUGINS, "metric"):
-        assert {"formula", "unit", "range", "labels", "of"} <= entry.facts.keys(), entry.name
+        assert {"range", "labels", "of"} <= entry.facts.keys(), entry.name
     (rate,) = find(PLUGINS, "error_rate")
     assert rate.facts["range"] == "0 to 1"
     assert rate.facts["of perfect predictions"] == "0"

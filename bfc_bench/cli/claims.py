@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bfc_bench.cli.options import STORE, StoreOption, SuiteArgument, console, print_json
+from bfc_bench.cli.options import STORE, FormatOption, StoreOption, SuiteArgument, console, print_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,7 +24,7 @@ WORDS: tuple[Word, ...] = ("supported", "contradicted", "undecided")
 
 def claims(
     suite: SuiteArgument,
-    format: Annotated[str, typer.Option("--format", metavar="table|json", help="Output format.")] = "table",
+    format: FormatOption = "table",
     family: Annotated[
         bool, typer.Option("--family", help="Decide a claim only if its p, adjusted for all claims (Holm), allows it.")
     ] = False,
@@ -37,11 +37,8 @@ def claims(
 
     The exit code is 0 for every verdict.
     """
-    from bfc_bench.errors import UsageError
     from bfc_bench.stored_suite import open_store
 
-    if format not in ("table", "json"):
-        raise UsageError(f"--format must be table or json. Got {format!r}.")
     with open_store(store) as suites:
         verdicts = suites[suite].claims(family)
     if format == "json":

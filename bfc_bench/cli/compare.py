@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bfc_bench.cli.options import STORE, StoreOption, TaskOption, console, print_json
+from bfc_bench.cli.options import STORE, FormatOption, StoreOption, TaskOption, console, print_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -39,15 +39,13 @@ def compare(
         list[float] | None,
         typer.Option("--level", metavar="E", help="Compare N*(E), the samples to reach error E, instead. Repeatable."),
     ] = None,
-    format: Annotated[str, typer.Option("--format", metavar="table|json", help="Output format.")] = "table",
+    format: FormatOption = "table",
     store: StoreOption = STORE,
 ) -> None:
     """Compare two learners by paired tests over replicates: their errors at every n, or their N*."""
     from bfc_bench.errors import UsageError
     from bfc_bench.stored_suite import open_store
 
-    if format not in ("table", "json"):
-        raise UsageError(f"--format must be table or json. Got {format!r}.")
     if level and min(level) <= 0:
         raise UsageError(f"--level must be positive. Got {min(level):g}.")
     with open_store(store) as suites:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from bfc_bench.cli.options import DataOption
+from bfc_bench.cli.options import DataOption, console
 
 if TYPE_CHECKING:
     from bfc_bench.plugins import Plugins
@@ -28,13 +28,12 @@ data.callback(no_args_is_help=True)(lambda: None)
 @data.command("list")
 def list_(data: DataOption = None) -> None:
     """List the data sets, what each needs and whether it is on this machine."""
+    from bfc_bench.cli.tables import print_table
     from bfc_bench.plugins import load_plugins
 
     plugins = load_plugins()
     rows = [(name, plugins.data.origin(name), _state(plugins.data.get(name), name)) for name in plugins.data]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for name, origin, state in rows:
-        typer.echo(f"{name:{widths[0]}}  {origin:{widths[1]}}  {state}")
+    print_table(console(), ("name", "from", "state"), rows, prose=True)
 
 
 @data.command()

@@ -36,7 +36,6 @@ class Scaffold:
 KINDS = {
     "learner": Scaffold("learner", "nearest-neighbour", "bfc_register_learners", "Learner"),
     "target": Scaffold("target", "wave", "bfc_register_targets", "Target"),
-    "inputs": Scaffold("input law", "laplace", "bfc_register_inputs", "Inputs"),
     "suite": Scaffold("suite", "first-steps", packaged='[tool.setuptools.package-data]\n$package = ["*.toml"]\n\n'),
 }
 """By the word after ``bfc-bench new``."""
@@ -78,12 +77,6 @@ def learner(
 def target(name: NameArgument, directory: DirectoryOption = None) -> None:
     """Write a plugin package with one target and its tests; other parts of tasks are packaged in the same way."""
     _write_and_tell("target", name, directory)
-
-
-@new.command()
-def inputs(name: NameArgument, directory: DirectoryOption = None) -> None:
-    """Write a plugin package with one input law and its tests."""
-    _write_and_tell("inputs", name, directory)
 
 
 @new.command()

@@ -7,7 +7,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args
 
 import typer
 
@@ -52,6 +52,7 @@ LearnerOption: TypeAlias = Annotated[
 TaskOption: TypeAlias = Annotated[
     list[str] | None, typer.Option("--task", metavar="NAME", help="Restrict to this task. Repeatable.")
 ]
+FormatOption: TypeAlias = Annotated[Literal["table", "json"], typer.Option("--format", help="Output format.")]
 DeviceOption: TypeAlias = Annotated[
     str, typer.Option("--device", metavar="auto|cpu|cuda", help="Device that learners use.")
 ]

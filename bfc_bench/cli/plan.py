@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,6 +17,7 @@ from bfc_bench.cli.options import (
     DeviceOption,
     ExecutorOption,
     ExecutorOptionsOption,
+    FormatOption,
     LearnerOption,
     RedoOption,
     SetOption,
@@ -34,7 +35,8 @@ if TYPE_CHECKING:
 
     from bfc_bench.analysis.replicates_needed import ReplicatesNeeded
     from bfc_bench.executors.base import Executor
-    from bfc_bench.suite.model import Suite
+    from bfc_bench.run.grid import Cell
+    from bfc_bench.run.plan import Plan
     from bfc_bench.toolkit.precision import Device
 
 
@@ -52,13 +54,13 @@ def plan(
         int | None, typer.Option("--jobs", metavar="N", min=1, help="Number of workers; one per core by default.")
     ] = None,
     redo: RedoOption = None,
-    format: Annotated[str, typer.Option("--format", metavar="table|json", help="Output format.")] = "table",
+    format: FormatOption = "table",
 ) -> None:
     """Show which cells a run would compute, with estimated time and memory.
 
     Nothing is run or written.
     """
-    from bfc_bench.cli.tables import print_table, print_text
+    from bfc_bench.cli.tables import print_text
     from bfc_bench.errors import UsageError
     from bfc_bench.executors.base import usable_cores
     from bfc_bench.plugins import load_plugins
@@ -71,8 +73,6 @@ def plan(
     from bfc_bench.suite.model import read_suite
     from bfc_bench.toolkit.gpu import count_gpus
 
-    if format not in ("table", "json"):
-        raise UsageError(f"--format must be table or json. Got {format!r}.")
     if store.exists() and not store.is_dir():
         raise UsageError(f"--store must name the folder of a store. {store} is a file.")
     plugins = load_plugins()
@@ -87,60 +87,36 @@ def plan(
     gpu = made.common.device == "cuda"
     remarks = [*made.remarks, *([_no_gpu_remark(made.common.gpu_bytes)] if gpu and not count_gpus() else [])]
     count = jobs or usable_cores()
-    curves: dict[tuple[str, str], Counter[str]] = {}
-    for what, cells in (
-        ("to do", made.todo),
-        ("done", made.done),
-        ("failed", made.failed),
-        ("skipped", list(made.skipped)),
-    ):
-        for cell in cells:
-            curves.setdefault((cell.task, cell.label), Counter())[what] += 1
-    seconds: Counter[tuple[str, str]] = Counter()
-    for cell in made.todo:
-        seconds[cell.task, cell.label] += made.seconds.get(cell.id, 0.0)  # type: ignore[assignment]
-    total = float(sum(seconds.values()))
-    facts: dict[str, Any] = {
-        "suite": grid.suite.name,
-        "version": grid.suite.version,
-        "cells": made.cells,
-        "todo": len(made.todo),
-        "done": len(made.done),
-        "failed": len(made.failed),
-        "skipped": len(made.skipped),
-        "stale": made.stale.total(),
-        "cpu_seconds": round(total, 1),
-        "wall_seconds": round(total / count, 1),
-        "peak_memory_bytes": made.peak_bytes,
-        **({"peak_gpu_bytes": made.peak_gpu_bytes, "gpu_bytes": made.common.gpu_bytes} if gpu else {}),
-        "device": made.common.device,
-        "jobs": count,
-        **({"sizes": sizes} if (sizes := _sizes_by_rule(grid.suite)) else {}),
-    }
+    total = sum(made.seconds.get(cell.id, 0.0) for cell in made.todo)
+    states = {"to do": made.todo, "done": made.done, "failed": made.failed, "skipped": list(made.skipped)}
+    sizes = {task.name: {str(d): task.sizes(d) for d in task.d} for task in grid.suite.task if isinstance(task.n, dict)}
     if format == "json":
-        print(
-            json.dumps(
-                {
-                    **facts,
-                    "skip_reasons": dict(Counter(made.skipped.values())),
-                    "faults": dict(Counter(made.broken.values())),
-                    "cautions": made.cautions,
-                    "remarks": remarks,
-                    "claims": [finite(claim.as_dict()) for claim in claims or ()],
-                },
-                indent=2,
-            )
-        )
+        facts = {
+            "suite": grid.suite.name,
+            "version": grid.suite.version,
+            "cells": made.cells,
+            **{what.replace(" ", ""): len(cells) for what, cells in states.items()},
+            "stale": made.stale.total(),
+            "cpu_seconds": round(total, 1),
+            "wall_seconds": round(total / count, 1),
+            "peak_memory_bytes": made.peak_bytes,
+            **({"peak_gpu_bytes": made.peak_gpu_bytes, "gpu_bytes": made.common.gpu_bytes} if gpu else {}),
+            "device": made.common.device,
+            "jobs": count,
+            **({"sizes": sizes} if sizes else {}),
+            "skip_reasons": dict(Counter(made.skipped.values())),
+            "faults": dict(Counter(made.broken.values())),
+            "cautions": made.cautions,
+            "remarks": remarks,
+            "claims": [finite(claim.as_dict()) for claim in claims or ()],
+        }
+        print(json.dumps(facts, indent=2))
         return
     out = console(160)
-    states = ("to do", "done", "failed", "skipped")
-    lines = [
-        [name, label, *(str(counts[what]) for what in states), f"{seconds[name, label]:.0f}"]
-        for (name, label), counts in curves.items()
-    ]
-    unused = [(what,) for what in states[1:] if not any(counts[what] for counts in curves.values())]
-    print_table(out, ["task", "learner", *states, "est. s"], lines, omit=unused)
-    _print_sizes(sizes, out)
+    _print_curves(made, states, out)
+    for name, by_d in sizes.items():
+        for d, listed in by_d.items():
+            print_text(out, f"sizes of {name} at d = {d}: {', '.join(map(str, listed))}")
     if claims:
         _print_claims(claims, out)
     elif grid.suite.claim:
@@ -152,26 +128,28 @@ def plan(
         print_text(out, line)
     print_text(
         out,
-        f"{grid.suite.name}@{grid.suite.version}: {made.cells} cells: {len(made.todo)} to do, {len(made.done)} done, "
-        f"{len(made.failed)} failed, {len(made.skipped)} skipped; about {total:.0f} s of "
-        f"{made.common.device.upper()} time, "
-        f"{total / count:.0f} s on {count} workers; largest cell {made.peak_bytes / 1e9:.2f} GB"
+        f"{grid.suite.name}@{grid.suite.version}: {made.cells} cells: "
+        f"{', '.join(f'{len(cells)} {what}' for what, cells in states.items())}; about {total:.0f} s of "
+        f"{made.common.device.upper()} time, {total / count:.0f} s on {count} workers; "
+        f"largest cell {made.peak_bytes / 1e9:.2f} GB"
         + (f", on a GPU {made.peak_gpu_bytes / 1e9:.2f} of {made.common.gpu_bytes / 1e9:.2f} GB." if gpu else "."),
     )
 
 
-def _sizes_by_rule(suite: Suite) -> dict[str, dict[str, list[int]]]:
-    """Sizes by task and d, of the tasks whose sizes are not a plain list."""
-    tasks = (task for task in suite.task if not isinstance(task.n, list))
-    return {task.name: {str(d): task.sizes(d) for d in task.d} for task in tasks}
+def _print_curves(made: Plan, states: Mapping[str, Sequence[Cell]], out: Console) -> None:
+    """Print the number of cells in each state, and the estimated seconds, of each task and learner."""
+    from bfc_bench.cli.tables import print_table
 
-
-def _print_sizes(sizes: Mapping[str, Mapping[str, Sequence[int]]], out: Console) -> None:
-    from bfc_bench.cli.tables import print_text
-
-    for name, by_d in sizes.items():
-        for d, listed in by_d.items():
-            print_text(out, f"sizes of {name} at d = {d}: {', '.join(map(str, listed))}")
+    counts = Counter((cell.task, cell.label, what) for what, cells in states.items() for cell in cells)
+    seconds: dict[tuple[str, str], float] = defaultdict(float)
+    for cell in made.todo:
+        seconds[cell.task, cell.label] += made.seconds.get(cell.id, 0.0)
+    lines = [
+        [name, label, *(str(counts[name, label, what]) for what in states), f"{seconds[name, label]:.0f}"]
+        for name, label in dict.fromkeys((name, label) for name, label, _ in counts)
+    ]
+    unused = [(what,) for what, cells in states.items() if what != "to do" and not cells]
+    print_table(out, ["task", "learner", *states, "est. s"], lines, omit=unused)
 
 
 def _device(executor: Executor, request: str) -> Device:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
@@ -30,10 +30,8 @@ OMITTED = (("fit_cpu_seconds",),)
 def results(
     suite: SuiteArgument,
     format: Annotated[
-        str,
-        typer.Option(
-            "--format", metavar="table|csv|json|parquet", help="Output format; parquet needs --output or a pipe."
-        ),
+        Literal["table", "csv", "json", "parquet"],
+        typer.Option("--format", help="Output format; parquet needs --output or a pipe."),
     ] = "table",
     output: Annotated[Path | None, typer.Option("--output", metavar="FILE", help="Write to this file.")] = None,
     store: StoreOption = STORE,
@@ -113,8 +111,6 @@ def _check_output(format: str, output: Path | None, *, raw: bool) -> None:
     """Raise ``UsageError`` if the format cannot be written there, or ``raw`` does not go with it."""
     from bfc_bench.errors import UsageError
 
-    if format not in ("table", "csv", "json", "parquet"):
-        raise UsageError(f"--format must be table, csv, json or parquet. Got {format!r}.")
     if raw and format != "csv":
         raise UsageError(f"--raw is for --format csv. Got --format {format}.")
     if format == "table" and output is not None:

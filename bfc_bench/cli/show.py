@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from bfc_bench.cli.options import console
-from bfc_bench.errors import UsageError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,7 +19,7 @@ def show(
     kind: Annotated[
         str, typer.Option("--kind", metavar="KIND", help="Show only this kind, e.g. learner or target.")
     ] = "",
-    format: Annotated[str, typer.Option("--format", metavar="text|json", help="Output format.")] = "text",
+    format: Annotated[Literal["text", "json"], typer.Option("--format", help="Output format.")] = "text",
 ) -> None:
     """Describe a learner, a target or another part that suites name, with its options."""
     import json
@@ -28,8 +27,6 @@ def show(
     from bfc_bench.plugins import load_plugins
     from bfc_bench.reference import find
 
-    if format not in ("text", "json"):
-        raise UsageError(f"--format must be text or json. Got {format!r}.")
     matches = find(load_plugins(), name, kind)
     if format == "json":
         typer.echo(json.dumps([entry.as_dict() for entry in matches], indent=1, ensure_ascii=False))

@@ -114,30 +114,24 @@ class TaskEntry(Settings):
             test_size: Number of test points; None for the suite's.
             unlabeled: Number of inputs without labels that learners are offered.
             folder: Folder of the file; by default in the cache.
-            **options: Options of the kind ``npz``: ``standardize``, ``whiten``, ``stratify``, ``divisor``; for a table
-                also ``categorical``, ``categories``, ``dates``, ``missing`` and ``split`` of the kind ``table``.
+            **options: Options of the kind ``table`` for a table, and of the kind ``npz`` for arrays.
 
         Raises:
             UsageError: Nothing can be learned from the arrays, or an argument is wrong.
         """
-        from bfc_bench.tasks.data.arrays import save_arrays
-        from bfc_bench.tasks.data.columns import ColumnOptions
+        from bfc_bench.tasks.data.arrays import saved
 
         if not isinstance(n, Iterable) or isinstance(n, str):
             raise UsageError(f"task {name!r}: n must be a list of training sizes, such as [{n}]. Got {n!r}.")
         where = f"task {name!r}"
-        columns = ColumnOptions.parse(
-            {key: options[key] for key in ColumnOptions.model_fields if key in options}, where
-        )
-        used = {key: value for key, value in options.items() if key not in ("categories", "dates", "split")}
         into = None if folder is None else Path(folder)
         try:
-            path = save_arrays(x, y, x_test, y_test, classes=classes, options=columns, folder=into)
+            data = saved(x, y, x_test, y_test, options={"classes": classes, **options}, folder=into)
         except UsageError as error:
             raise UsageError(f"{where}: {error}") from None
         values = {
             "name": name,
-            "data": {"kind": "npz", "path": str(path), **used},
+            "data": {"kind": data.kind, **data.changed()},
             "labels": dict(labels or {"kind": "clean"}),
             "test_size": test_size,
             "unlabeled": unlabeled,

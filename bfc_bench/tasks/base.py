@@ -373,9 +373,9 @@ class TableColumns:
     """The k columns. x has the numbers of a category's levels, and NaN for a missing value."""
     keep_categories: bool = False
     """Whether learners that take frames get categories as they are."""
-    fill: Literal["median", "mean", "indicate", "keep"] = "median"
-    """What missing numbers become: statistics of the n training points; ``indicate`` for the median and a column of 0
-    and 1, ``keep`` for the median, but as they are for learners that take frames."""
+    fill: Literal["median", "mean", "keep"] = "median"
+    """What missing numbers become: statistics of the n training points; ``keep`` for the median, but as they are for
+    learners that take frames."""
 
 
 @dataclass(frozen=True, eq=False)

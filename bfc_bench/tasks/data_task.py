@@ -18,7 +18,7 @@ from bfc_bench.tasks.load_data import digest_of, frozen, read, read_expected
 from bfc_bench.tasks.preprocessing import Preprocessing, Scaling, scaling_of
 from bfc_bench.tasks.row_splits import group_pool, group_split, time_split
 from bfc_bench.tasks.stratified import class_order
-from bfc_bench.tasks.table_encoding import TableEncoding, frame_columns, marked_columns, matrix_columns
+from bfc_bench.tasks.table_encoding import TableEncoding, frame_columns, matrix_columns
 from bfc_bench.tasks.task import BlockwiseArrays, Problem, Task
 from bfc_bench.tasks.whitening import Whitening
 from bfc_bench.utils.plain_json import canonical_json
@@ -84,15 +84,7 @@ class DataTask(Task):
     def dimension(self) -> int:
         """The number of columns of the data, as numbers."""
         table = self.contents.table
-        return int(self.contents.points.x.shape[1]) if table is None else len(matrix_columns(table, self.marked))
-
-    @cached_property
-    def marked(self) -> tuple[bool, ...]:
-        """Which columns of a table that is encoded have a column that says where values are missing."""
-        contents = self.contents
-        if contents.table is None:
-            return ()
-        return marked_columns(contents.table, contents.points.x, *([contents.test.x] if contents.test else []))
+        return int(self.contents.points.x.shape[1]) if table is None else len(matrix_columns(table))
 
     def check(self, d: int) -> str | None:
         """Why this task does not exist in d dimensions, or None."""
@@ -218,7 +210,7 @@ class DataProblem(Problem):
         """What is known of the first n training points before they are drawn."""
         data, spec, table = self.task.data, super().spec(n), self.task.contents.table
         if self._frames and table:
-            columns = frame_columns(table, self.task.marked)
+            columns = frame_columns(table)
             sample = f"{self.sample}/{n}/frame"
             return DataSpec(sample, n, len(columns), spec.kind, spec.classes, columns=columns)
         # Otherwise smaller samples are prefixes of larger ones.
@@ -321,7 +313,7 @@ class DataProblem(Problem):
         if not (contents.table or data.standardize or data.whiten != "none"):
             return Preprocessing()
         x = self._raw(contents.points, self._order[:n])
-        encoding = TableEncoding.of(x, contents.table, self.task.marked) if contents.table else None
+        encoding = TableEncoding.of(x, contents.table) if contents.table else None
         scaled = Preprocessing(encoding)
         if data.standardize == "pool":
             scaled = replace(scaled, scaling=self._pool_scaling)
@@ -333,5 +325,5 @@ class DataProblem(Problem):
     def _pool_scaling(self) -> Scaling:
         contents = self.task.contents
         x = self._raw(contents.points, self._order)
-        encoding = TableEncoding.of(x, contents.table, self.task.marked) if contents.table else None
+        encoding = TableEncoding.of(x, contents.table) if contents.table else None
         return scaling_of(Preprocessing(encoding)(x), contents.shape)

@@ -32,7 +32,7 @@ class Metric:
     """Its name in suites, claims and results: ``metrics.NAME``."""
     measure: Callable[[Float, TargetValues], float]
     """``measure(prediction, truth)``: the error of predictions (m,) of the values ``truth.target`` (m,); for labels of
-    kind ``class``, of scores (m, C)."""
+    kind ``class``, of scores (m, C). Its docstring says what it measures and when to look at it."""
     labels: frozenset[LabelKind] = frozenset({"real"})
     """Label kinds that it applies to. For ``real`` the truth is the clean target, for the others the labels."""
     of: Literal["predictions", "probabilities"] = "predictions"
@@ -46,12 +46,6 @@ class Metric:
     """The largest value that it can have."""
     invariances: frozenset[Invariance] = frozenset()
     """What may change without changing the value. The order of points never changes a metric."""
-    formula: str = ""
-    """The definition, in plain text."""
-    unit: str = ""
-    """The unit, such as ``nats``; empty for a plain number."""
-    useful: str = ""
-    """When to look at it, and when not."""
 
     def error(self, prediction: Float, truth: TargetValues) -> float:
         """The value, at least ``floor``. Raises ``ValueError`` if it is negative or not finite."""
@@ -159,79 +153,63 @@ def calibration_error(probabilities: Float, labels: Float, bins: int = 15) -> fl
     return float(np.abs(np.bincount(bin_of, right - sure, bins)).sum() / len(numbers))
 
 
+def _nmse(prediction: Float, truth: TargetValues) -> float:
+    """``sum_i (F(x_i) - G*(x_i))^2 / sum_i (G*(x_i) - mean G*)^2`` over the test points: 1 for the constant mean.
+
+    The default of curves, levels and claims for real labels. Where the target has heavy tails, a few points may decide
+    it: compare nmse_trimmed.
+    """
+    return truth.nmse(prediction)
+
+
+def _nmse_trimmed(prediction: Float, truth: TargetValues) -> float:
+    """nmse without the floor(m / 100) test points at which ``|G*(x_i) - median G*|`` is largest.
+
+    For targets with heavy tails: whether the rest of the target is learned. The points are the same for every learner.
+    """
+    return truth.trimmed_nmse(prediction)
+
+
+def _error_rate(prediction: Float, truth: TargetValues) -> float:
+    """Share of the test points whose predicted class is wrong.
+
+    The default of curves, levels and claims for classes. It is a multiple of 1 / m, so choose a large test_size for
+    small errors. It does not say how sure a learner is: see log_loss.
+    """
+    return error_rate(prediction, truth.target)
+
+
+def _log_loss(probabilities: Float, truth: TargetValues) -> float:
+    """``-(1 / m) sum_i log max(p_i, 1e-15)``, in nats per point, p_i the probability of the label of x_i.
+
+    Compares learners that give probabilities as a whole, since the true ones have the smallest expected value. log C is
+    the value of equal probabilities of C classes. A few labels that were given almost no probability may decide it.
+    """
+    return log_loss(probabilities, truth.target)
+
+
+def _calibration_error(probabilities: Float, truth: TargetValues) -> float:
+    """``sum_b (m_b / m) |share of right predictions in b - mean p in b|``, p the probability of the likeliest class.
+
+    b are 15 bins of equal width of p. It says whether a class with p = .9 is right nine times in ten, and nothing about
+    how many predictions are right. It is never 0 on few test points, even for the true probabilities.
+    """
+    return calibration_error(probabilities, truth.target)
+
+
 CLASSES: frozenset[LabelKind] = frozenset({"binary", "class"})
 UNITS: frozenset[Invariance] = frozenset({"shift", "scale"})
+EITHER: frozenset[Invariance] = frozenset({"classes"})
 METRICS: tuple[Metric, ...] = (
-    Metric(
-        "nmse",
-        lambda prediction, truth: truth.nmse(prediction),
-        invariances=UNITS,
-        formula="sum_i (F(x_i) - G*(x_i))^2 / sum_i (G*(x_i) - mean G*)^2 over the m test points x_i",
-        unit="share of the target's variance",
-        useful=(
-            "Real labels: the default of curves, levels and claims. 1 is the error of the constant mean. Where the "
-            "target has heavy tails, a few points may decide it: compare nmse_trimmed."
-        ),
-    ),
-    Metric(
-        "nmse_trimmed",
-        lambda prediction, truth: truth.trimmed_nmse(prediction),
-        invariances=UNITS,
-        formula="nmse without the floor(m / 100) test points at which |G*(x_i) - median G*| is largest",
-        unit="share of the variance at the points that are kept",
-        useful=(
-            "Real labels, for targets with heavy tails: whether the rest of the target is learned. The points are the "
-            "same for every learner."
-        ),
-    ),
-    Metric(
-        "error_rate",
-        lambda prediction, truth: error_rate(prediction, truth.target),
-        CLASSES,
-        largest=1.0,
-        invariances=frozenset({"increasing", "classes"}),
-        formula="(number of test points whose predicted class is wrong) / m",
-        unit="share of the test points",
-        useful=(
-            "Classes: the default of curves, levels and claims. It is a multiple of 1 / m, so choose a large test_size "
-            "for small errors. It does not say how sure a learner is: see log_loss."
-        ),
-    ),
+    Metric("nmse", _nmse, invariances=UNITS),
+    Metric("nmse_trimmed", _nmse_trimmed, invariances=UNITS),
+    Metric("error_rate", _error_rate, CLASSES, largest=1.0, invariances=EITHER | {"increasing"}),
 )
 """The built-in metrics that have a column of their own in a row."""
+LARGEST_LOSS = -float(np.log(1e-15))
 OF_PROBABILITIES: tuple[Metric, ...] = (
-    Metric(
-        "log_loss",
-        lambda probabilities, truth: log_loss(probabilities, truth.target),
-        CLASSES,
-        "probabilities",
-        floor=1e-15,
-        largest=-float(np.log(1e-15)),
-        invariances=frozenset({"classes"}),
-        formula="-(1 / m) sum_i log max(p_i, 1e-15), where p_i is the probability of the label of x_i",
-        unit="nats per point",
-        useful=(
-            "Learners that give probabilities: they are compared as a whole, since the true ones have the smallest "
-            "expected value. log C is the value of equal probabilities of C classes. A few labels that were given "
-            "almost no probability may decide it."
-        ),
-    ),
-    Metric(
-        "calibration_error",
-        lambda probabilities, truth: calibration_error(probabilities, truth.target),
-        CLASSES,
-        "probabilities",
-        floor=1e-15,
-        largest=1.0,
-        formula="sum_b (m_b / m) |share of right predictions in b - mean p in b|, over 15 bins b of equal width of the "
-        "probability p of the likeliest class",
-        unit="difference of probabilities",
-        useful=(
-            "Learners that give probabilities: whether a class with p = .9 is right nine times in ten. It says nothing "
-            "about how many predictions are right, and it is never 0 on few test points, even for the true "
-            "probabilities."
-        ),
-    ),
+    Metric("log_loss", _log_loss, CLASSES, "probabilities", 1e-15, largest=LARGEST_LOSS, invariances=EITHER),
+    Metric("calibration_error", _calibration_error, CLASSES, "probabilities", 1e-15, largest=1.0),
 )
 """The built-in metrics of class probabilities."""
 

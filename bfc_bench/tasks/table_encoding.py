@@ -24,22 +24,14 @@ class TableEncoding:
     """
 
     table: TableColumns
-    marked: tuple[bool, ...]
-    """Which columns have a column that says where values are missing, (k,)."""
     fill: Float
     """What missing numbers become, (k,)."""
     seen: tuple[np.ndarray, ...]
     """Which levels of each column the training points have; empty for numbers."""
 
     @classmethod
-    def of(cls, x: Float, table: TableColumns, marked: tuple[bool, ...]) -> Self:
-        """Fitted to the training points.
-
-        Args:
-            x: The training points, (n, k), with NaN for missing values.
-            table: The columns.
-            marked: Which columns have a column that says where values are missing.
-        """
+    def of(cls, x: Float, table: TableColumns) -> Self:
+        """Fitted to the training points x (n, k), with NaN for missing values."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # a column without any value is filled with 0
             center = np.nanmean(x, axis=0) if table.fill == "mean" else np.nanmedian(x, axis=0)
@@ -47,7 +39,7 @@ class TableEncoding:
             np.isin(np.arange(len(column.levels)), x[:, i]) if column.levels else np.empty(0, bool)
             for i, column in enumerate(table.columns)
         )
-        return cls(table, marked, np.where(np.isnan(center), 0.0, center), seen)
+        return cls(table, np.where(np.isnan(center), 0.0, center), seen)
 
     def matrix(self, x: Float) -> Float:
         """Points (m, k) as numbers without gaps, (m, d)."""
@@ -65,42 +57,20 @@ class TableEncoding:
                 levels = np.arange(len(column.levels))
                 parts.append(((values[:, None] == levels) & self.seen[i]).astype(float))
                 continue
-            gaps = np.isnan(values)
-            fill = filled and not column.levels
-            parts.append(np.where(gaps, self.fill[i], values)[:, None] if fill else values[:, None])
-            if self.marked[i]:
-                parts.append(gaps[:, None].astype(float))
+            missing = np.isnan(values) & (filled and not column.levels)
+            parts.append(np.where(missing, self.fill[i], values)[:, None])
         return np.hstack(parts)
 
 
-def marked_columns(table: TableColumns, *xs: Float) -> tuple[bool, ...]:
-    """Which columns get a column that says where values are missing: those of numbers with gaps in any of ``xs``.
-
-    Args:
-        table: The columns.
-        *xs: All points, (N, k), so that d is the same for all samples.
-    """
-    if table.fill != "indicate":
-        return (False,) * len(table.columns)
-    gaps = np.any([np.isnan(x).any(axis=0) for x in xs], axis=0)
-    return tuple(bool(gap) and not column.levels for gap, column in zip(gaps, table.columns, strict=True))
+def matrix_columns(table: TableColumns) -> tuple[Column, ...]:
+    """The d columns of ``TableEncoding.matrix``."""
+    return tuple(part for column in table.columns for part in (_levels(column) if column.levels else [column]))
 
 
-def matrix_columns(table: TableColumns, marked: tuple[bool, ...]) -> tuple[Column, ...]:
-    """The d columns of ``TableEncoding.matrix``; ``marked`` is (k,)."""
-    return _columns(table, marked, one_hot=True)
+def frame_columns(table: TableColumns) -> tuple[Column, ...]:
+    """The columns of ``TableEncoding.frame``."""
+    return table.columns if table.keep_categories else matrix_columns(table)
 
 
-def frame_columns(table: TableColumns, marked: tuple[bool, ...]) -> tuple[Column, ...]:
-    """The columns of ``TableEncoding.frame``; ``marked`` is (k,)."""
-    return _columns(table, marked, one_hot=not table.keep_categories)
-
-
-def _columns(table: TableColumns, marked: tuple[bool, ...], *, one_hot: bool) -> tuple[Column, ...]:
-    made: list[Column] = []
-    for column, mark in zip(table.columns, marked, strict=True):
-        if column.levels and one_hot:
-            made += [Column(f"{column.name} = {level}") for level in column.levels]
-        else:
-            made += [column, *([Column(f"{column.name} is missing")] if mark else [])]
-    return tuple(made)
+def _levels(column: Column) -> list[Column]:
+    return [Column(f"{column.name} = {level}") for level in column.levels]

@@ -41,6 +41,8 @@ GPU_FLOPS = 6e9
 so fewer lanes would save no time, and more would take longer."""
 GPU_SAMPLES = 2**31
 """Most bytes of padded samples that are put on a GPU together, since they are assembled in the host's memory."""
+NUMBERS = ("clip", "momentum", "beta2", "weight_decay", "strength", "noise")
+"""Numbers of a member that steps need."""
 UNKNOWN_MEMORY = 2**32
 """Assumed bytes of GPU memory for JAX if the driver does not report its size."""
 
@@ -288,12 +290,7 @@ def _pack(layout: ParameterLayout, members: Sequence[Member], length: int) -> tu
         "n": stack([len(member.y) for member in members], np.int32),
         "seed": stack([member.seed for member in members], np.uint32),
         "stream": stack([member.stream for member in members], np.uint32),
-        "clip": stack([member.clip for member in members]),
-        "momentum": stack([member.momentum for member in members]),
-        "beta2": stack([member.beta2 for member in members]),
-        "weight_decay": stack([member.weight_decay for member in members]),
-        "strength": stack([member.strength for member in members]),
-        "noise": stack([member.noise for member in members]),
+        **{name: stack([getattr(member, name) for member in members]) for name in NUMBERS},
     }
 
 

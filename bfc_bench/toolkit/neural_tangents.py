@@ -46,7 +46,7 @@ def _restore_names() -> None:
         importlib.import_module("jax.util")
     except ImportError:
         util = ModuleType("jax.util")
-        _set_if_missing(util, "safe_map", lambda f, *xs: list(map(f, *_equal_lengths(xs))))
+        _set_if_missing(util, "safe_map", lambda f, *xs: [f(*row) for row in zip(*xs, strict=True)])
         _set_if_missing(util, "safe_zip", lambda *xs: list(zip(*xs, strict=True)))
         sys.modules["jax.util"] = util
         _set_if_missing(jax, "util", util)
@@ -57,10 +57,3 @@ def _set_if_missing(module: ModuleType, name: str, value: Any) -> None:
         getattr(module, name)
     except AttributeError:
         setattr(module, name, value)
-
-
-def _equal_lengths(columns: tuple[Any, ...]) -> list[list[Any]]:
-    lists = [list(column) for column in columns]
-    if len({len(column) for column in lists}) > 1:
-        raise ValueError(f"lengths must be equal. Got {[len(column) for column in lists]}.")
-    return lists

@@ -106,7 +106,7 @@ def test_what_the_theory_excludes_is_allowed_with_a_warning(capsys, tmp_path):
         (["run", "smoke", "--jobs", "0"], "--jobs"),
         (
             ["results", "smoke", "--format", "xml"],
-            "--format must be table, csv, json or parquet. Got 'xml'",
+            "'xml' is not one of 'table', 'csv', 'json', 'parquet'",
         ),
     ],
 )

@@ -244,7 +244,7 @@ def test_python_names_what_is_wrong_as_the_command_line_does(held, verb):
     ("arguments", "message"),
     [
         (["joint", "kernel", "--level", "0"], "--level must be positive. Got 0."),
-        (["joint", "kernel", "--format", "xml"], "--format must be table or json. Got 'xml'"),
+        (["joint", "kernel", "--format", "xml"], "'xml' is not one of 'table', 'json'"),
     ],
 )
 def test_compare_names_what_is_wrong(arguments, message, held, capsys):

@@ -11,9 +11,7 @@ from bfc_bench.errors import UsageError
 from bfc_bench.plugins import load_plugins
 from bfc_bench.run.frames import from_frame, to_frame
 from bfc_bench.tasks.build import build_part
-from bfc_bench.tasks.data.arrays import save_arrays
-from bfc_bench.tasks.data.columns import ColumnOptions
-from bfc_bench.tasks.data.npz import Npz
+from bfc_bench.tasks.data.arrays import saved
 from bfc_bench.tasks.data_task import DataTask
 from bfc_bench.tasks.labels import Clean
 from bfc_bench.tasks.load_data import digest_of, read
@@ -152,23 +150,22 @@ def rows(x):
 
 def test_gaps_and_categories_are_encoded_by_their_definition(hard):
     frame = pd.read_csv(hard)
-    made = problem(hard, missing="indicate")
-    assert made.task.dimension == 1 + 2 + 3
+    made = problem(hard, missing="median")
+    assert made.task.dimension == 2 + 3
     train, test = made.train(40).x, made.test_inputs(40)
     median = frame.area[rows(train)].median()
     for x in (train, test):
         held = frame.loc[rows(x)]
         np.testing.assert_array_equal(x[:, 1], held.area.fillna(median))
-        np.testing.assert_array_equal(x[:, 2], held.area.isna())
         for column, city in enumerate(["Bonn", "Köln", "Ulm"]):
-            np.testing.assert_array_equal(x[:, 3 + column], held.city == city)
+            np.testing.assert_array_equal(x[:, 2 + column], held.city == city)
     by_mean = problem(hard, missing="mean")
     test = by_mean.test_inputs(40)
     gaps = frame.area[rows(test)].isna().to_numpy()
     np.testing.assert_allclose(test[gaps, 1], frame.area[rows(by_mean.train(40).x)].mean(), rtol=1e-12)
 
 
-@pytest.mark.parametrize("missing", ["median", "mean", "indicate", "keep"])
+@pytest.mark.parametrize("missing", ["median", "mean", "keep"])
 @pytest.mark.parametrize("standardize", [False, True])
 def test_what_learners_get_depends_on_no_row_beyond_the_n(hard, missing, standardize):
     n, options = 30, {"missing": missing, "standardize": standardize}
@@ -317,18 +314,16 @@ class Polars:
 
 
 COLUMNS = {"a": [1.5, 2.5, None, 3.5], "city": ["u", "v", "u", None], "y": [1.0, 2.0, 3.0, 4.0]}
-OPTIONS = ColumnOptions(categorical="keep", missing="keep")
+OPTIONS = {"categorical": "keep", "missing": "keep"}
 
 
-def saved(tmp_path, x, y="y", options=OPTIONS, **given):
-    path = save_arrays(x, y, options=options, folder=tmp_path, **given)
-    kept = {key: value for key, value in options.changed().items() if key in ("categorical", "missing")}
-    return read(Npz(path=str(path), **kept), "t")
+def contents(tmp_path, x, y="y", options=OPTIONS, **given):
+    return read(saved(x, y, options=options, folder=tmp_path, **given), "t")
 
 
 def test_frames_dicts_and_data_sets_are_the_same_contents(tmp_path):
-    pandas = saved(tmp_path, pd.DataFrame(COLUMNS))
-    digests = {digest_of(saved(tmp_path, kind(COLUMNS))) for kind in (dict, Dataset, Polars)}
+    pandas = contents(tmp_path, pd.DataFrame(COLUMNS))
+    digests = {digest_of(contents(tmp_path, kind(COLUMNS))) for kind in (dict, Dataset, Polars)}
     assert digests == {digest_of(pandas)}
     np.testing.assert_array_equal(pandas.points.x, [[1.5, 0], [2.5, 1], [np.nan, 0], [3.5, np.nan]])
     assert pandas.table.columns[1].levels == ("u", "v")
@@ -337,21 +332,21 @@ def test_frames_dicts_and_data_sets_are_the_same_contents(tmp_path):
 
 def test_a_frame_of_polars_is_read(tmp_path):
     polars = pytest.importorskip("polars")
-    assert digest_of(saved(tmp_path, polars.DataFrame(COLUMNS))) == digest_of(saved(tmp_path, COLUMNS))
+    assert digest_of(contents(tmp_path, polars.DataFrame(COLUMNS))) == digest_of(contents(tmp_path, COLUMNS))
 
 
 def test_names_of_a_class_label_are_classes(tmp_path):
-    found = saved(tmp_path, Dataset({"a": [1.0, 2, 3, 4], "animal": [1, 0, 1, 0]}), "animal", ColumnOptions())
+    found = contents(tmp_path, Dataset({"a": [1.0, 2, 3, 4], "animal": [1, 0, 1, 0]}), "animal", {})
     assert (found.classes, found.points.y.tolist()) == (("cat", "dog"), [1, 0, 1, 0])
     pictures = {"image": [np.zeros((4, 4)), np.ones((4, 4))] * 2, "y": [0.0, 1, 2, 3]}
-    images = saved(tmp_path, pictures, "y", ColumnOptions())
+    images = contents(tmp_path, pictures, "y", {})
     assert images.shape == (1, 4, 4)
 
 
 def test_a_torch_data_set_of_pairs_is_read(tmp_path):
     torch = pytest.importorskip("torch")
     x, y = torch.arange(12.0).reshape(6, 2), torch.arange(6.0)
-    found = saved(tmp_path, torch.utils.data.TensorDataset(x, y), None, ColumnOptions())
+    found = contents(tmp_path, torch.utils.data.TensorDataset(x, y), None, {})
     np.testing.assert_array_equal(found.points.x, x.numpy())
     np.testing.assert_array_equal(found.points.y, y.numpy())
 
@@ -359,15 +354,14 @@ def test_a_torch_data_set_of_pairs_is_read(tmp_path):
 def test_groups_times_and_a_test_part_of_a_frame(tmp_path):
     days = ["2020-01-04", "2020-01-03", "2020-01-02", "2020-01-01"]
     frame = pd.DataFrame({**COLUMNS, "who": ["p", "q", "p", "q"], "day": days})
-    grouped = saved(tmp_path, frame.drop(columns="day"), options=OPTIONS.model_copy(update={"split": None}))
+    grouped = contents(tmp_path, frame.drop(columns="day"), options=OPTIONS)
     assert grouped.table.columns[-1].name == "who"
     for split, kept, left in (({"group": "who"}, "groups", "day"), ({"time": "day"}, "times", "who")):
-        options = ColumnOptions(categorical="keep", missing="keep", split=split)
-        found = saved(tmp_path, frame, options=options)
+        found = contents(tmp_path, frame, options={**OPTIONS, "split": split})
         assert getattr(found, kept) is not None
         assert [column.name for column in found.table.columns] == ["a", "city", left]
     test = pd.DataFrame({"city": ["w", "u"], "a": [1.0, 2.0], "y": [1.0, 2.0]})
-    tested = saved(tmp_path, COLUMNS, x_test=test)
+    tested = contents(tmp_path, COLUMNS, x_test=test)
     assert tested.table.columns[1].levels == ("u", "v", "w")
     np.testing.assert_array_equal(tested.test.x, [[1, 2], [2, 0]])
 
@@ -388,6 +382,6 @@ WRONG = {
 def test_tables_that_are_wrong_are_one_line(tmp_path, case):
     x, y, expected = WRONG[case]
     with pytest.raises(UsageError) as caught:
-        save_arrays(x, y, options=OPTIONS, folder=Path(tmp_path))
+        saved(x, y, options=OPTIONS, folder=Path(tmp_path))
     assert expected in str(caught.value)
     assert "\n" not in str(caught.value)

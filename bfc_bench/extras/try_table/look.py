@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +17,11 @@ from bfc_bench.tasks.data_task import DataTask
 from bfc_bench.tasks.labels.clean import Clean
 
 SEPARATORS = (",", ";", "\t", "|")
-"""Separators that are recognised, in the order in which they are preferred."""
-SAMPLE_LINES = 200
-"""Lines that are looked at to find the separator."""
+"""Separators that are recognised."""
 MOST_TEXTS = 100
 """A column of more different texts is left out, since it is a name or free text."""
 GAP_TEXTS = frozenset({"?", "-", "--", ".", "unknown", "unbekannt", "missing", "k.A.", "n.a.", "n. a.", "keine Angabe"})
 """Texts that stand for a missing value if all other values of a column are numbers."""
-GROUP_WORDS = "id patient subject person customer client user group household family site".split()  # noqa: SIM905
-"""Words in the names of columns that often hold groups."""
-FEWEST_GROUPS = 11
 TEST_POINTS = 20_000
 """Number of test points that a suite asks for by default."""
 
@@ -96,8 +88,6 @@ def look_at(
         options.setdefault("missing", "keep")
     if split:
         kept[str(group or time)] = "groups" if group else "time"
-    else:
-        remarks += _group_remarks(part, target)
     return _facts(path, options, len(part.frame), kept, remarks)
 
 
@@ -122,25 +112,20 @@ def _read(path: Path, options: Mapping[str, Any]) -> Part:
 
 
 def _separator(path: Path, encoding: str) -> str:
-    """The first of ``SEPARATORS`` that splits header and first lines into equally many values, else the header's."""
-    lines: list[str] = []
-    with suppress(OSError, LookupError), path.open(encoding=encoding, errors="replace", newline="") as file:
-        lines = list(islice(file, SAMPLE_LINES))
-    for separator in SEPARATORS:
-        counts = {len(values) for values in csv.reader(lines, delimiter=separator) if values}
-        if len(counts) == 1 and counts != {1}:
-            return separator
-    return max(SEPARATORS, key=lambda separator: lines[0].count(separator) if lines else 0)
+    """The one of ``SEPARATORS`` that the first line has most often."""
+    line = ""
+    with suppress(OSError, LookupError), path.open(encoding=encoding, errors="replace") as file:
+        line = file.readline()
+    return max(SEPARATORS, key=line.count)
 
 
 def _comma_number(part: Part) -> str:
     """A number with a comma from a column most of whose texts are numbers with one; empty if there is none."""
     for name in part.frame.columns:
         texts = [text for text in part.frame[name] if isinstance(text, str)]
-        numbers = [text for text in texts if COMMA_NUMBER.fullmatch(text)]
-        with_comma = [text for text in numbers if "," in text]
-        if with_comma and 2 * len(numbers) > len(texts):  # others may stand for a missing value
-            return with_comma[0]
+        numbers = list(filter(COMMA_NUMBER.fullmatch, texts))
+        if 2 * len(numbers) > len(texts) and (found := [text for text in numbers if "," in text]):
+            return found[0]  # other texts may stand for a missing value
     return ""
 
 
@@ -167,19 +152,3 @@ def _words(part: Part, name: str, options: Mapping[str, Any]) -> tuple[str, str]
     is_number = not len(part.numbers(name)[1])
     what = f"text, {distinct} categories" if column.levels else "numbers" if is_number else "dates"
     return what + (f", {gaps:,} missing" if gaps else ""), ""
-
-
-def _group_remarks(part: Part, target: str) -> list[str]:
-    """A question for a column whose values repeat and whose name says that it holds groups."""
-    for name in map(str, part.frame.columns):
-        distinct, rows = part.frame[name].nunique(), len(part.frame)
-        if (
-            name != target
-            and set(GROUP_WORDS) & set(re.split(r"[-_ ]", name.lower()))
-            and FEWEST_GROUPS <= distinct < rows
-        ):
-            return [
-                f"column {name!r} has {distinct:,} values in {rows:,} rows. If rows of one value belong together, add "
-                f"--group {name!r}; otherwise the error is too small."
-            ]
-    return []

@@ -1,34 +1,34 @@
-"""Saves arrays and frames of a Python session to a file, so that other processes can read them."""
+"""Saves arrays and tables of a Python session to files, so that other processes can read them."""
 
 from __future__ import annotations
 
 import hashlib
 import io
-import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bfc_bench.errors import UsageError
-from bfc_bench.tasks.data.columns import ColumnOptions, Part, encode, split_keys, targets
+from bfc_bench.errors import UsageError, error_text
+from bfc_bench.tasks.base import DataSet
+from bfc_bench.tasks.data.npz import Npz
 from bfc_bench.tasks.data.python_tables import x_and_y
+from bfc_bench.tasks.data.table import Table
+from bfc_bench.tasks.load_data import read
 from bfc_bench.utils.files import cache_folder, make_folder, write_file
 
-PLAIN = ColumnOptions()
 
-
-def save_arrays(
+def saved(
     x: Any,
     y: Any,
     x_test: Any = None,
     y_test: Any = None,
     *,
-    classes: bool | None = None,
-    options: ColumnOptions = PLAIN,
+    options: Mapping[str, Any],
     folder: Path | None = None,
-) -> Path:
-    """Write a ``.npz`` file for the kind ``npz``, named by its content, and return its path.
+) -> DataSet:
+    """A data set of arrays in a ``.npz`` file, or of a table in parquet files, which are named by their content.
 
     Args:
         x: Inputs (N, d), or images (N, height, width) or (N, channels, height, width), or a table with named columns.
@@ -36,69 +36,59 @@ def save_arrays(
             are classes.
         x_test: Inputs of a test part.
         y_test: Target of the test part.
-        classes: Whether numbers in y are classes.
-        options: What becomes of text, dates and missing values in a table.
-        folder: Folder of the file; None: in the cache.
+        options: Options of the kind ``npz``, or ``table``.
+        folder: Folder of the files; None: in the cache.
 
     Raises:
-        UsageError: Nothing can be learned from the arrays.
+        UsageError: Nothing can be learned from the arrays, or an option is wrong.
     """
     if (x_test is None) != (y_test is None) and y is not None and not isinstance(y, str):
         raise UsageError("x_test and y_test go together; one is missing.")
-    x, y = x_and_y(x, y)
-    xs, ys = {"x": x}, [_target(y, "y")]
-    if x_test is not None:
-        x_test, y_test = x_and_y(x_test, y_test if y_test is not None else getattr(y, "name", None), "x_test")
-        xs["x_test"] = x_test
-        ys.append(_target(y_test, "y_test"))
-    arrays = _inputs(xs, options)
-    (arrays["y"], *tested), names = targets(ys, "y", classes)
-    if tested:
-        arrays["y_test"] = tested[0]
-    if names:
-        arrays["classes"] = np.array(names)
-    stream = io.BytesIO()
-    np.savez(stream, **arrays)  # type: ignore[arg-type]
     folder = cache_folder() / "arrays" if folder is None else folder
     make_folder(folder)
-    path = folder.resolve() / f"{hashlib.blake2b(stream.getbuffer(), digest_size=16).hexdigest()}.npz"
+    parts = [x_and_y(x, y)]
+    if x_test is not None:
+        parts.append(x_and_y(x_test, y if y_test is None else y_test, "x_test"))
+    tables = [hasattr(inputs, "columns") for inputs, _ in parts]
+    if any(tables) and not all(tables):
+        raise UsageError("x and x_test must both have named columns, or neither.")
+    target = y if isinstance(y, str) else "y"
+    while all(tables) and target in parts[0][0].columns:
+        target += "_"
+    made = _as_table(parts, target, options, folder) if all(tables) else _as_arrays(parts, options, folder)
+    read(made, "data")
+    return made
+
+
+def _as_arrays(parts: Sequence[tuple[Any, Any]], options: Mapping[str, Any], folder: Path) -> DataSet:
+    names = ("x", "y", "x_test", "y_test")
+    arrays = dict(zip(names, [_array(values) for part in parts for values in part], strict=False))
+    stream = io.BytesIO()
+    np.savez(stream, **arrays)  # type: ignore[arg-type]
+    return Npz.parse({"path": _written(stream, folder, "npz"), **options}, "data")
+
+
+def _array(values: Any) -> np.ndarray:
+    array = np.asarray(values)
+    return np.array(array.tolist()) if array.dtype.kind == "O" else array  # such as texts of a pandas series
+
+
+def _as_table(parts: Sequence[tuple[Any, Any]], target: str, options: Mapping[str, Any], folder: Path) -> DataSet:
+    paths = {}
+    for key, (inputs, y) in zip(("path", "test_path"), parts, strict=False):
+        stream = io.BytesIO()
+        try:
+            inputs.rename(columns=str).assign(**{target: np.asarray(y)}).to_parquet(stream, index=False)
+        except (ValueError, TypeError) as error:  # errors of pyarrow are of these
+            said = " ".join(error_text(error).split())
+            raise UsageError(f"each column must hold values of one type: {said}") from None
+        paths[key] = _written(stream, folder, "parquet")
+    return Table.parse({**paths, "target": target, **options}, "data")
+
+
+def _written(stream: io.BytesIO, folder: Path, suffix: str) -> str:
+    """The path of the file, named by its content."""
+    name = hashlib.blake2b(stream.getbuffer(), digest_size=16).hexdigest()
+    path = folder.resolve() / f"{name}.{suffix}"
     write_file(path, stream.getbuffer())
-    return path
-
-
-def _inputs(xs: dict[str, Any], options: ColumnOptions) -> dict[str, np.ndarray]:
-    """Arrays of the inputs x and x_test, and names, levels and split of a table's columns."""
-    import pandas as pd
-
-    if not isinstance(xs["x"], pd.DataFrame):
-        if options.changed():
-            raise UsageError(f"{min(options.changed())} needs a table with named columns; x has none.")
-        return {name: _numbers(array, name) for name, array in xs.items()}
-    if not all(isinstance(x, pd.DataFrame) for x in xs.values()):
-        raise UsageError("x_test must have the columns of x; it has none.")
-    if options.split and len(xs) > 1:
-        raise UsageError("split and x_test both say what is tested on; leave out one of the two.")
-    parts = [Part(x.rename(columns=str), name) for name, x in xs.items()]
-    columns = [name for name in parts[0].frame.columns if not options.split or name != options.split.column]
-    known, arrays = encode(parts, columns, options)
-    found = {**dict(zip(xs, arrays, strict=True)), "columns": np.array(columns)}
-    if any(column.levels for column in known):
-        found["levels"] = np.array([json.dumps(list(column.levels)) for column in known])
-    return found | split_keys(parts[0], options)
-
-
-def _numbers(x: Any, name: str) -> np.ndarray:
-    array = np.asarray(x)
-    if array.dtype.kind not in "fiub":
-        raise UsageError(f"{name} must be an array of numbers or a frame. Got dtype {array.dtype}.")
-    return array
-
-
-def _target(y: Any, name: str) -> Part:
-    import pandas as pd
-
-    if not isinstance(y, pd.Series | pd.Categorical):
-        y = np.asarray(y)
-        if y.ndim != 1:
-            raise UsageError(f"{name} must have shape (N,). Got {y.shape}.")
-    return Part(pd.DataFrame({"y": y}), name)
+    return str(path)

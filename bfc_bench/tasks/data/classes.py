@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,44 +10,32 @@ import numpy as np
 from bfc_bench.errors import UsageError
 
 
-def are_classes(labels: np.ndarray, classes: bool | None, where: str) -> bool:
-    """Whether labels are classes: text and booleans by default, numbers only if ``classes`` is true.
+def numbered(labels: Mapping[str, np.ndarray], classes: bool | None) -> tuple[list[np.ndarray], tuple[str, ...]]:
+    """Labels of the training part, and of a test part, each (N,), as numbers of classes, with the classes' names.
 
-    Args:
-        labels: Labels, (N,).
-        classes: What the user said, or None.
-        where: Start of error messages.
-
-    Raises:
-        UsageError: ``classes`` is false, but labels are text.
+    ``labels`` have where they are from, for messages. Text and booleans are classes by default, numbers only if
+    ``classes`` is true; labels that are none stay as they are, and there are no names.
     """
+    are = [_are_classes(y, classes, where) for where, y in labels.items()]
+    if not any(are):
+        return list(labels.values()), ()
+    known: list[Any] = np.unique(next(iter(labels.values()))).tolist()
+    for where, y in labels.items():
+        if not all(are):
+            raise UsageError(f"{where}: classes in one of the two parts and numbers in the other.")
+        if new := [item for item in np.unique(y).tolist() if item not in known]:
+            raise UsageError(f"{where}: the class {new[0]!r} of the test part is not among those of the training part.")
+    return [np.searchsorted(known, y) for y in labels.values()], tuple(map(name_of, known))
+
+
+def name_of(value: Any) -> str:
+    """A value as the name of a class or a category; whole numbers are written without a decimal point."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _are_classes(labels: np.ndarray, classes: bool | None, where: str) -> bool:
     if labels.dtype.kind in "fiu":
         return bool(classes)
     if classes is False and labels.dtype.kind != "b":
         raise UsageError(f"{where} must hold numbers, since classes = false. Got {labels[0]!s}.")
     return classes is not False
-
-
-def class_numbers(labels: np.ndarray, where: str, known: Sequence[Any] = ()) -> tuple[np.ndarray, list[Any]]:
-    """Class numbers (N,) of labels, and the classes in order.
-
-    Args:
-        labels: Labels, (N,).
-        where: Start of error messages.
-        known: The classes in order; by default the sorted labels.
-
-    Raises:
-        UsageError: A label is not among the known classes.
-    """
-    distinct, numbers = np.unique(labels, return_inverse=True)
-    if not len(known):
-        return numbers, distinct.tolist()
-    if new := [item for item in distinct.tolist() if item not in known]:
-        raise UsageError(f"{where}: the class {new[0]!r} of the test part is not among those of the training part.")
-    number_of = np.array([list(known).index(item) for item in distinct.tolist()])
-    return number_of[numbers], list(known)
-
-
-def names(classes: Sequence[Any]) -> tuple[str, ...]:
-    """Names of classes; whole numbers are written without a decimal point."""
-    return tuple(str(int(item)) if isinstance(item, float) and item.is_integer() else str(item) for item in classes)

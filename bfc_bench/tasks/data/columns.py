@@ -16,11 +16,10 @@ from pydantic import model_validator
 from bfc_bench.config import Settings
 from bfc_bench.errors import UsageError, suggest
 from bfc_bench.learner import Column
-from bfc_bench.tasks.base import TableColumns
-from bfc_bench.tasks.data.classes import are_classes, class_numbers, names
+from bfc_bench.tasks.data.classes import name_of, numbered
 
 Categorical: TypeAlias = Literal["one-hot", "keep"]
-Missing: TypeAlias = Literal["keep", "median", "mean", "indicate"]
+Missing: TypeAlias = Literal["keep", "median", "mean"]
 DATE_FORMATS = ("ISO8601", "%d.%m.%Y")
 """Formats of dates that are recognised; others are named by ``dates``, since 03/04/2020 may be two days."""
 MOST_LEVELS = 1000
@@ -61,9 +60,8 @@ class ColumnOptions(Settings):
     """Formats of columns of dates, such as ``%m/%d/%Y``; ISO 8601 and ``%d.%m.%Y`` need none. A date becomes its
     number of days since 1970."""
     missing: Missing | None = None
-    """What becomes of missing values: ``median`` or ``mean`` of the n training points, ``indicate`` for the median
-    with a column that says where, ``keep`` to give them as they are to learners that take frames, and the median to
-    others; None refuses them."""
+    """What becomes of missing values: ``median`` or ``mean`` of the n training points, ``keep`` to give them as
+    they are to learners that take frames, and the median to others; None refuses them."""
     split: Split | None = None
     """``{ group = "COLUMN" }`` or ``{ time = "COLUMN" }``; the column is learned from only if ``columns`` names it."""
 
@@ -170,8 +168,7 @@ def _column(parts: Sequence[Part], name: str, options: ColumnOptions) -> tuple[C
             raise UsageError(f"{part.where}: column {name!r} holds numbers here, and text in the other table.")
         if array.dtype.kind == "f":
             values[i] = np.full(len(array), None)
-    ordered = _ordered_levels([part.frame[name] for part in parts]) if options.categorical else ()
-    levels = ordered or tuple(sorted({text for array in values for text in array if text is not None}))
+    levels = tuple(sorted({text for array in values for text in array if text is not None}))
     if len(levels) > MOST_LEVELS:
         raise UsageError(
             f"{parts[0].where}: column {name!r} holds {len(levels):,} different texts; a category may have "
@@ -179,17 +176,6 @@ def _column(parts: Sequence[Part], name: str, options: ColumnOptions) -> tuple[C
         )
     number_of: dict[Any, float] = {text: float(number) for number, text in enumerate(levels)}
     return Column(name, levels), [np.array([number_of.get(text, np.nan) for text in array]) for array in values]
-
-
-def _ordered_levels(series: Sequence[Any]) -> tuple[str, ...]:
-    """Categories in their own order, where the table has one; else empty."""
-    import pandas as pd
-
-    if not all(isinstance(part.dtype, pd.CategoricalDtype) for part in series):
-        return ()
-    present = {item for part in series for item in part.dropna().unique()}
-    order = dict.fromkeys(item for part in series for item in part.dtype.categories if item in present)
-    return names(list(order))
 
 
 def _values(part: Part, name: str, options: ColumnOptions) -> np.ndarray:
@@ -216,7 +202,7 @@ def _values(part: Part, name: str, options: ColumnOptions) -> np.ndarray:
 
 def _texts(series: Any) -> np.ndarray:
     values = zip(series.astype(object), series.isna(), strict=True)
-    return np.array([None if gap else names([value])[0] for value, gap in values], dtype=object)
+    return np.array([None if gap else name_of(value) for value, gap in values], dtype=object)
 
 
 def _days(part: Part, name: str, given: str | None) -> np.ndarray | None:
@@ -251,37 +237,22 @@ def _since_1970(series: Any) -> np.ndarray:
 
 def targets(parts: Sequence[Part], name: str, classes: bool | None) -> tuple[list[np.ndarray], tuple[str, ...]]:
     """The target's values in each part, (N,), and the names of its classes; their numbers if it is categorical."""
-    where = [f"{part.where}: column {name!r}" for part in parts]
-    (y, order), *tested = [_target(part, name, classes) for part in parts]
-    known: list[Any] = []
-    if len(y) and are_classes(y, classes, where[0]):
-        y, known = class_numbers(y, where[0], order)
-    made = [y]
-    for y, _ in tested:
-        if len(y) and are_classes(y, classes, where[1]) != bool(known):
-            raise UsageError(f"{where[1]}: classes in one of the two and numbers in the other.")
-        made.append(class_numbers(y, where[1], known)[0] if known else y)
-    return made, names(known)
+    return numbered({f"{part.where}: column {name!r}": _target(part, name, classes) for part in parts}, classes)
 
 
-def _target(part: Part, name: str, classes: bool | None) -> tuple[np.ndarray, list[Any]]:
-    """The target's values, (N,), and its categories in their own order if it has one.
-
-    Text among numbers is taken for a mistake, unless ``classes`` is true.
-    """
+def _target(part: Part, name: str, classes: bool | None) -> Any:
+    """The target's values, (N,). Text among numbers is taken for a mistake, unless ``classes`` is true."""
     import pandas as pd
 
     part.complete(name, "Leave such rows out, or fill them in before.")
     series = part.frame[name]
     if isinstance(series.dtype, pd.CategoricalDtype):
-        present = set(series.unique())
-        order = [str(item) for item in series.dtype.categories if item in present]
-        return series.astype(str).to_numpy(dtype=str), order
+        return series.astype(str).to_numpy(dtype=str)
     if pd.api.types.is_bool_dtype(series):
-        return series.to_numpy(dtype=float if classes is False else bool), []
+        return series.to_numpy(dtype=float if classes is False else bool)
     numeric, wrong = part.numbers(name)
     if pd.api.types.is_numeric_dtype(series):
-        return numeric, []
+        return numeric
     if classes is None and 0 < wrong.size < len(series):
         value = series.iloc[wrong[0]]
         raise UsageError(
@@ -290,10 +261,10 @@ def _target(part: Part, name: str, classes: bool | None) -> tuple[np.ndarray, li
         )
     if classes is False and wrong.size:
         raise part.not_a_number(wrong[0], name, False)
-    return (numeric if classes is False else series.astype(str).to_numpy(dtype=str)), []
+    return numeric if classes is False else series.astype(str).to_numpy(dtype=str)
 
 
-def split_keys(part: Part, options: ColumnOptions) -> dict[str, np.ndarray]:
+def split_keys(part: Part, options: ColumnOptions) -> dict[str, Any]:
     """What ``split`` splits by: ``{"groups": numbers}`` or ``{"times": times}``, (N,); nothing without it."""
     split = options.split
     if split is None:
@@ -311,15 +282,6 @@ def split_keys(part: Part, options: ColumnOptions) -> dict[str, np.ndarray]:
             "Name the format of its dates with dates."
         )
     return {"times": times}
-
-
-def table_columns(
-    columns: tuple[Column, ...], categorical: Categorical | None, missing: Missing | None
-) -> TableColumns | None:
-    """What a task must know to encode the columns; None if they are plain numbers that need no encoding."""
-    if categorical is None and missing is None:
-        return None
-    return TableColumns(columns, categorical == "keep", missing or "median")
 
 
 def _with_point(value: object) -> object:

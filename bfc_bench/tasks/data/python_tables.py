@@ -35,8 +35,6 @@ def x_and_y(x: Any, y: Any, name: str = "x") -> tuple[Any, Any]:
         if y not in known:
             raise UsageError(f"{name} has no column {y!r} for the target.{suggest(y, known)}")
         return _inputs(table.drop(columns=[y])), table[y]
-    if _is_series(y):
-        y = y.to_numpy()
     if table is None:
         return x, y
     if len(table) != len(y):
@@ -105,8 +103,3 @@ def _pairs(dataset: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
         raise UsageError(f"{name}: the x of all items must have one shape. Got {sorted(map(str, shapes))[:3]}.")
     x = np.stack([np.asarray(item[0]) for item in items])
     return (x[:, None] if x.ndim == 1 else x), np.array([np.asarray(item[1]).item() for item in items])
-
-
-def _is_series(y: Any) -> bool:
-    """Whether y is a series of Polars, which pandas does not take."""
-    return type(y).__module__.partition(".")[0] == "polars" and hasattr(y, "to_numpy")

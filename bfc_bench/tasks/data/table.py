@@ -9,8 +9,8 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from bfc_bench.errors import UsageError, error_text
-from bfc_bench.tasks.base import DataSet, DataSetContents, LabelledPoints
-from bfc_bench.tasks.data.columns import ColumnOptions, Part, encode, split_keys, table_columns, targets
+from bfc_bench.tasks.base import DataSet, DataSetContents, LabelledPoints, TableColumns
+from bfc_bench.tasks.data.columns import ColumnOptions, Part, encode, split_keys, targets
 
 SUFFIXES = (".csv", ".tsv", ".txt", ".parquet")
 
@@ -59,15 +59,14 @@ class Table(ColumnOptions, DataSet):
         known, xs = encode(parts, columns, self)
         ys, classes = targets(parts, self.target, self.classes)
         points, *test = map(LabelledPoints, xs, ys)
-        keys = split_keys(parts[0], self)
+        encoded = self.categorical is not None or self.missing is not None
         return DataSetContents(
             points,
             test[0] if test else None,
             classes,
             columns=tuple(columns),
-            table=table_columns(known, self.categorical, self.missing),
-            groups=keys.get("groups"),
-            times=keys.get("times"),
+            table=TableColumns(known, self.categorical == "keep", self.missing or "median") if encoded else None,
+            **split_keys(parts[0], self),
         )
 
     def read_part(self, path: str) -> Part:
