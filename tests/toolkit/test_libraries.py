@@ -59,7 +59,7 @@ def test_a_library_has_the_command_that_installs_it():
 def test_what_a_class_needs_is_known_without_an_instance():
     assert Capabilities().required == frozenset()
     assert Capabilities(arrays=("jax", "numpy"), libraries=frozenset({"xgboost"})).required == {"jax", "xgboost"}
-    assert bb.load_learner("kernel-ridge").libraries() == {"torch"}
+    assert bb.load_learner("kernel-ridge").libraries() == {"scipy", "torch"}
     assert bb.load_learner("quad-densenet").libraries() == {"jax"}
 
 
@@ -67,7 +67,7 @@ def test_the_reference_says_so(without):
     plugins = load_plugins()
     [entry] = find(plugins, "kernel-ridge")
     assert entry.missing == "it needs torch: pip install 'bfc-bench[torch]'"
-    assert entry.facts["needs"] == "torch"
+    assert entry.facts["needs"] == "scipy, torch"
     [entry] = find(plugins, "sklearn:linear_model.Ridge")
     assert entry.missing == ""
 
