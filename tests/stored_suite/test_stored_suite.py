@@ -2,10 +2,8 @@
 
 import json
 import re
-import sqlite3
 import subprocess
 import sys
-from contextlib import closing
 
 import pandas as pd
 import pytest
@@ -60,15 +58,6 @@ def test_a_suite_is_found_by_path_by_name_and_with_its_version(ran):
             results["zzzzz"]
 
 
-@pytest.mark.parametrize("name", ["seed", "replicates", "levels", "task", "learner"])
-def test_a_record_of_a_run_that_lost_a_part_of_its_suite_is_named(name, ran):
-    path, store = ran
-    with closing(sqlite3.connect(store / "results.sqlite")) as db, db:
-        db.execute(f"UPDATE sessions SET definition = json_remove(definition, '$.{name}')")
-    with bfc_bench.open_store(store) as results, pytest.raises(StoreError, match=f"of tiny in .* has no {name}"):
-        results[str(path)].thresholds()
-
-
 def test_it_says_what_the_verbs_say(ran, stored, capsys):
     path, store = ran
 
@@ -99,7 +88,6 @@ def test_curves_thresholds_and_exponents_are_records(stored):
     }
     assert {found.label for found in stored.exponents(levels=[0.5])} <= {"mean", "r"}
     assert {found.level for found in stored.thresholds(levels=[0.5, 0.1])} == {0.5, 0.1}
-    assert stored.fits() == [], "two sizes determine no floor and no exponent"
 
 
 def test_laws_and_costs_are_records(stored):
