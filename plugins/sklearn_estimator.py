@@ -202,7 +202,7 @@ def _variant(path: str) -> type[SklearnEstimator]:
     made = create_model(path.rpartition(".")[2], __base__=SklearnEstimator, __module__=__name__, **fields)
     made.__doc__, made.__qualname__ = f"scikit-learn's ``{path}``.", "/" + path.replace(".", "/")
     made.name, made.path, made.example = f"sklearn:{path}", path, None
-    made.capabilities = Capabilities(labels=labels)
+    made.capabilities = Capabilities(labels=labels, libraries=frozenset({"scikit-learn"}))
     return made
 
 

@@ -30,8 +30,12 @@ from bfc_bench.toolkit.precision import Device, prepare_torch
 
 TRAIN_POINTS = 2000
 """Training points on which ``train_nmse`` is measured, the first of the sample."""
-MODULES = {"scikit-learn": "sklearn", "neural-tangents": "bfc_bench.toolkit.neural_tangents"}
-"""The module to import for a distribution with another name."""
+MODULES = {
+    "neural-tangents": "bfc_bench.toolkit.neural_tangents",
+    "scikit-learn": "sklearn.base",
+    "scipy": "scipy.linalg",
+}
+"""The module to import for a distribution that has another name, or whose parts are imported one by one."""
 
 
 class UninstalledPlugins:

@@ -46,6 +46,7 @@ class RidgeLearner(BatchLearner):
         arrays=("torch",),
         devices=frozenset({"cpu", "cuda"}),
         max_n=60_000,
+        libraries=frozenset({"scipy"}),
     )
     smoke: ClassVar[Mapping[str, Any]] = MappingProxyType({"ridge": 1e-3})
 

@@ -29,7 +29,10 @@ class RandomFeatures(RidgeLearner):
 
     name: ClassVar[str] = "random-features"
     capabilities: ClassVar[Capabilities] = Capabilities(
-        labels=frozenset({"real", "binary", "class"}), arrays=("torch",), devices=frozenset({"cpu", "cuda"})
+        labels=frozenset({"real", "binary", "class"}),
+        arrays=("torch",),
+        devices=frozenset({"cpu", "cuda"}),
+        libraries=frozenset({"scipy"}),
     )
     smoke: ClassVar[Mapping[str, Any]] = {"features": 30, "ridge": 1e-3}
     search: ClassVar[Mapping[str, Sequence[Any]]] = {

@@ -2,10 +2,8 @@
 
 import json
 import re
-import sqlite3
 import subprocess
 import sys
-from contextlib import closing
 
 import pandas as pd
 import pytest
@@ -58,15 +56,6 @@ def test_a_suite_is_found_by_path_by_name_and_with_its_version(ran):
             results["tinny"]
         with pytest.raises(bfc_bench.UnknownSuite, match=r"^unknown suite 'zzzzz'. The store in .* holds tiny@1\.$"):
             results["zzzzz"]
-
-
-@pytest.mark.parametrize("name", ["seed", "replicates", "levels", "task", "learner"])
-def test_a_record_of_a_run_that_lost_a_part_of_its_suite_is_named(name, ran):
-    path, store = ran
-    with closing(sqlite3.connect(store / "results.sqlite")) as db, db:
-        db.execute(f"UPDATE sessions SET definition = json_remove(definition, '$.{name}')")
-    with bfc_bench.open_store(store) as results, pytest.raises(StoreError, match=f"of tiny in .* has no {name}"):
-        results[str(path)].thresholds()
 
 
 def test_it_says_what_the_verbs_say(ran, stored, capsys):

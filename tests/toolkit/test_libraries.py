@@ -51,7 +51,7 @@ def test_the_reference_says_so(without):
     plugins = load_plugins()
     [entry] = find(plugins, "kernel-ridge")
     assert entry.missing == "it needs torch: pip install 'bfc-bench[torch]'"
-    assert entry.facts["needs"] == "torch"
+    assert entry.facts["needs"] == "scipy, torch"
     [entry] = find(plugins, "sklearn:linear_model.Ridge")
     assert entry.missing == ""
 
