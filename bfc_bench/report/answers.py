@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 
-from bfc_bench.analysis.compare_thresholds import compare_curves
+from bfc_bench.analysis.compare import compare_curves
 from bfc_bench.analysis.curves import Curve
 from bfc_bench.analysis.scaling import Scaling
 from bfc_bench.analysis.thresholds import Reached, Threshold

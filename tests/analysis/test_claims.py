@@ -12,7 +12,7 @@ import pytest
 
 from bfc_bench.analysis.claims import KINDS, judge, parse_claims as parse
 from bfc_bench.analysis.claims.verdict import Evidence, Region, decide, evidence, short
-from bfc_bench.analysis.compare import holm
+from bfc_bench.analysis.intervals import holm
 from bfc_bench.errors import UsageError
 from bfc_bench.learner import Theory
 from bfc_bench.plugins import load_plugins

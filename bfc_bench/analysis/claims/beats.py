@@ -8,10 +8,9 @@ from typing import ClassVar
 from pydantic import model_validator
 
 from bfc_bench.analysis.claims.base import Names, PointClaim, Positive, share, that_of
-from bfc_bench.analysis.claims.measures import Point, crossing_ratio, failure_notes, measure
+from bfc_bench.analysis.claims.measures import Point, measure, n_star_ratio
 from bfc_bench.analysis.claims.verdict import Evidence, Region, Verdict, nothing, short
 from bfc_bench.analysis.curves import curves_of
-from bfc_bench.analysis.thresholds import crossings
 from bfc_bench.store.row import Row
 
 
@@ -72,6 +71,4 @@ class Beats(PointClaim):
             if not curves:
                 return nothing(f"{name} has no {self.metric} on {Point(self.task, d, None)}")
             pair.append(curves[0])
-        a, b = pair
-        failed = (bool(a.failures.any()), bool(b.failures.any()))
-        return crossing_ratio(crossings(a, level), crossings(b, level), failure_notes(pair), failed)
+        return n_star_ratio(*pair, level)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from bfc_bench.analysis.claims.verdict import Evidence, evidence, evidence_of_ranges, nothing, short
 from bfc_bench.analysis.curves import Curve, Scale, curves, scale_of
 from bfc_bench.analysis.intervals import is_skewed
-from bfc_bench.analysis.thresholds import Crossing
+from bfc_bench.analysis.thresholds import Crossing, crossings
 from bfc_bench.store.row import Row
 from bfc_bench.store.rows import Rows
 
@@ -136,6 +136,12 @@ def _paired(a: Measured, b: Measured, factor: float) -> Evidence:
     )
 
 
+def n_star_ratio(a: Curve, b: Curve, level: float) -> Evidence:
+    """Evidence about the mean of log(N*_a / N*_b) of two curves; failed cells leave a side open."""
+    failed = (bool(a.failures.any()), bool(b.failures.any()))
+    return crossing_ratio(crossings(a, level), crossings(b, level), failure_notes([a, b]), failed)
+
+
 def crossing_ratio(
     a: Sequence[Crossing], b: Sequence[Crossing], notes: Sequence[str] = (), failed: tuple[bool, bool] = (False, False)
 ) -> Evidence:
@@ -173,7 +179,7 @@ def _finite(lo: float, hi: float) -> tuple[float, float]:
 
 def ill_behaved_note(*groups: Sequence[Crossing]) -> tuple[str, ...]:
     """A note on the replicates whose error rises above the level again after the first crossing; empty if none does."""
-    count = sum(crossing.last is not None for crossings in groups for crossing in crossings)
+    count = sum(crossing.last is not None for group in groups for crossing in group)
     return (f"{count} ill-behaved curves rise above the level again; their first crossing counts",) * bool(count)
 
 
