@@ -410,10 +410,10 @@ def test_sizes_beyond_the_tested_ones_open_the_side_that_they_may_move_the_slope
     rows = swept_curves(1.0, 60000.0)
     found = verdict({**SIZES, "at_most": 2}, rows)
     assert (found.verdict, found.hi) == ("undecided", math.inf)
-    assert "5 of 5 are censored" in found.note
+    assert "5 of 5 replicates are censored" in found.note
     falling = verdict({**SIZES, "at_least": -2}, swept_curves(-1.0, 6000.0))
     assert (falling.verdict, falling.lo) == ("undecided", -math.inf)
-    assert "5 of 5 are censored" in falling.note
+    assert "5 of 5 replicates are censored" in falling.note
     assert verdict({**SIZES, "at_least": 0.2}, rows).verdict == "supported"
     assert "a has no nmse on a1" in verdict({**SIZES, "at_most": 2}, [r for r in rows if r.task != "a1"]).note
 
