@@ -376,6 +376,7 @@ def _slopes(logs: np.ndarray, p: np.ndarray) -> np.ndarray:
 def _inverse(slopes: np.ndarray) -> np.ndarray:
     """Pseudo-inverse (P, K) of derivatives (K, P), whose columns may be of very different size."""
     sizes = np.linalg.norm(slopes, axis=0)
+    sizes[sizes == 0] = 1.0  # a power that vanishes beside the floor
     return np.asarray(np.linalg.pinv(slopes / sizes, rcond=RANK) / sizes[:, None])
 
 
