@@ -23,6 +23,8 @@ class BeyondSizes:
     task: str
     label: str
     d: int
+    end: int
+    """The tested size on the side of N*: the largest or the smallest."""
     size: int
     """The size to add, which continues the tested sizes geometrically."""
     says: str
@@ -51,7 +53,7 @@ def sizes_beyond_grid(claim: Claim, rows: Sequence[Row]) -> list[BeyondSizes]:
                             f"N*({short(level)}) of {name} at d = {curve.d} lies {side} n = {end} in {count} of "
                             f"{len(reached.crossings)} replicates"
                         )
-                        beyond.append(BeyondSizes(point.task, curve.label, curve.d, round(size), says))
+                        beyond.append(BeyondSizes(point.task, curve.label, curve.d, int(end), round(size), says))
     return beyond
 
 

@@ -60,4 +60,4 @@ class Beats(LabelClaim, NStarClaim):
             if not curves:
                 return nothing(f"{name} has no {self.metric} on {Point(self.task, d, None)}")
             pair.append(curves[0])
-        return n_star_ratio(*pair, level)
+        return n_star_ratio(pair[0], pair[1], level)

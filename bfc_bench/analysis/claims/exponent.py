@@ -196,7 +196,7 @@ class ExponentClaim(Bounded):
         axis = self.axis
         law = f"a power of {axis} times {self._expected_names[1]}" if expected else f"one power of {axis}"
         if theirs:
-            fit = compare_exponents(*theirs, mine, axis)
+            fit = compare_exponents(theirs[0], mine, axis)
         else:
             fit = fit_exponent_relative_to(mine, expected, axis) if expected else fit_exponent(mine, axis)
         notes = [f"{fit.uncensored} values and {fit.censored} bounds"]
