@@ -26,8 +26,8 @@ from bfc_bench import open_store
 from bfc_bench.analysis.alpha_spending import TOTAL
 from bfc_bench.analysis.claims import Verdict, decided_together
 from bfc_bench.analysis.claims.verdict import SIGNS
-from bfc_bench.analysis.compare import holm
 from bfc_bench.analysis.interim_analyses import ClaimLooks
+from bfc_bench.analysis.intervals import holm
 from bfc_bench.config import Settings
 from bfc_bench.errors import StoreError, UsageError
 from bfc_bench.report.tables import number, with_interval

@@ -13,7 +13,7 @@ import numpy as np
 from bfc_bench.analysis.claims import Region, evidence
 from bfc_bench.analysis.claims.verdict import decide
 from bfc_bench.analysis.curves import Curve
-from bfc_bench.analysis.intervals import geometric_mean
+from bfc_bench.analysis.intervals import t_interval
 from bfc_bench.analysis.scaling import scalings
 from bfc_bench.analysis.thresholds import threshold
 from bfc_bench.report.axis import Axis, log_axis
@@ -77,7 +77,7 @@ def n_star() -> Drawing:
     for values in shown.values.tolist():
         points = [{"n": n, "error": value} for n, value in zip(sizes, values, strict=True)]
         add(figure, LINE | {"color": BLUE, "strokeWidth": 1}, *points, opacity=0.35)
-    means = [geometric_mean(column) for column in shown.values.T]
+    means = [t_interval(column).exp() for column in shown.log_values.T]
     points = [{"n": n, "error": m.mean, "lo": m.lo, "hi": m.hi} for n, m in zip(sizes, means, strict=True)]
     add(figure, LINE | {"color": BLUE}, *points)
     add(figure, BAR | {"color": BLUE}, *points, fields={"y": "lo", "y2": "hi"})

@@ -26,7 +26,7 @@ from bfc_bench.analysis.claims.succeeds import Succeeds
 from bfc_bench.analysis.curves import Curve
 from bfc_bench.analysis.exponents import fit_exponent
 from bfc_bench.analysis.interim_analyses import Look
-from bfc_bench.analysis.intervals import Interval, bootstrap_t, clopper_pearson, share_interval, t_quantile
+from bfc_bench.analysis.intervals import Interval, clopper_pearson, share_interval, t_quantile
 from bfc_bench.analysis.laws import fit_scaling_law
 from bfc_bench.analysis.thresholds import Crossing, crossings, threshold
 from bfc_bench.seeds import stream
@@ -163,7 +163,6 @@ HEADER = (
 
 
 FAILING = "the worst replicate beside the mean; `supported, but`"
-BOOTSTRAP = "an option, not what the report shows"
 CAUTIOUS = "nothing: it is wider than it need be"
 SKEWED = "that logarithms are skewed, where R >= 5 shows it"
 OF_LAWS = {
@@ -192,8 +191,6 @@ def lines(experiments: int) -> Iterator[Line]:
     for errors, r in itertools.product(ERRORS, REPLICATES):
         warning = {"skewed logs": SKEWED, "1 of 10 fails": FAILING}.get(errors, "")
         yield Line("mean log NMSE", errors, "", r, mean_coverage(r, 20 * experiments, errors), warning)
-    for r in (5, 10):
-        yield Line("the same, bootstrap-t", "skewed logs", "", r, bootstrap_coverage(r, experiments), BOOTSTRAP)
     for (points, kind), rate, r in itertools.product(TESTED.items(), (0.1, 0.01), REPLICATES):
         family = f"{kind}, {points} points, {rate:g}"
         warning = CAUTIOUS if kind == "lucky points" else ""
@@ -224,12 +221,6 @@ def mean_coverage(replicates: int, experiments: int, errors: str) -> Coverage:
     x = ERRORS[errors](stream("analysis self-test", "mean", replicates, errors), (experiments, replicates))
     half = t_quantile(replicates - 1) * x.std(axis=1, ddof=1) / math.sqrt(replicates)
     return Coverage(float((np.abs(x.mean(axis=1)) <= half).mean()), float(x.mean()))
-
-
-def bootstrap_coverage(replicates: int, experiments: int) -> Coverage:
-    """Coverage of the bootstrap-t of skewed logarithms."""
-    x = ERRORS["skewed logs"](stream("analysis self-test", "bootstrap", replicates), (experiments, replicates))
-    return _coverage([bootstrap_t(line, "self-test", k) for k, line in enumerate(x)], 0.0)
 
 
 TESTED: Mapping[int, str] = {200: "hard points", 10_000: "hard points", 201: "lucky points"}

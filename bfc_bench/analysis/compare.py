@@ -1,30 +1,24 @@
-"""Compares two learners at each n by paired tests over the replicates that both ran."""
+"""Compares two learners over the replicates that both ran: their errors at each n by paired tests, or their N*."""
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from bfc_bench.analysis.claims.measures import n_star_ratio
+from bfc_bench.analysis.claims.verdict import Region, evidence
 from bfc_bench.analysis.curves import Curve, by_task, curves_of, metric_of
-from bfc_bench.analysis.intervals import t_interval, two_sided_p
+from bfc_bench.analysis.intervals import exp, holm
+from bfc_bench.analysis.thresholds import Threshold, threshold
 from bfc_bench.errors import UsageError, suggest
-from bfc_bench.seeds import stream
 from bfc_bench.store.row import Row
 from bfc_bench.store.rows import Rows
 
 ALPHA = 0.05
-MIN_PAIRS = 3
-MIN_SIGN_FLIP = 6
-"""With fewer pairs the sign-flip test cannot reach p = .05."""
-
-EXACT_SIGN_FLIP = 14
-"""Up to this R all 2^R sign patterns are counted; for more, 2^14 of them are drawn."""
-
 NO_DIFFERENCE = "no difference shown"
 
 
@@ -56,8 +50,6 @@ class Comparison:
     """Upper end of the interval."""
     p: float
     """p of the paired t-test of log(a / b) = 0, or of a - b = 0."""
-    sign_flip_p: float
-    """p of the sign-flip test; nan below 6 pairs, where it cannot reach .05."""
     holm_p: float
     """``p`` adjusted for all sizes of this comparison (Holm)."""
     verdict: str
@@ -70,18 +62,70 @@ class Comparison:
         return asdict(self)
 
 
+@dataclass(frozen=True, slots=True)
+class ThresholdComparison:
+    """N*(level) of learners a and b on one task at one d, as the geometric mean of N*_a / N*_b over replicates."""
+
+    task: str
+    d: int
+    metric: str
+    level: float
+    a: str
+    """``LABEL`` or ``LABEL/STAGE``."""
+    b: str
+    of_a: Threshold
+    of_b: Threshold
+    ratio: float
+    """Geometric mean of the ratio; a bound if N* of some replicates lies beyond the tested sizes."""
+    lo: float
+    """Lower end of the 95 % interval; 0 if it is open."""
+    hi: float
+    """Upper end of the 95 % interval; inf if it is open."""
+    replicates: int
+    p: float
+    """Two-sided p of the hypothesis that the ratio is 1; nan without a test."""
+    verdict: str
+    """``NAME needs fewer`` if p is at most .05, else ``no difference shown``."""
+    note: str = ""
+    """Why there is no test, or what readers should know of it."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """A flat record; ``a_n_star`` and ``b_n_star`` are nan if a replicate is censored."""
+        names = ("task", "d", "metric", "level", "a", "b", "ratio", "lo", "hi", "replicates", "p", "verdict", "note")
+        record = {name: getattr(self, name) for name in names}
+        for side, of in (("a", self.of_a), ("b", self.of_b)):
+            lo, hi = of.bounds
+            record |= {
+                f"{side}_n_star": of.interval.mean,
+                f"{side}_lo": lo,
+                f"{side}_hi": hi,
+                f"{side}_bound": of.bound,
+            }
+        return record
+
+
 def compare_labels(rows: Iterable[Row], a: str, b: str, metric: str = "nmse") -> list[Comparison]:
     """Compare two predictors at every task, d and n that both have.
 
     Holm's adjustment is over the n of one task and d.
     """
-    comparisons = []
+    return [comparison for pair in _pairs(rows, a, b, metric) for comparison in compare(*pair)]
+
+
+def compare_thresholds(
+    rows: Iterable[Row], a: str, b: str, levels: Sequence[float], metric: str = "nmse"
+) -> list[ThresholdComparison]:
+    """Compare N* of two predictors at every task and d that both have."""
+    return [compare_curves(*pair, level) for pair in _pairs(rows, a, b, metric) for level in levels]
+
+
+def _pairs(rows: Iterable[Row], a: str, b: str, metric: str) -> Iterator[tuple[Curve, Curve]]:
+    """The curves of two predictors at every task and d that both have."""
     for task, group in by_task(rows).items():
         used = metric_of(group, metric)
         of_a, of_b = ({curve.d: curve for curve in curves_of(group, name, task, used)} for name in (a, b))
         for d in sorted(of_a.keys() & of_b.keys()):
-            comparisons += compare(of_a[d], of_b[d])
-    return comparisons
+            yield of_a[d], of_b[d]
 
 
 def require_known(rows: Iterable[Row], where: str, field: str, wanted: Iterable[object]) -> None:
@@ -94,41 +138,38 @@ def require_known(rows: Iterable[Row], where: str, field: str, wanted: Iterable[
 
 
 def compare(a: Curve, b: Curve) -> list[Comparison]:
-    """Compare two curves at every n that both have.
-
-    The verdict uses the unadjusted p. Raises ``UsageError`` if task, d or metric of the curves differ.
-    """
-    if (a.task, a.d, a.metric) != (b.task, b.d, b.metric):
-        raise UsageError(
-            "compare: both curves must have one task, d and metric. "
-            f"Got {(a.task, a.d, a.metric)} for {a.name!r} and {(b.task, b.d, b.metric)} for {b.name!r}."
-        )
+    """Compare two curves of one task, d and metric at every n that both have; verdicts use the unadjusted p."""
     replicates = sorted(set(a.replicates) | set(b.replicates))
     comparisons = [_compare_at(int(n), a, b, replicates) for n in np.intersect1d(a.n, b.n)]
     adjusted = holm([comparison.p for comparison in comparisons])
     return [replace(comparison, holm_p=p) for comparison, p in zip(comparisons, adjusted, strict=True)]
 
 
-def holm(p: Sequence[float]) -> list[float]:
-    """p-values adjusted by Holm's method; nan stays nan and does not count as a test."""
-    tests = sorted((value, i) for i, value in enumerate(p) if not math.isnan(value))
-    adjusted, largest = list(p), 0.0
-    for rank, (value, i) in enumerate(tests):
-        largest = max(largest, min(1.0, (len(tests) - rank) * value))
-        adjusted[i] = largest
-    return adjusted
-
-
-def sign_flip_p(x: np.ndarray) -> float:
-    """Two-sided p of the hypothesis that the values x (R,) are symmetric about 0, from random flips of their signs."""
-    r = len(x)
-    if r <= EXACT_SIGN_FLIP:
-        signs = np.array(list(itertools.product((1.0, -1.0), repeat=r)))
-    else:
-        signs = stream("sign-flip test", r).choice((1.0, -1.0), size=(2**EXACT_SIGN_FLIP, r))
-        signs[0] = 1.0
-    observed = abs(x.sum())
-    return float(np.mean(np.abs(signs @ x) >= observed * (1 - 1e-12)))
+def _compare_at(n: int, a: Curve, b: Curve, replicates: Sequence[int]) -> Comparison:
+    of_a, of_b = _column(a, n, replicates), _column(b, n, replicates)
+    differences = of_a - of_b
+    found = evidence(differences[~np.isnan(differences)]).of_symmetric_values()
+    p = math.nan if found.refused else found.p_outside(Region(0.0, 0.0))
+    ends = (math.nan, math.nan) if found.refused else found.bounds()
+    mean, lo, hi = (exp(x) if a.scale == "log" else x for x in (found.mean, *ends))
+    return Comparison(
+        task=a.task,
+        d=a.d,
+        metric=a.metric,
+        a=a.name,
+        b=b.name,
+        n=n,
+        pairs=found.count,
+        unpaired=int(np.sum(np.isnan(of_a) != np.isnan(of_b))),
+        ratio=mean if a.scale == "log" else math.nan,
+        difference=mean if a.scale == "linear" else math.nan,
+        lo=lo,
+        hi=hi,
+        p=p,
+        holm_p=math.nan,
+        verdict=f"{a.name if found.mean < 0 else b.name} lower" if p <= ALPHA else NO_DIFFERENCE,
+        refused=found.refused,
+    )
 
 
 def _column(curve: Curve, n: int, replicates: Sequence[int]) -> np.ndarray:
@@ -137,41 +178,26 @@ def _column(curve: Curve, n: int, replicates: Sequence[int]) -> np.ndarray:
     return np.array([values.get(replicate, math.nan) for replicate in replicates])
 
 
-def _compare_at(n: int, a: Curve, b: Curve, replicates: Sequence[int]) -> Comparison:
-    of_a, of_b = _column(a, n, replicates), _column(b, n, replicates)
-    unpaired = int(np.sum(np.isnan(of_a) != np.isnan(of_b)))
-    differences = of_a - of_b
-    differences = differences[~np.isnan(differences)]
-    pairs = len(differences)
-    interval = t_interval(differences)
-    spread = (interval.hi - interval.lo) / 2 if pairs > 1 else math.nan
-    refused, p = "", math.nan
-    if pairs < MIN_PAIRS:
-        refused = f"{pairs} pairs of replicates; at least {MIN_PAIRS} are needed"
-    elif spread <= 1e-12 * abs(interval.mean):
-        compared = "ratio" if a.scale == "log" else "difference"
-        refused = f"zero variance: the {compared} is the same in every replicate"
-    else:
-        error = float(differences.std(ddof=1)) / math.sqrt(pairs)
-        p = two_sided_p(abs(interval.mean) / error, pairs - 1)
-    lower = a.name if interval.mean < 0 else b.name
-    estimate = interval.exp() if a.scale == "log" else interval
-    return Comparison(
+def compare_curves(a: Curve, b: Curve, level: float) -> ThresholdComparison:
+    """Compare N* of two learning curves on one task at one d."""
+    found = n_star_ratio(a, b, level)
+    p_a, p_b = found.p_outside(Region(lo=0)), found.p_outside(Region(hi=0))
+    p = math.nan if found.refused else min(p_a, p_b)
+    lo, hi = (math.nan, math.nan) if found.refused else map(math.exp, found.bounds())
+    return ThresholdComparison(
         task=a.task,
         d=a.d,
         metric=a.metric,
+        level=level,
         a=a.name,
         b=b.name,
-        n=n,
-        pairs=pairs,
-        unpaired=unpaired,
-        ratio=estimate.mean if a.scale == "log" else math.nan,
-        difference=estimate.mean if a.scale == "linear" else math.nan,
-        lo=math.nan if refused else estimate.lo,
-        hi=math.nan if refused else estimate.hi,
+        of_a=threshold(a, level),
+        of_b=threshold(b, level),
+        ratio=math.exp(found.mean),
+        lo=lo,
+        hi=hi,
+        replicates=found.count,
         p=p,
-        sign_flip_p=sign_flip_p(differences) if pairs >= MIN_SIGN_FLIP and not refused else math.nan,
-        holm_p=math.nan,
-        verdict=f"{lower} lower" if p <= ALPHA else NO_DIFFERENCE,
-        refused=refused,
+        verdict=f"{a.name if p_a < p_b else b.name} needs fewer" if p <= ALPHA else NO_DIFFERENCE,
+        note=found.refused or "; ".join(found.notes),
     )

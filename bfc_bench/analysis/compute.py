@@ -98,25 +98,9 @@ class LeastCost:
     """The cost in the place of N*."""
 
     def as_dict(self) -> dict[str, Any]:
-        """A flat record; ``least`` is the geometric mean, nan if a replicate is censored; see ``Reached.as_dict``."""
-        interval, (lower, upper) = self.threshold.interval, self.threshold.median
-        lo, hi = self.threshold.bounds
-        return {
-            "task": self.task,
-            "d": self.d,
-            "label": self.label,
-            "metric": self.metric,
-            "level": self.level,
-            "cost": self.cost,
-            "least": interval.mean,
-            "lo": lo,
-            "hi": hi,
-            "bound": self.threshold.bound,
-            "median": lower if lower == upper else math.nan,
-            "replicates": len(self.threshold.crossings),
-            "below": self.threshold.left,
-            "beyond": self.threshold.right,
-        }
+        """A flat record; ``least`` is the geometric mean (``Threshold.as_dict``)."""
+        where = {name: getattr(self, name) for name in ("task", "d", "label", "metric", "level", "cost")}
+        return where | self.threshold.as_dict("least")
 
 
 def least_costs(curves: Iterable[CostCurve], levels: Sequence[float]) -> list[LeastCost]:

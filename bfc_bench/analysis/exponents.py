@@ -31,16 +31,16 @@ class Exponent:
     Along another ``axis`` than d, its values stand for the dimensions everywhere.
     """
 
-    value: float
-    lo: float
-    hi: float
-    dims: tuple[Any, ...]
+    value: float = math.nan
+    lo: float = math.nan
+    hi: float = math.nan
+    dims: tuple[Any, ...] = ()
     """Dimensions (integers) with at least one value that is not censored."""
-    replicates: int
+    replicates: int = 0
     """Largest number of values at a dimension."""
-    uncensored: int
+    uncensored: int = 0
     """Number of values that are points, or ranges between tested sizes."""
-    censored: int
+    censored: int = 0
     """Number of censored values, which enter the fit as bounds."""
     intercept: float = math.nan
     """The intercept a."""
@@ -119,13 +119,8 @@ def fit_exponent_relative_to(
     if fit.refused:
         return fit
     slope, intercept = np.polyfit(np.log(fit.dims), [logs[d] for d in fit.dims], 1).tolist()
-    return replace(
-        fit,
-        value=fit.value + slope,
-        lo=fit.lo + slope,
-        hi=fit.hi + slope,
-        intercept=fit.intercept + intercept,
-    )
+    value, lo, hi = (x + slope for x in (fit.value, fit.lo, fit.hi))
+    return replace(fit, value=value, lo=lo, hi=hi, intercept=fit.intercept + intercept)
 
 
 def compare_exponents(
@@ -150,7 +145,7 @@ def compare_exponents(
 def _fit(bounds: Mapping[Any, Sequence[tuple[float, float]]], axis: str) -> Exponent:
     if wrong := [value for value in bounds if not (is_numeric(value) and value > 0)]:
         reason = f"{axis} must have positive numbers as values, and has {value_key(wrong[0])}"
-        return Exponent(math.nan, math.nan, math.nan, (), 0, 0, 0, refused=reason, axis=axis)
+        return Exponent(refused=reason, axis=axis)
     values = [d for d in sorted(bounds) for _ in bounds[d]]
     d = np.array(values, dtype=int if all(isinstance(value, Integral) for value in values) else float)
     lower, upper = np.array([pair for d in sorted(bounds) for pair in bounds[d]], dtype=float).reshape(-1, 2).T
@@ -158,9 +153,6 @@ def _fit(bounds: Mapping[Any, Sequence[tuple[float, float]]], axis: str) -> Expo
     dims, group = np.unique(d[known], return_inverse=True)
     k, n = len(dims), int(known.sum())
     result = Exponent(
-        value=math.nan,
-        lo=math.nan,
-        hi=math.nan,
         dims=tuple(dims.tolist()),
         replicates=max(map(len, bounds.values()), default=0),
         uncensored=n,
@@ -211,26 +203,15 @@ def _regress(result: Exponent, d: np.ndarray, lower: np.ndarray, upper: np.ndarr
 
         fit = linregress(np.log(dims), free.beta)
         half, degrees = max(((hi - lo) / 2, degrees), (t_quantile(k - 2) * float(fit.stderr), k - 2))
-        result = replace(
-            result,
-            value=float(fit.slope),
-            lo=float(fit.slope) - half,
-            hi=float(fit.slope) + half,
-            intercept=float(fit.intercept),
-            degrees=degrees,
-            method=f"least squares on the means per {result.axis}",
-        )
+        value, intercept = float(fit.slope), float(fit.intercept)
+        lo, hi, method = value - half, value + half, f"least squares on the means per {result.axis}"
+        result = replace(result, value=value, lo=lo, hi=hi, intercept=intercept, degrees=degrees, method=method)
 
     bent = tobit(np.column_stack([straight, centred**2]), lower, upper, least_sigma)
-    return replace(
-        result,
-        lack_of_fit_p=lack_of_fit_p,
-        curvature_p=two_sided_p(math.sqrt(_gain(line, bent, n) * (n - 3)), n - 3),
-        detectable=2
-        * math.log(dims[-1] / dims[0])
-        * _error_of_bend(bent, n)
-        * (t_quantile(n - 3) + float(stdtrit(n - 3, POWER))),
-    )
+    curvature_p = two_sided_p(math.sqrt(_gain(line, bent, n) * (n - 3)), n - 3)
+    quantiles = t_quantile(n - 3) + float(stdtrit(n - 3, POWER))
+    detectable = 2 * math.log(dims[-1] / dims[0]) * _error_of_bend(bent, n) * quantiles
+    return replace(result, lack_of_fit_p=lack_of_fit_p, curvature_p=curvature_p, detectable=detectable)
 
 
 def _gain(bound: Tobit, free: Tobit, n: int) -> float:

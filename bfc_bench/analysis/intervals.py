@@ -1,4 +1,4 @@
-"""Confidence intervals over replicates that are valid from 3 replicates on: means, geometric means, ranges, shares."""
+"""Confidence intervals over replicates that are valid from 3 replicates on: of means, ranges, shares; p-values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 CONFIDENCE = 0.95
 
 MIN_SKEWED = 5
-"""With fewer values, skewness is neither tested nor allowed for, and there are too few resamples for a bootstrap."""
+"""With fewer values, skewness is neither tested nor allowed for."""
 
 SAME = 0.01
 """Smallest standard deviation in the likelihood of values in ranges, as a fraction of the widest range."""
@@ -57,6 +57,16 @@ def two_sided_p(t: float, degrees: float) -> float:
     from scipy.special import stdtr  # what ``stats.t.sf`` calls; importing ``stats`` takes half a second
 
     return float(2 * stdtr(degrees, -t))
+
+
+def holm(p: Sequence[float]) -> list[float]:
+    """p-values adjusted by Holm's method; nan stays nan and does not count as a test."""
+    tests = sorted((value, i) for i, value in enumerate(p) if not math.isnan(value))
+    adjusted, largest = list(p), 0.0
+    for rank, (value, i) in enumerate(tests):
+        largest = max(largest, min(1.0, (len(tests) - rank) * value))
+        adjusted[i] = largest
+    return adjusted
 
 
 def t_interval(values: Sequence[float] | np.ndarray) -> Interval:
@@ -134,33 +144,6 @@ def skewness_error(count: int) -> float:
     return math.sqrt(6 * count * (count - 1) / ((count - 2) * (count + 1) * (count + 3)))
 
 
-def bootstrap_t(values: Sequence[float] | np.ndarray, *key: object, resamples: int = 4000) -> Interval:
-    """Mean of R values with the bootstrap-t interval (Efron 1982), an option for skewed values.
-
-    It uses quantiles of (m* - m) / (s* / sqrt(R)) over resamples instead of Student's t. For fewer than 5 values it is
-    ``t_interval``.
-
-    Args:
-        values: The values, (R,); nan values are ignored.
-        *key: Identifies the values; the same key gives the same resamples.
-        resamples: Number of resamples.
-    """
-    from bfc_bench.seeds import stream
-
-    x = np.asarray(values, dtype=float)
-    x = x[~np.isnan(x)]
-    exact = t_interval(x)
-    if x.size < MIN_SKEWED or float(np.ptp(x)) == 0:
-        return exact
-    samples = x[stream("bootstrap-t", *key).integers(x.size, size=(resamples, x.size))]
-    spread = samples.std(axis=1, ddof=1)
-    varied = spread > 0
-    t = (samples.mean(axis=1)[varied] - exact.mean) * math.sqrt(x.size) / spread[varied]
-    low, high = np.quantile(t, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
-    error = float(x.std(ddof=1)) / math.sqrt(x.size)
-    return Interval(exact.mean, exact.mean - float(high) * error, exact.mean - float(low) * error, x.size)
-
-
 def clopper_pearson(successes: int, trials: int, confidence: float = CONFIDENCE) -> Interval:
     """The share of successes with the exact binomial interval (Clopper and Pearson 1934)."""
     from scipy.special import betaincinv
@@ -205,15 +188,3 @@ def share_interval(shares: Sequence[float] | np.ndarray, points: float, pool: fl
     lo = float(betaincinv(wrong, effective - wrong + 1, tail)) if wrong > 0 else 0.0
     hi = float(betaincinv(wrong + 1, effective - wrong, 1 - tail)) if wrong < effective else 1.0
     return Interval(p, lo, hi, r)
-
-
-def geometric_mean(values: Sequence[float] | np.ndarray) -> Interval:
-    """Geometric mean of R positive values with its interval exp(m ± t_{R-1} s / sqrt(R)), m and s of the logarithms.
-
-    nan values are ignored, and R = 1 gives nan bounds. Raises ``ValueError`` for a value that is not positive. Rare
-    failures are not covered: show the worst value and the number of failures beside the interval.
-    """
-    x = np.asarray(values, dtype=float)
-    if (x <= 0).any():
-        raise ValueError(f"geometric_mean: values must be positive; clip them to a floor first. Got {x.min()!r}.")
-    return t_interval(np.log(x)).exp()

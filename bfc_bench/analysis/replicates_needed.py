@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any
 
 from bfc_bench.analysis.alpha_spending import LAST
 from bfc_bench.analysis.claims import Claim, Verdict
 from bfc_bench.analysis.claims.verdict import MIN_REPLICATES, Word, short
 from bfc_bench.analysis.curves import curves_of
 from bfc_bench.analysis.interim_analyses import ClaimLooks
-from bfc_bench.analysis.thresholds import crossings
+from bfc_bench.analysis.thresholds import threshold
 from bfc_bench.store.row import Row
 
 
@@ -23,24 +23,15 @@ class BeyondSizes:
     task: str
     label: str
     d: int
-    name: str
-    """``LABEL`` or ``LABEL/STAGE``."""
-    level: float
-    side: Literal["above", "below"]
-    """On which side of the tested sizes N* lies."""
     end: int
-    """The tested size on that side: the largest or the smallest."""
+    """The tested size on the side of N*: the largest or the smallest."""
     size: int
     """The size to add, which continues the tested sizes geometrically."""
-    count: int
-    """Replicates whose N* lies beyond the tested sizes."""
-    replicates: int
+    says: str
+    """On which side of which size N* lies, and in how many replicates."""
 
     def __str__(self) -> str:
-        return (
-            f"N*({short(self.level)}) of {self.name} at d = {self.d} lies {self.side} n = {self.end} in "
-            f"{self.count} of {self.replicates} replicates"
-        )
+        return self.says
 
 
 def sizes_beyond_grid(claim: Claim, rows: Sequence[Row]) -> list[BeyondSizes]:
@@ -52,26 +43,18 @@ def sizes_beyond_grid(claim: Claim, rows: Sequence[Row]) -> list[BeyondSizes]:
     for point in claim.points(rows):
         for name in claim.predictors:
             for curve in curves_of(rows, name, point.task, getattr(claim, "metric", "nmse"), point.d):
-                sizes, by_replicate = curve.n.tolist(), crossings(curve, level)
-                for side, censored, size in (("above", "right", _above(sizes)), ("below", "left", _below(sizes))):
-                    count = sum(crossing.censored == censored for crossing in by_replicate)
-                    if count and size >= 2:
-                        end = sizes[-1] if side == "above" else sizes[0]
-                        where = (point.task, curve.label, curve.d, name, level, side, end, size)
-                        beyond.append(BeyondSizes(*where, count, len(by_replicate)))  # type: ignore[arg-type]
+                reached, n = threshold(curve, level), curve.n
+                first, last = (n[1] / n[0], n[-1] / n[-2]) if len(n) > 1 else (2.0, 2.0)
+                above = (reached.right, "above", n[-1], n[-1] * last)
+                below = (reached.left, "below", n[0], n[0] / first)
+                for count, side, end, size in (above, below):
+                    if count and round(size) >= 2:
+                        says = (
+                            f"N*({short(level)}) of {name} at d = {curve.d} lies {side} n = {end} in {count} of "
+                            f"{len(reached.crossings)} replicates"
+                        )
+                        beyond.append(BeyondSizes(point.task, curve.label, curve.d, int(end), round(size), says))
     return beyond
-
-
-def _above(sizes: Sequence[int]) -> int:
-    """The next size after the largest one, at the ratio of the last two."""
-    ratio = sizes[-1] / sizes[-2] if len(sizes) > 1 else 2.0
-    return round(sizes[-1] * ratio)
-
-
-def _below(sizes: Sequence[int]) -> int:
-    """The next size before the smallest one, at the ratio of the first two."""
-    ratio = sizes[1] / sizes[0] if len(sizes) > 1 else 2.0
-    return round(sizes[0] / ratio)
 
 
 @dataclass(frozen=True, slots=True)

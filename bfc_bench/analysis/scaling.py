@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from bfc_bench.analysis.curves import Curve
-from bfc_bench.analysis.exponents import Exponent, compare_exponents, fit_exponent, fit_exponent_relative_to
+from bfc_bench.analysis.exponents import Exponent, fit_exponent
 from bfc_bench.analysis.thresholds import Crossing, Reached, Threshold, thresholds
 from bfc_bench.suite.axes import is_numeric, value_key
 
@@ -57,14 +57,6 @@ class Scaling:
     def exponent(self) -> Exponent:
         """The exponent of N* in d; refused, with a reason, if there is none."""
         return fit_exponent(self.crossings, self.axis)
-
-    def exponent_relative_to(self, expected: Mapping[Any, float]) -> Exponent:
-        """The exponent of N* in d, fitted relative to the ``expected`` sizes by d (``fit_exponent_relative_to``)."""
-        return fit_exponent_relative_to(self.crossings, expected, self.axis)
-
-    def exponent_minus(self, other: Scaling) -> Exponent:
-        """This exponent minus that of ``other``, fitted to the ratio of N* replicate by replicate."""
-        return compare_exponents(other.crossings, self.crossings, self.axis)
 
     def as_dict(self) -> dict[str, Any]:
         """The exponent as a flat record; missing numbers are nan. Along another axis than d, it has ``axis`` and d."""

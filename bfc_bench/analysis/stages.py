@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bfc_bench.analysis.curves import FLOOR, least, scale_of
-from bfc_bench.analysis.intervals import Interval, geometric_mean, share_interval, t_interval
+from bfc_bench.analysis.intervals import Interval, share_interval, t_interval
 from bfc_bench.store.row import BESIDES, Row
 from bfc_bench.store.rows import NumberPath, Rows
 
@@ -54,7 +54,8 @@ class StageErrors:
         """
         if self.quantity.kind == "error_rate" and math.isfinite(self.test_pool):
             return share_interval(self.values, self.test_points, self.test_pool)
-        return t_interval(self.values) if scale_of(self.quantity.kind) == "linear" else geometric_mean(self.values)
+        linear = scale_of(self.quantity.kind) == "linear"
+        return t_interval(self.values) if linear else t_interval(np.log(self.values)).exp()
 
     @property
     def worst(self) -> float:

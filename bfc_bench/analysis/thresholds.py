@@ -132,6 +132,24 @@ class Threshold:
         upper = [math.inf if c.censored == "right" else math.log(c.n) for c in self.crossings]
         return math.exp(_median(lower)), math.exp(_median(upper))
 
+    def as_dict(self, name: str) -> dict[str, Any]:
+        """A flat record whose ``name`` is the geometric mean, nan if a replicate is censored.
+
+        ``lo`` and ``hi`` are its interval, or the bounds that are known, which ``bound`` names. ``median`` is nan if
+        censoring hides it. ``below`` and ``beyond`` count left- and right-censored replicates.
+        """
+        (lo, hi), (lower, upper) = self.bounds, self.median
+        return {
+            name: self.interval.mean,
+            "lo": lo,
+            "hi": hi,
+            "bound": self.bound,
+            "median": lower if lower == upper else math.nan,
+            "replicates": len(self.crossings),
+            "below": self.left,
+            "beyond": self.right,
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Reached:
@@ -146,32 +164,10 @@ class Reached:
     threshold: Threshold
 
     def as_dict(self) -> dict[str, Any]:
-        """A flat record.
-
-        ``n_star`` is the geometric mean, nan if a replicate is censored. ``lo`` and ``hi`` are its interval, or the
-        bounds that are known, which ``bound`` names (``Threshold``). ``median`` is nan if censoring hides it. ``below``
-        and ``beyond`` count left- and right-censored replicates. ``ill_behaved`` and ``last`` are those of
-        ``Threshold``.
-        """
-        interval, (lower, upper) = self.threshold.interval, self.threshold.median
-        lo, hi = self.threshold.bounds
-        return {
-            "task": self.task,
-            "d": self.d,
-            "label": self.label,
-            "metric": self.metric,
-            "level": self.level,
-            "n_star": interval.mean,
-            "lo": lo,
-            "hi": hi,
-            "bound": self.threshold.bound,
-            "median": lower if lower == upper else math.nan,
-            "replicates": len(self.threshold.crossings),
-            "below": self.threshold.left,
-            "beyond": self.threshold.right,
-            "ill_behaved": self.threshold.ill_behaved,
-            "last": self.threshold.last,
-        }
+        """A flat record with ``Threshold.as_dict``; ``ill_behaved`` and ``last`` are those of ``Threshold``."""
+        where = {name: getattr(self, name) for name in ("task", "d", "label", "metric", "level")}
+        last = {"ill_behaved": self.threshold.ill_behaved, "last": self.threshold.last}
+        return where | self.threshold.as_dict("n_star") | last
 
 
 def crossings(curve: Curve, level: float) -> list[Crossing]:

@@ -12,8 +12,7 @@ from bfc_bench.cli.options import STORE, FormatOption, StoreOption, TaskOption, 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from bfc_bench.analysis.compare import Comparison
-    from bfc_bench.analysis.compare_thresholds import ThresholdComparison
+    from bfc_bench.analysis.compare import Comparison, ThresholdComparison
 
 
 NAMES_SHARE = 1 / 3

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 
-from bfc_bench.analysis.compare_thresholds import compare_curves
+from bfc_bench.analysis.compare import compare_curves
 from bfc_bench.analysis.curves import Curve
 from bfc_bench.analysis.thresholds import Reached, Threshold
 from bfc_bench.report.section import Section

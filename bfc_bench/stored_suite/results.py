@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from bfc_bench.analysis.claims import Claim, Verdict
-    from bfc_bench.analysis.compare import Comparison
-    from bfc_bench.analysis.compare_thresholds import ThresholdComparison
+    from bfc_bench.analysis.compare import Comparison, ThresholdComparison
     from bfc_bench.analysis.compute import CostName, FrontierPoint, LeastCost
     from bfc_bench.analysis.curves import Curve
     from bfc_bench.analysis.interim_analyses import ClaimLooks, Look
@@ -287,7 +286,7 @@ class Results:
         tasks: Collection[str] = (), dims: Collection[int] = (),
     ) -> Records[ThresholdComparison]:  # fmt: skip
         """Compare N*(level) of two learners, replicate by replicate, at every (task, d) that both have."""
-        from bfc_bench.analysis.compare_thresholds import compare_thresholds
+        from bfc_bench.analysis.compare import compare_thresholds
 
         found = compare_thresholds(self._rows_of_both(a, b, tasks, dims), a, b, self._levels(levels), metric)
         if not found:

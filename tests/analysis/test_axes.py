@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from test_claims import PLUGINS, cell, spread
+from claim_results import PLUGINS, cell, spread
 
 from bfc_bench.analysis.claims import judge, parse_claims
 from bfc_bench.analysis.curves import curves

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bfc_bench.analysis.compare import NO_DIFFERENCE, compare, compare_labels, holm, sign_flip_p
+from bfc_bench.analysis.compare import NO_DIFFERENCE, compare, compare_labels
 from bfc_bench.analysis.curves import Curve
-from bfc_bench.errors import UsageError
+from bfc_bench.analysis.intervals import holm
 from bfc_bench.seeds import stream
 from bfc_bench.store.row import Row
 
@@ -44,7 +44,7 @@ def test_what_may_be_negative_is_compared_by_differences():
     assert math.isnan(found.ratio)
     assert found.verdict == "a lower"
     (same,) = compare(curve("a", a, **PART), curve("b", a, **PART))
-    assert same.refused == "zero variance: the difference is the same in every replicate"
+    assert "zero variance" in same.refused
 
 
 def test_a_comparison_says_what_it_compares():
@@ -118,7 +118,7 @@ def test_replicates_of_one_side_are_counted_not_used():
 def test_fewer_than_three_pairs_are_refused(pairs):
     a = [1e-9] * pairs + [math.nan] * (3 - pairs)
     (found,) = compare(curve("a", a), curve("b", [1.0, 1.1, 1.2]))
-    assert f"{pairs} pairs" in found.refused
+    assert f"{pairs} replicates have a value" in found.refused
     assert found.verdict == NO_DIFFERENCE
     assert math.isnan(found.p)
 
@@ -132,41 +132,7 @@ def test_equal_ratios_are_refused(factor):
     assert found.ratio == pytest.approx(factor)
 
 
-def test_sign_flip_is_scipys_permutation_test():
-    x = np.log(noise("signs", 8)) + 0.5
-    expected = stats.permutation_test((x,), np.sum, permutation_type="samples", n_resamples=np.inf)
-    assert sign_flip_p(x) == pytest.approx(expected.pvalue)
-
-
-def test_the_random_signs_are_pinned():
-    """A share of 2^14 draws: the p-value of a stored report is the same again."""
-    p = sign_flip_p(np.sin(np.arange(1, 21)) + 0.3)
-    assert p == 0.051513671875
-    assert (p * 2**14).is_integer()
-
-
-def test_sign_flip_reaches_its_smallest_value_where_all_signs_agree():
-    assert sign_flip_p(np.arange(1.0, 7.0)) == 2 / 2**6
-    assert sign_flip_p(np.arange(1.0, 21.0)) <= 2 / 2**14
-
-
-def test_sign_flip_is_given_from_six_pairs_on():
-    given = [not math.isnan(compare(curve("a", noise(1, r)), curve("b", noise(2, r)))[0].sign_flip_p) for r in (5, 6)]
-    assert given == [False, True]
-
-
-def test_holm_by_hand():
-    assert holm([0.01, 0.04, 0.03, math.nan])[:3] == pytest.approx([0.03, 0.06, 0.06])
-    assert holm([0.5, 0.6]) == [1.0, 1.0]
-    assert math.isnan(holm([math.nan])[0])
-
-
 def test_holm_is_over_all_sizes():
     a, b = noise("a3", (5, 3)), noise("b3", (5, 3))
     found = compare(curve("a", a, (1, 2, 3)), curve("b", b, (1, 2, 3)))
     assert [c.holm_p for c in found] == holm([c.p for c in found])
-
-
-def test_curves_of_different_tasks_are_not_comparable():
-    with pytest.raises(UsageError, match="one task, d and metric"):
-        compare(curve("a", [1, 2, 3]), curve("b", [1, 2, 3], task="u"))

@@ -7,7 +7,7 @@ import pytest
 
 from bfc_bench.analysis.compute import COSTS, cost_curves, frontier, frontiers, least_costs, shown_cost
 from bfc_bench.analysis.curves import curves
-from bfc_bench.analysis.intervals import geometric_mean
+from bfc_bench.analysis.intervals import t_interval
 from bfc_bench.analysis.thresholds import threshold
 from bfc_bench.errors import UsageError
 from bfc_bench.seeds import stream
@@ -100,7 +100,7 @@ def test_the_frontier_is_the_lower_envelope():
 def test_one_learner_has_its_own_interval_where_its_errors_fall_clearly():
     (of,) = against(cheap())
     for point, column in zip(frontier([of]), of.curve.values.T, strict=True):
-        interval = geometric_mean(column)
+        interval = t_interval(np.log(column)).exp()
         assert (point.error, point.lo, point.hi) == pytest.approx((interval.mean, interval.lo, interval.hi))
 
 

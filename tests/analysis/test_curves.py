@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 from bfc_bench.analysis.curves import ERROR_RATE_FLOOR, FLOOR, Curve, curves, curves_of, metric_of
-from bfc_bench.analysis.intervals import geometric_mean, share_interval
+from bfc_bench.analysis.intervals import share_interval, t_interval
 from bfc_bench.errors import UsageError
 from bfc_bench.store.row import Row
 
@@ -67,7 +67,7 @@ def test_a_curve_of_failures_only_is_kept_with_its_statuses():
 def test_summaries_over_replicates():
     errors = [1e-2, 1e-3, 0.9]
     curve = curves([row(100, r, nmse=error) for r, error in enumerate(errors)])[0]
-    expected = geometric_mean(errors)
+    expected = t_interval(np.log(errors)).exp()
     assert (curve.mean[0], curve.lo[0], curve.hi[0]) == pytest.approx((expected.mean, expected.lo, expected.hi))
     assert curve.median[0] == pytest.approx(1e-2)
     assert curve.worst[0] == pytest.approx(0.9)

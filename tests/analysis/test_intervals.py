@@ -6,9 +6,8 @@ from scipy import stats
 
 from bfc_bench.analysis.intervals import (
     Interval,
-    bootstrap_t,
     clopper_pearson,
-    geometric_mean,
+    holm,
     is_skewed,
     range_interval,
     share_interval,
@@ -25,23 +24,6 @@ def test_t_interval_is_scipys():
     assert (interval.lo, interval.hi) == pytest.approx((expected.low, expected.high))
     assert interval.mean == pytest.approx(x.mean())
     assert interval.count == 7
-
-
-def test_two_values_by_hand():
-    interval = geometric_mean([1.0, math.e**2])
-    assert interval.mean == pytest.approx(math.e)
-    assert interval.hi == pytest.approx(math.exp(1 + 12.7062047), rel=1e-6)  # t_.975(1) * sqrt(2) / sqrt(2)
-
-
-def test_geometric_mean_follows_units_and_inversion():
-    x = np.exp(stream("test", "geometric_mean").standard_normal(5))
-    interval, scaled, inverted = geometric_mean(x), geometric_mean(10 * x), geometric_mean(1 / x)
-    assert (scaled.mean, scaled.lo, scaled.hi) == pytest.approx(
-        (10 * interval.mean, 10 * interval.lo, 10 * interval.hi)
-    )
-    assert (inverted.mean, inverted.lo, inverted.hi) == pytest.approx(
-        (1 / interval.mean, 1 / interval.hi, 1 / interval.lo)
-    )
 
 
 def test_narrow_ranges_are_values_and_wide_ones_widen():
@@ -63,22 +45,16 @@ def test_replicates_in_one_range_give_that_range_at_least():
 
 
 def test_one_value_has_no_bounds_and_none_has_no_mean():
-    one = geometric_mean([3.0])
+    one = t_interval([3.0])
     assert one.mean == pytest.approx(3)
     assert math.isnan(one.lo)
     assert math.isnan(one.hi)
     assert str(one) == "3"
-    assert math.isnan(geometric_mean([]).mean)
+    assert math.isnan(t_interval([]).mean)
 
 
 def test_missing_values_are_left_out():
-    assert geometric_mean([1.0, math.nan, 4.0]) == geometric_mean([1.0, 4.0])
-
-
-@pytest.mark.parametrize("bad", [0.0, -1.0])
-def test_values_that_have_no_logarithm_are_refused(bad):
-    with pytest.raises(ValueError, match="must be positive"):
-        geometric_mean([1.0, bad])
+    assert t_interval([1.0, math.nan, 4.0]) == t_interval([1.0, 4.0])
 
 
 def test_skewness_is_scipys_and_shows_where_it_is_beyond_chance():
@@ -92,34 +68,6 @@ def test_skewness_is_scipys_and_shows_where_it_is_beyond_chance():
     assert np.mean([is_skewed(rng.exponential(size=20)) for _ in range(300)]) > 0.6
     assert not is_skewed([0.0, 0.0, 0.0, 9.0]), "four values cannot show it"
     assert is_skewed([0.0, 0.1, -0.1, 0.05, 9.0])
-
-
-def test_the_draws_of_the_bootstrap_are_pinned_and_differ_by_key():
-    """A stored report is written again with the same numbers."""
-    x = np.exp(np.sin(np.arange(1, 13)))
-    found, other = bootstrap_t(x, "pinned"), bootstrap_t(x, "other")
-    assert (found.lo, found.hi) == pytest.approx((0.764585283886, 2.00778597838), rel=1e-9)
-    assert (found.lo, found.hi) != (other.lo, other.hi)
-    assert found.mean == other.mean == pytest.approx(x.mean())
-
-
-def test_the_bootstrap_t_covers_skewed_values_better_than_student_does():
-    """Of 400 samples of 10 exponential values; Monte Carlo error 1.2 points."""
-    samples = stream("test", "bootstrap_t").exponential(size=(400, 10))
-    held = {"t": 0, "bootstrap": 0}
-    for k, x in enumerate(samples):
-        for name, interval in (("t", t_interval(x)), ("bootstrap", bootstrap_t(x, "test", k, resamples=1000))):
-            held[name] += interval.lo <= 1 <= interval.hi
-    assert held["bootstrap"] > held["t"]
-    assert 0.92 < held["bootstrap"] / 400 < 0.99
-
-
-def test_resamples_are_the_same_for_a_key_and_too_few_values_keep_students():
-    x = stream("test", "bootstrap key").exponential(size=8)
-    assert bootstrap_t(x, "a") == bootstrap_t(x, "a")
-    assert bootstrap_t(x, "a") != bootstrap_t(x, "b")
-    assert bootstrap_t(x[:4], "a") == t_interval(x[:4])
-    assert bootstrap_t([2.0] * 6, "a") == t_interval([2.0] * 6)
 
 
 @pytest.mark.parametrize(("k", "r"), [(0, 5), (5, 5), (3, 10), (39, 40)])
@@ -176,3 +124,9 @@ def test_shares_of_the_same_points_tell_less_than_those_of_others():
 
 def test_an_interval_of_a_logarithm_may_end_beyond_the_largest_float():
     assert Interval(0.0, -800.0, 800.0, 3).exp() == Interval(1.0, 0.0, math.inf, 3)
+
+
+def test_holm_by_hand():
+    assert holm([0.01, 0.04, 0.03, math.nan])[:3] == pytest.approx([0.03, 0.06, 0.06])
+    assert holm([0.5, 0.6]) == [1.0, 1.0]
+    assert math.isnan(holm([math.nan])[0])

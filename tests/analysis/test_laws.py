@@ -154,6 +154,11 @@ def test_a_joint_law_is_extrapolated_in_both_numbers():
         ({"n": N}, np.log(1 + 10 * (N / 50) ** -6.0) + noise("floor", 5, 7, 1e-3), "dominates: the power of n"),
         ({"n": N}, -36.8 * (N > 100) + noise("a drop", 5, 7, 1e-3), "dominates: the power of n is 10% or more .* at 0"),
         ({"n": N}, np.log(N / 50) * 0.5 + noise("rising", 5, 7), "not identified|dominates"),
+        (
+            {"n": N},
+            np.arange(7) % 2 + noise("a power that is 0 at every size", 5, 7, 1e-2),
+            "dominates: the power of n",
+        ),
         ({k: x[:12] for k, x in grid().items()}, joint()[:, :12], "3 or more different M, and there are 2"),
         (grid(), np.tile(single(0.0, n=N[:6]), (1, 4)) + noise("no M", 5, 24, 1e-3), r"power of M|exponent of M"),
         ({"n": np.empty(0)}, np.empty((0, 0)), "0 replicates"),

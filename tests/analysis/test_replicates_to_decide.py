@@ -101,7 +101,7 @@ def test_what_has_no_evidence_is_stuck_and_what_has_too_little_is_not_known():
 @pytest.mark.parametrize(("share", "count"), [(0.9, 36), (0.99, 368)])
 def test_without_a_failure_a_share_needs_what_the_binomial_law_says(share, count):
     assert count == math.ceil(math.log(0.025) / math.log(share) - 1e-9)
-    assert trials_to_decide(5, 5, share).needed == count
+    assert trials_to_decide(5, 5, share) == count
 
 
 @pytest.mark.parametrize(("reached", "trials", "share"), [(9, 10, 0.7), (5, 10, 0.8), (3, 4, 0.5), (0, 3, 0.5)])
@@ -111,12 +111,12 @@ def test_of_a_share_it_is_the_least_number_whose_interval_lies_on_one_side(reach
         low = clopper_pearson(math.floor(seen + 1e-9), count).lo
         return low >= share or clopper_pearson(math.ceil(seen - 1e-9), count).hi <= share
 
-    found = int(trials_to_decide(reached, trials, share).needed)
+    found = int(trials_to_decide(reached, trials, share))
     assert decides(found)
     assert not any(map(decides, range(1, found)))
 
 
 def test_of_a_share_on_the_bound_or_next_to_it_no_number_would_do():
-    assert trials_to_decide(5, 10, 0.5).needed == math.inf
-    assert trials_to_decide(5001, 10000, 0.5).needed == math.inf
-    assert np.isnan(trials_to_decide(0, 0, 0.5).needed)
+    assert trials_to_decide(5, 10, 0.5) == math.inf
+    assert trials_to_decide(5001, 10000, 0.5) == math.inf
+    assert np.isnan(trials_to_decide(0, 0, 0.5))

@@ -22,8 +22,7 @@ from bfc_bench.analysis.claims.slope import Slope
 from bfc_bench.analysis.claims.succeeds import Succeeds
 from bfc_bench.analysis.claims.unchanged import Unchanged
 from bfc_bench.analysis.claims.verdict import Evidence, Region, Verdict, evidence, nothing, short
-from bfc_bench.analysis.compare import holm
-from bfc_bench.analysis.intervals import CONFIDENCE
+from bfc_bench.analysis.intervals import CONFIDENCE, holm
 from bfc_bench.analysis.theory import Theories
 from bfc_bench.errors import PluginError, UsageError, suggest
 from bfc_bench.registry import Registry

@@ -213,6 +213,36 @@ class PointClaim(Claim):
         return self.verdict(statement, Region(hi=1 / factor), ratios, log=True)
 
 
+class LabelClaim(PointClaim):
+    """A claim about one metric of one predictor at one (task, d, n)."""
+
+    label: str
+    """A learner's label, or `LABEL/STAGE` for one of its intermediate predictors."""
+
+    @property
+    def predictors(self) -> tuple[str, ...]:
+        """The label."""
+        return (self.label,)
+
+
+class NStarClaim(Claim):
+    """A claim about a metric at one n, or about N*(level)."""
+
+    level: Positive | None = None
+    """Error level: judges N*(level) instead of the metric at one n."""
+
+    @model_validator(mode="after")
+    def _without_n(self) -> NStarClaim:
+        if self.level is not None and (n := getattr(self, "n", None)) is not None:
+            raise ValueError(f"n does not go with level, which compares N*. Got n = {n}")
+        return self
+
+    @property
+    def n_star_level(self) -> float | None:
+        """The level."""
+        return self.level
+
+
 class Bounded(Claim):
     """A claim that a quantity is ``at_most`` one number, ``at_least`` another, or both."""
 

@@ -7,15 +7,14 @@ from typing import ClassVar
 
 from pydantic import model_validator
 
-from bfc_bench.analysis.claims.base import Names, PointClaim, Positive, share, that_of
-from bfc_bench.analysis.claims.measures import Point, crossing_ratio, failure_notes, measure
+from bfc_bench.analysis.claims.base import LabelClaim, Names, NStarClaim, Positive, share, that_of
+from bfc_bench.analysis.claims.measures import Point, measure, n_star_ratio
 from bfc_bench.analysis.claims.verdict import Evidence, Region, Verdict, nothing, short
 from bfc_bench.analysis.curves import curves_of
-from bfc_bench.analysis.thresholds import crossings
 from bfc_bench.store.row import Row
 
 
-class Beats(PointClaim):
+class Beats(LabelClaim, NStarClaim):
     """metric(label) / metric(other) <= 1 / factor for every other, in the geometric mean over common replicates.
 
     Errors in parts of the target may be negative. For them the claim is metric(label) - metric(other) / factor <= 0, in
@@ -24,32 +23,21 @@ class Beats(PointClaim):
     """
 
     kind: ClassVar[str] = "beats"
-    label: str
-    """A learner's label, or `LABEL/STAGE` for one of its intermediate predictors."""
     against: Names
     """Labels of the others. The claim needs all of them to be beaten."""
     factor: Positive = 1.0
     """The error, or N*, of the others is at least this many times as large."""
-    level: Positive | None = None
-    """Error level: compares N*(level) instead of the errors at one n."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Beats:
         if self.label in self.against:
             raise ValueError(f"against must not name the label itself. Got {self.label!r}")
-        if self.level is not None and self.n is not None:
-            raise ValueError(f"n does not go with level, which compares N*. Got n = {self.n}")
         return self
 
     @property
     def predictors(self) -> tuple[str, ...]:
         """The label, then the others."""
         return (self.label, *self.against)
-
-    @property
-    def n_star_level(self) -> float | None:
-        """The level."""
-        return self.level
 
     def judge(self, rows: Sequence[Row]) -> Verdict:
         """From paired t-intervals; of several others, the nearest one decides."""
@@ -72,6 +60,4 @@ class Beats(PointClaim):
             if not curves:
                 return nothing(f"{name} has no {self.metric} on {Point(self.task, d, None)}")
             pair.append(curves[0])
-        a, b = pair
-        failed = (bool(a.failures.any()), bool(b.failures.any()))
-        return crossing_ratio(crossings(a, level), crossings(b, level), failure_notes(pair), failed)
+        return n_star_ratio(pair[0], pair[1], level)

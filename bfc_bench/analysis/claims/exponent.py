@@ -13,10 +13,10 @@ from bfc_bench.analysis.claims.base import Bounded, Finite, MetricName, Names, P
 from bfc_bench.analysis.claims.measures import Point, failure_notes, ill_behaved_note, locate
 from bfc_bench.analysis.claims.verdict import Evidence, Region, Verdict, nothing, short
 from bfc_bench.analysis.curves import Curve, curves_of
+from bfc_bench.analysis.exponents import compare_exponents, fit_exponent, fit_exponent_relative_to
 from bfc_bench.analysis.intervals import t_quantile
-from bfc_bench.analysis.scaling import Scaling, ascending
 from bfc_bench.analysis.theory import Theories, expected_n_star, slope
-from bfc_bench.analysis.thresholds import threshold
+from bfc_bench.analysis.thresholds import crossings
 from bfc_bench.store.row import Row
 from bfc_bench.suite.model import Size
 from bfc_bench.tasks.targets.harmonics import harmonics_dimension
@@ -147,11 +147,6 @@ class ExponentClaim(Bounded):
         }
         return {value: curve for value, curves in found.items() for curve in curves}
 
-    def _scaling(self, curves: Mapping[Any, Curve]) -> Scaling:
-        """N* by d, or by value along the axis."""
-        thresholds = {value: threshold(curve, self.level) for value, curve in curves.items()}
-        return Scaling(self.task, self.label, self.metric, self.level, ascending(thresholds), self.axis)
-
     @property
     def _limit(self) -> str:
         return "" if self.asymptotic is None else f", asymptotically {short(self.asymptotic)}"
@@ -197,16 +192,13 @@ class ExponentClaim(Bounded):
         sides = [ours] if others is None else [others, ours]
         if not all(sides):
             return nothing(f"no {self.metric} on {self.task}, so no N*"), ()
-        *theirs, mine = (self._scaling(side) for side in sides)
+        *theirs, mine = ({d: crossings(curve, self.level) for d, curve in side.items()} for side in sides)
         axis = self.axis
-        law = f"one power of {axis}"
+        law = f"a power of {axis} times {self._expected_names[1]}" if expected else f"one power of {axis}"
         if theirs:
-            fit = mine.exponent_minus(*theirs)
-        elif expected:
-            fit, law = mine.exponent_relative_to(expected), f"a power of {axis} times {self._expected_names[1]}"
+            fit = compare_exponents(theirs[0], mine, axis)
         else:
-            fit = mine.exponent
-        crossings = [at_d for scaling in (*theirs, mine) for at_d in scaling.crossings.values()]
+            fit = fit_exponent_relative_to(mine, expected, axis) if expected else fit_exponent(mine, axis)
         notes = [f"{fit.uncensored} values and {fit.censored} bounds"]
         if not fit.refused:
             notes += [f"{axis} = {fit.dims[0]}..{fit.dims[-1]}", *[fit.note] * bool(fit.note)]
@@ -228,7 +220,7 @@ class ExponentClaim(Bounded):
             count=fit.replicates,
             notes=(
                 *notes,
-                *ill_behaved_note(*crossings),
+                *ill_behaved_note(*(at_d for side in (*theirs, mine) for at_d in side.values())),
                 *failure_notes(curve for side in sides for curve in side.values()),
             ),
             refused=fit.refused,

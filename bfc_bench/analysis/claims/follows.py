@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, model_validator
 
-from bfc_bench.analysis.claims.base import PointClaim, Positive
+from bfc_bench.analysis.claims.base import LabelClaim, NStarClaim
 from bfc_bench.analysis.claims.measures import Point, crossing_ratio, failure_notes, mean_of, measure
 from bfc_bench.analysis.claims.verdict import Evidence, Region, Verdict, nothing, short
 from bfc_bench.analysis.curves import FLOOR, curves_of
@@ -18,7 +18,7 @@ from bfc_bench.analysis.thresholds import Crossing, crossings
 from bfc_bench.store.row import Row
 
 
-class Follows(PointClaim):
+class Follows(LabelClaim, NStarClaim):
     """Measured over expected NMSE lies within [1 / factor, factor], in the geometric mean over replicates.
 
     The expected NMSE comes from the theory that the learner offers for the task. With ``level``, N*(level) is compared
@@ -26,12 +26,8 @@ class Follows(PointClaim):
     """
 
     kind: ClassVar[str] = "follows"
-    label: str
-    """Label of a learner whose class has a ``theory``."""
     factor: Annotated[float, Field(gt=1, allow_inf_nan=False)]
     """How many times larger or smaller than expected the measured error, or N*, may be."""
-    level: Positive | None = None
-    """Error level: compares N*(level) instead of the errors at one n."""
 
     @model_validator(mode="after")
     def _of_a_theory(self) -> Follows:
@@ -39,19 +35,7 @@ class Follows(PointClaim):
             raise ValueError(f"metric must be nmse, which theories predict. Got {self.metric!r}")
         if "/" in self.label:
             raise ValueError(f"label must be that of a learner, without a stage. Got {self.label!r}")
-        if self.level is not None and self.n is not None:
-            raise ValueError(f"n does not go with level, which compares N*. Got n = {self.n}")
         return self
-
-    @property
-    def predictors(self) -> tuple[str, ...]:
-        """The label."""
-        return (self.label,)
-
-    @property
-    def n_star_level(self) -> float | None:
-        """The level."""
-        return self.level
 
     def judge(self, rows: Sequence[Row]) -> Verdict:
         """Undecided, because there is no theory to compare with."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from bfc_bench.analysis.claims.verdict import Evidence, evidence, evidence_of_ranges, nothing, short
 from bfc_bench.analysis.curves import Curve, Scale, curves, scale_of
 from bfc_bench.analysis.intervals import is_skewed
-from bfc_bench.analysis.thresholds import Crossing
+from bfc_bench.analysis.thresholds import Crossing, crossings
 from bfc_bench.store.row import Row
 from bfc_bench.store.rows import Rows
 
@@ -136,34 +136,55 @@ def _paired(a: Measured, b: Measured, factor: float) -> Evidence:
     )
 
 
+def n_star_ratio(a: Curve, b: Curve, level: float) -> Evidence:
+    """Evidence about the mean of log(N*_a / N*_b) of two curves; failed cells leave a side open."""
+    failed = (bool(a.failures.any()), bool(b.failures.any()))
+    return crossing_ratio(crossings(a, level), crossings(b, level), failure_notes([a, b]), failed)
+
+
 def crossing_ratio(
     a: Sequence[Crossing], b: Sequence[Crossing], notes: Sequence[str] = (), failed: tuple[bool, bool] = (False, False)
 ) -> Evidence:
-    """Evidence about the mean of log(N*_a / N*_b).
+    """Evidence about the mean of log(N*_a / N*_b)."""
+    return evidence_of_crossings((1.0, -1.0), (a, b), (failed[1], failed[0]), notes)
 
-    A censored N* enters as its bound and leaves that side open. If the curves give ranges for N*, the ratio, or the
-    bound on it, lies in a range too.
+
+def evidence_of_crossings(
+    weights: Sequence[float], groups: Sequence[Sequence[Crossing]], failed: tuple[bool, bool], notes: Sequence[str]
+) -> Evidence:
+    """Evidence about the mean over replicates of sum_i w_i log N*_i.
+
+    A censored N* enters as its bound and leaves a side open, as ``failed`` cells do (below, above). If curves give
+    ranges for N*, the sum lies in a range too.
     """
-    bounds_b = {crossing.replicate: crossing.log_bounds for crossing in b}
-    ranges, below, above, unknown = [], 0, 0, 0
-    for crossing in a:
-        if crossing.replicate in bounds_b:
-            (lo_a, hi_a), (lo_b, hi_b) = crossing.log_bounds, bounds_b[crossing.replicate]
-            is_below, is_above = math.isinf(lo_a) or math.isinf(hi_b), math.isinf(hi_a) or math.isinf(lo_b)
-            below, above = below + is_below, above + is_above
-            if is_below and is_above:
-                unknown += 1
-            else:
-                (lo_a, hi_a), (lo_b, hi_b) = _finite(lo_a, hi_a), _finite(lo_b, hi_b)
-                ranges.append((lo_a - hi_b, hi_a - lo_b))
-    censored = [f"{below + above - unknown} of {len(ranges) + unknown} replicates are censored"] * bool(below or above)
+    bounds = [{crossing.replicate: crossing.log_bounds for crossing in group} for group in groups]
+    common = sorted(set.intersection(*map(set, bounds)))
+    sums = [_weighted(weights, [of[replicate] for of in bounds]) for replicate in common]
+    below, above = (any(math.isinf(ends[side]) for ends in sums) for side in (0, 1))
+    censored = sum(math.isinf(hi - lo) for lo, hi in sums)
+    known = [
+        _weighted(weights, [_finite(*of[replicate]) for of in bounds])
+        for replicate, (lo, hi) in zip(common, sums, strict=True)
+        if math.isfinite(lo) or math.isfinite(hi)
+    ]
     return evidence_of_ranges(
-        [lo for lo, _ in ranges],
-        [hi for _, hi in ranges],
-        open_below=below > 0 or failed[1],
-        open_above=above > 0 or failed[0],
-        notes=(*notes, *censored, *ill_behaved_note(a, b)),
+        [lo for lo, _ in known],
+        [hi for _, hi in known],
+        open_below=below or failed[0],
+        open_above=above or failed[1],
+        notes=(
+            *notes,
+            *[f"{censored} of {len(common)} replicates are censored"] * bool(censored),
+            *ill_behaved_note(*groups),
+        ),
     )
+
+
+def _weighted(weights: Sequence[float], bounds: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Bounds on a weighted sum; an infinite bound without weight does not count."""
+    weighted = [(w, *ends) for w, ends in zip(weights, bounds, strict=True) if w]
+    ends = [(w * lo, w * hi) if w > 0 else (w * hi, w * lo) for w, lo, hi in weighted]
+    return sum(lo for lo, _ in ends), sum(hi for _, hi in ends)
 
 
 def _finite(lo: float, hi: float) -> tuple[float, float]:
@@ -173,7 +194,7 @@ def _finite(lo: float, hi: float) -> tuple[float, float]:
 
 def ill_behaved_note(*groups: Sequence[Crossing]) -> tuple[str, ...]:
     """A note on the replicates whose error rises above the level again after the first crossing; empty if none does."""
-    count = sum(crossing.last is not None for crossings in groups for crossing in crossings)
+    count = sum(crossing.last is not None for group in groups for crossing in group)
     return (f"{count} ill-behaved curves rise above the level again; their first crossing counts",) * bool(count)
 
 

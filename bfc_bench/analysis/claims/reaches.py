@@ -7,21 +7,19 @@ from typing import ClassVar
 
 from pydantic import model_validator
 
-from bfc_bench.analysis.claims.base import Bounded, PointClaim
+from bfc_bench.analysis.claims.base import Bounded, LabelClaim
 from bfc_bench.analysis.claims.measures import mean_of, measure
 from bfc_bench.analysis.claims.verdict import Verdict
 from bfc_bench.store.row import Row
 
 
-class Reaches(PointClaim, Bounded):
+class Reaches(LabelClaim, Bounded):
     """The geometric mean over replicates of the metric, at (task, d, n), is within the bounds.
 
     Errors in parts of the target may be negative, so their arithmetic mean is used.
     """
 
     kind: ClassVar[str] = "reaches"
-    label: str
-    """A learner's label, or `LABEL/STAGE` for one of its intermediate predictors."""
 
     @model_validator(mode="after")
     def _bounded(self) -> Reaches:
@@ -32,11 +30,6 @@ class Reaches(PointClaim, Bounded):
         if self.at_most is None and self.at_least is None:
             raise ValueError("at_most or at_least is required and missing")
         return self
-
-    @property
-    def predictors(self) -> tuple[str, ...]:
-        """The label."""
-        return (self.label,)
 
     def judge(self, rows: Sequence[Row]) -> Verdict:
         """From the t-interval of the mean log metric, or of the mean metric if it may be negative."""

@@ -56,24 +56,24 @@ def _from_means(region: Region, pieces: Sequence[Evidence], confidence: float) -
     return min(per_bound, key=lambda needs: needs.needed, default=ReplicatesToDecide(math.inf))
 
 
-def trials_to_decide(reached: int, trials: int, share: float, confidence: float = CONFIDENCE) -> ReplicatesToDecide:
+def trials_to_decide(reached: int, trials: int, share: float, confidence: float = CONFIDENCE) -> float:
     """The smallest number of trials at which the Clopper-Pearson interval of the observed share decides."""
     from scipy import special, stats
 
     if not trials:
-        return ReplicatesToDecide()
+        return math.nan
     observed, tail = reached / trials, (1 - confidence) / 2
     distance = abs(observed - share)
     about = share * (1 - share) * (special.ndtri(tail) / distance) ** 2 if distance else math.inf
     if about > MAX_TRIALS:
-        return ReplicatesToDecide(math.inf)
+        return math.inf
     first = 1 if about < 1000 else int(about / 2)
     while True:
         counts = np.arange(first, 2 * first)
         low, high = np.floor(counts * observed + 1e-9), np.ceil(counts * observed - 1e-9)
         decided = (stats.binom.sf(low - 1, counts, share) <= tail) | (stats.binom.cdf(high, counts, share) <= tail)
         if decided.any():
-            return ReplicatesToDecide(float(counts[np.argmax(decided)]))
+            return float(counts[np.argmax(decided)])
         first *= 2
 
 

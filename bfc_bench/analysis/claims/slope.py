@@ -10,9 +10,9 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from bfc_bench.analysis.claims.axes import SweptTask
-from bfc_bench.analysis.claims.base import Bounded, MetricName, Positive, in_words
-from bfc_bench.analysis.claims.measures import Point, failure_notes, ill_behaved_note, locate, measure
-from bfc_bench.analysis.claims.verdict import Evidence, Verdict, evidence, evidence_of_ranges, nothing, short
+from bfc_bench.analysis.claims.base import Bounded, MetricName, NStarClaim, in_words
+from bfc_bench.analysis.claims.measures import Point, evidence_of_crossings, failure_notes, locate, measure
+from bfc_bench.analysis.claims.verdict import Evidence, Verdict, evidence, nothing, short
 from bfc_bench.analysis.curves import curves_of, scale_of
 from bfc_bench.analysis.thresholds import crossings
 from bfc_bench.store.row import Row
@@ -22,7 +22,7 @@ TINY = 1e-12
 """Smaller weights are rounding errors of 0: the middle one of three evenly spaced tasks has no weight in a slope."""
 
 
-class Slope(Bounded):
+class Slope(Bounded, NStarClaim):
     """The exponent s of metric ~ value^s: one least-squares slope of logarithms per replicate, then their t-interval.
 
     With ``level``, it is the exponent of N*(level) ~ value^s; if N* lies in a range, so does the replicate's slope.
@@ -45,8 +45,6 @@ class Slope(Bounded):
     """Number of training points; the largest of each task by default."""
     metric: MetricName = "nmse"
     """The metric that scales."""
-    level: Positive | None = None
-    """Error level: uses N*(level) instead of the metric at one n."""
 
     @model_validator(mode="before")
     @classmethod
@@ -58,8 +56,6 @@ class Slope(Bounded):
 
     @model_validator(mode="after")
     def _complete(self) -> Slope:
-        if self.level is not None and self.n is not None:
-            raise ValueError(f"n does not go with level, which compares N*. Got n = {self.n}")
         if len({point.value for point in self.sweep}) < 2:
             raise ValueError("sweep must have 2 different values or more")
         if self.at_most is None and self.at_least is None:
@@ -87,11 +83,6 @@ class Slope(Bounded):
             at = locate(rows, point.task, labels, point.d or self.d, self.n)
             places.append((at if self.level is None else Point(at.task, at.d, None), point.label(self.label)))
         return places
-
-    @property
-    def n_star_level(self) -> float | None:
-        """The level."""
-        return self.level
 
     def judge(self, rows: Sequence[Row]) -> Verdict:
         """From one slope per replicate; a failed cell or a value at the floor leaves both sides open."""
@@ -127,7 +118,8 @@ class Slope(Bounded):
         """Weights w of the least-squares slope sum_i w_i y_i of y on the logarithms of the swept values, (tasks,)."""
         x = np.log([point.value for point in self.sweep])
         centred = x - x.mean()
-        return np.asarray(centred / (centred @ centred))
+        weights = centred / (centred @ centred)
+        return np.where(np.abs(weights) > TINY, weights, 0.0)
 
     def _evidence_of_n_star(self, rows: Sequence[Row], places: Sequence[tuple[Point, str]]) -> Evidence:
         """The same for log N*: a range of N* gives a range of slopes, and a censored N* leaves a side open."""
@@ -135,26 +127,6 @@ class Slope(Bounded):
         if missing := [str(at) for (at, _), curve in zip(places, curves, strict=True) if not curve]:
             return nothing(f"{self.label} has no {self.metric} on {'; '.join(missing)}")
         by_task = [crossings(curve, self.level or math.nan) for (curve,) in curves]
-        bounds = [{crossing.replicate: crossing.log_bounds for crossing in at_task} for at_task in by_task]
-        kept = np.abs(self._weights) > TINY
-        weights = self._weights[kept]
-        ranges = []
-        for replicate in sorted(set.intersection(*(set(at_task) for at_task in bounds))):
-            lower, upper = np.array([at_task[replicate] for at_task in bounds]).T[:, kept]
-            rising = weights > 0
-            ranges.append((weights @ np.where(rising, lower, upper), weights @ np.where(rising, upper, lower)))
-        known = [(lo, hi) for lo, hi in ranges if math.isfinite(lo) or math.isfinite(hi)]
-        below, above = (any(math.isinf(ends[i]) for ends in ranges) for i in (0, 1))
         failed = any(bool(curve.failures.any()) for (curve,) in curves)
-        censored = [f"{len(ranges) - sum(math.isfinite(hi - lo) for lo, hi in ranges)} of {len(ranges)} are censored"]
-        return evidence_of_ranges(
-            [hi if math.isinf(lo) else lo for lo, hi in known],
-            [lo if math.isinf(hi) else hi for lo, hi in known],
-            open_below=below or failed,
-            open_above=above or failed,
-            notes=(
-                *failure_notes(curve for (curve,) in curves),
-                *censored * (below or above),
-                *ill_behaved_note(*by_task),
-            ),
-        )
+        notes = failure_notes(curve for (curve,) in curves)
+        return evidence_of_crossings(self._weights.tolist(), by_task, (failed, failed), notes)

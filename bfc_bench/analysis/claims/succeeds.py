@@ -8,15 +8,15 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from bfc_bench.analysis.claims.base import PointClaim, Positive
+from bfc_bench.analysis.claims.base import LabelClaim, Positive
 from bfc_bench.analysis.claims.measures import Measured, measure
 from bfc_bench.analysis.claims.replicates_to_decide import trials_to_decide
-from bfc_bench.analysis.claims.verdict import Region, Verdict, Word, short
+from bfc_bench.analysis.claims.verdict import Region, Verdict, short
 from bfc_bench.analysis.intervals import clopper_pearson
 from bfc_bench.store.row import Row
 
 
-class Succeeds(PointClaim):
+class Succeeds(LabelClaim):
     """The probability that the metric is at most ``level``, at (task, d, n), is at least ``share``.
 
     The interval is that of Clopper and Pearson (1934) for the count of replicates. It covers at least 95 % for any
@@ -24,17 +24,10 @@ class Succeeds(PointClaim):
     """
 
     kind: ClassVar[str] = "succeeds"
-    label: str
-    """A learner's label, or `LABEL/STAGE` for one of its intermediate predictors."""
     level: Positive
     """A replicate succeeds if its metric is at most this."""
     share: Annotated[float, Field(gt=0, lt=1)]
     """Lower bound on the probability of success."""
-
-    @property
-    def predictors(self) -> tuple[str, ...]:
-        """The label."""
-        return (self.label,)
 
     def judge(self, rows: Sequence[Row]) -> Verdict:
         """Supported if the interval lies above ``share``, contradicted if it lies below."""
@@ -48,28 +41,17 @@ class Succeeds(PointClaim):
         interval, region = clopper_pearson(reached, trials, self.confidence), Region(self.share, 1.0)
         above = 2 * float(stats.binom.sf(reached - 1, trials, self.share)) if trials else math.nan
         below = 2 * float(stats.binom.cdf(reached, trials, self.share)) if trials else math.nan
-        verdict: Word = "undecided"
-        if region.holds(interval.lo, interval.hi):
-            verdict = "supported"
-        elif region.excludes(interval.lo, interval.hi):
-            verdict = "contradicted"
-        return Verdict(
-            self.id,
-            self.kind,
-            self.source,
+        statement = (
             f"The {self.quantity} of {self.label} is at most {short(self.level)} with a probability of at least "
-            f"{short(self.share)} ({at}).",
-            verdict,
-            interval.mean,
-            interval.lo,
-            interval.hi,
-            f"≥ {short(self.share)}",
-            trials,
-            min(1.0, above, below) if trials else math.nan,
-            note="; ".join(self._notes(measured, reached, trials)),
-            worst=max(values, default=math.nan),
-            needed=trials_to_decide(reached, trials, self.share, self.confidence).needed,
+            f"{short(self.share)} ({at})."
         )
+        return Verdict(
+            self.id, self.kind, self.source, statement, region.word(interval.lo, interval.hi),
+            interval.mean, interval.lo, interval.hi, f"≥ {short(self.share)}", trials,
+            min(1.0, above, below) if trials else math.nan,
+            note="; ".join(self._notes(measured, reached, trials)), worst=max(values, default=math.nan),
+            needed=trials_to_decide(reached, trials, self.share, self.confidence),
+        )  # fmt: skip
 
     def _notes(self, measured: Measured, reached: int, trials: int) -> list[str]:
         notes = [f"{reached} of {trials} replicates"] * bool(trials)

@@ -35,13 +35,11 @@ class Region:
         """The region of the logarithm of a positive quantity."""
         return Region(*(math.log(x) if x > 0 else -math.inf for x in (self.lo, self.hi)))
 
-    def holds(self, lo: float, hi: float) -> bool:
-        """Whether [lo, hi] lies inside."""
-        return self.lo <= lo and hi <= self.hi
-
-    def excludes(self, lo: float, hi: float) -> bool:
-        """Whether [lo, hi] lies outside and does not touch the region."""
-        return hi < self.lo or lo > self.hi
+    def word(self, lo: float, hi: float) -> Word:
+        """The verdict from the interval [lo, hi]: contradicted if it does not touch the region."""
+        if self.lo <= lo and hi <= self.hi:
+            return "supported"
+        return "contradicted" if hi < self.lo or lo > self.hi else "undecided"
 
     def __str__(self) -> str:
         """``≤ 0.01``, ``≥ 2``, ``= 1`` or ``in [0.909, 1.1]``."""
@@ -340,9 +338,7 @@ def _compare(region: Region, pieces: Sequence[Evidence], confidence: float) -> t
     """The verdict on the largest of k quantities, with the interval that it comes from."""
     lo = max(piece.bounds(1 - (1 - confidence) / len(pieces))[0] for piece in pieces)
     hi = max(piece.bounds(confidence)[1] for piece in pieces)
-    if region.holds(lo, hi):
-        return "supported", lo, hi
-    return "contradicted" if region.excludes(lo, hi) else "undecided", lo, hi
+    return region.word(lo, hi), lo, hi
 
 
 def _few(pieces: Sequence[Evidence]) -> list[str]:

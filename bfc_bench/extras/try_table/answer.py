@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from bfc_bench.analysis.compare import ALPHA, MIN_PAIRS, compare
+from bfc_bench.analysis.compare import ALPHA, compare
 from bfc_bench.analysis.curves import Curve
 from bfc_bench.analysis.intervals import Interval
 from bfc_bench.analysis.thresholds import threshold
@@ -69,7 +69,7 @@ def _typical(error: float, facts: TableFacts) -> str:
 
 def _compared(best: Curve, rival: Curve, n: int) -> str:
     found = next((item for item in compare(best, rival) if item.n == n), None)
-    if found is None or found.pairs < MIN_PAIRS or math.isnan(found.p):
+    if found is None or math.isnan(found.p):
         return f"  {best.name} against {rival.name}: too few repetitions to tell."
     if math.isnan(found.ratio):
         size = f"its error less that of {rival.name} is {with_interval(found.difference, found.lo, found.hi)}"
