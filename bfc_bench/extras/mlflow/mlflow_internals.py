@@ -32,22 +32,17 @@ def create_database(uri: str, artifact_root: str) -> None:
         SqlAlchemyStore(uri, artifact_root).engine.dispose()
 
 
-def view_path(experiment: str, key: str) -> str:
-    """The part of a saved view's address after that of the server."""
-    query = f"viewStateShareKey={key}&compareRunsMode=CHART&workflowType=machine_learning"
-    return f"/#/experiments/{experiment}/runs?{query}"
-
-
 def view_text(name: str, created: int, state: Mapping[str, Any]) -> str:
     """Value of the tag of a view: JSON with the state as deflated JSON in base64."""
     packed = base64.b64encode(zlib.compress(json.dumps(state, separators=(",", ":")).encode(), 9)).decode()
     return json.dumps({"name": name, "createdAt": created, "updatedAt": created, "state": f"deflate;{packed}"})
 
 
-def view_names(tags: Mapping[str, str], prefix: str) -> dict[str, str]:
-    """Names of the saved views whose keys start with ``prefix``, by key, from the tags of an experiment."""
+def view_paths(experiment: str, tags: Mapping[str, str], prefix: str) -> dict[str, str]:
+    """The part after the server's address, by name, of the saved views whose keys start with ``prefix``."""
     texts = {tag.removeprefix(VIEW_TAG): text for tag, text in tags.items() if tag.startswith(VIEW_TAG + prefix)}
-    return {key: json.loads(text)["name"] for key, text in texts.items()}
+    query = "compareRunsMode=CHART&workflowType=machine_learning&viewStateShareKey="
+    return {json.loads(text)["name"]: f"/#/experiments/{experiment}/runs?{query}{key}" for key, text in texts.items()}
 
 
 def page_state(clause: str, sections: Iterable[tuple[str, bool, int, list[str]]], metrics: set[str]) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bfc_bench.extras.mlflow.client import connection, experiment_name
@@ -17,8 +16,7 @@ from bfc_bench.extras.mlflow.mlflow_internals import (
     VIEW_LENGTH,
     VIEW_TAG,
     page_state,
-    view_names,
-    view_path,
+    view_paths,
     view_text,
 )
 from bfc_bench.extras.mlflow.replicate_summaries import BARS
@@ -48,36 +46,19 @@ _SECTIONS = (
 """Title, whether it is open, number of columns, and metrics in order; those that end in ``/`` are prefixes."""
 
 
-@dataclass(frozen=True)
-class SavedView:
-    """One saved view of an experiment."""
-
-    name: str
-    experiment: str
-    key: str
-
-    def url(self, base: str) -> str:
-        """Its address at the server ``base``."""
-        return base.rstrip("/") + view_path(self.experiment, self.key)
-
-
 def save_views(client: MlflowClient, experiment: str, rows: Sequence[Row]) -> None:
     """Write the new and changed views of all (task, d); none if MLflow cannot take them."""
     with suppress(Exception):
         _save(client, experiment, rows)
 
 
-def saved_views(uri: str, *, suite: str, version: int) -> list[SavedView]:
-    """The views of a suite's experiment, sorted by name."""
-    with connection(uri) as client:
-        experiment = client.get_experiment_by_name(experiment_name(suite, version))
-        if experiment is None:
-            return []
-        names: dict[str, str] = {}
-        with suppress(Exception):
-            names = view_names(experiment.tags, KEY_PREFIX)
-        views = [SavedView(name, experiment.experiment_id, key) for key, name in names.items()]
-    return sorted(views, key=lambda view: view.name)
+def saved_views(uri: str, *, suite: str, version: int) -> dict[str, str]:
+    """The addresses of the views of a suite's experiment, below that of a server, sorted by name."""
+    found: dict[str, str] = {}
+    with connection(uri) as client, suppress(AttributeError, KeyError, TypeError, ValueError):
+        if experiment := client.get_experiment_by_name(experiment_name(suite, version)):
+            found = view_paths(experiment.experiment_id, experiment.tags, KEY_PREFIX)
+    return dict(sorted(found.items()))
 
 
 def _save(client: MlflowClient, experiment: str, rows: Sequence[Row]) -> None:
