@@ -47,7 +47,7 @@ def verify(
     """
     found = Verification(tell)
     with unpacked(path) as bundle:
-        found.say(f"{path}: {_count(len(bundle.manifest.suites), 'suite')}; SHA-256 of the manifest: {bundle.digest}")
+        found.say(f"{path}: {len(bundle.manifest.suites)} suites; SHA-256 of the manifest: {bundle.digest}")
         with OpenStore(bundle.store, plugins) as store:
             try:
                 _check_suites(bundle, store, found)
@@ -111,7 +111,3 @@ def _agree(one: Any, other: Any) -> bool:
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(_agree, one, other))
     return bool(one == other)
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'s' * (number != 1)}"
