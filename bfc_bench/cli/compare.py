@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bfc_bench.cli.options import STORE, FormatOption, StoreOption, TaskOption, console, print_json
+from bfc_bench.cli.options import STORE, DimsOption, FormatOption, StoreOption, TaskOption, console, print_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,9 +27,7 @@ def compare(
         typer.Option("--suite", metavar="SUITE", help="Name or path of a suite; needed if the store has several."),
     ] = None,
     task: TaskOption = None,
-    d: Annotated[
-        list[int] | None, typer.Option("--d", metavar="D", min=1, help="Restrict to this dimension. Repeatable.")
-    ] = None,
+    d: DimsOption = None,
     metric: Annotated[
         str,
         typer.Option("--metric", metavar="COLUMN", help="Column of the results, or a path such as feature_errors.S2."),

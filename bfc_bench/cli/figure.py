@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from bfc_bench.cli.options import STORE, StoreOption, SuiteArgument, TaskOption
+from bfc_bench.cli.options import STORE, DimsOption, StoreOption, SuiteArgument, TaskOption
 from bfc_bench.errors import UsageError
 
 
@@ -18,9 +18,7 @@ def figure(
     learner: Annotated[
         list[str] | None, typer.Option("--learner", metavar="LABEL", help="Restrict to this label. Repeatable.")
     ] = None,
-    d: Annotated[
-        list[int] | None, typer.Option("--d", metavar="D", min=1, help="Restrict to this dimension. Repeatable.")
-    ] = None,
+    d: DimsOption = None,
     metric: Annotated[str, typer.Option("--metric", metavar="COLUMN", help="Column of the results.")] = "nmse",
     level: Annotated[
         list[float] | None, typer.Option("--level", metavar="E", help="Level of error for N*. Repeatable.")

@@ -99,6 +99,12 @@ DataOption: TypeAlias = Annotated[
         help="Folder to search first for public data sets.",
     ),
 ]
+JobsOption: TypeAlias = Annotated[
+    int | None, typer.Option("--jobs", metavar="N", min=1, help="Number of workers; one per core by default.")
+]
+DimsOption: TypeAlias = Annotated[
+    list[int] | None, typer.Option("--d", metavar="D", min=1, help="Restrict to this dimension. Repeatable.")
+]
 STORE = Path(DEFAULT_STORE)
 
 

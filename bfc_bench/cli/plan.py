@@ -7,9 +7,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from bfc_bench.cli.options import (
     STORE,
@@ -18,6 +16,7 @@ from bfc_bench.cli.options import (
     ExecutorOption,
     ExecutorOptionsOption,
     FormatOption,
+    JobsOption,
     LearnerOption,
     RedoOption,
     SetOption,
@@ -50,9 +49,7 @@ def plan(
     executor_option: ExecutorOptionsOption = None,
     store: StoreOption = STORE,
     data: DataOption = None,
-    jobs: Annotated[
-        int | None, typer.Option("--jobs", metavar="N", min=1, help="Number of workers; one per core by default.")
-    ] = None,
+    jobs: JobsOption = None,
     redo: RedoOption = None,
     format: FormatOption = "table",
 ) -> None:
@@ -79,9 +76,8 @@ def plan(
     path = suite_path(suite, plugins.suites)
     grid = resolve(read_suite(path, set_ or ()), plugins, str(path), learner or (), task or ())
     chosen = executor_of(grid.suite, plugins, executor, executor_options(executor_option))
-    redone = redo_of(redo)
     with Store(store) if (store / "results.sqlite").exists() else nullcontext() as opened:
-        made = plan_for(grid, opened, _device(chosen, device), redo=redone, executor=chosen)
+        made = plan_for(grid, opened, _device(chosen, device), redo=redo_of(redo), executor=chosen)
         stored = StoredSuite(opened, plugins, grid.suite.name, grid.suite.version, path, grid.suite) if opened else None
         claims = stored.replicates_needed() if stored and stored.sessions else None
     gpu = made.common.device == "cuda"

@@ -15,6 +15,7 @@ from bfc_bench.cli.options import (
     DeviceOption,
     ExecutorOption,
     ExecutorOptionsOption,
+    JobsOption,
     LearnerOption,
     RedoOption,
     SetOption,
@@ -42,9 +43,7 @@ def run(
     device: DeviceOption = "auto",
     executor: ExecutorOption = None,
     executor_option: ExecutorOptionsOption = None,
-    jobs: Annotated[
-        int | None, typer.Option("--jobs", metavar="N", min=1, help="Number of workers; one per core by default.")
-    ] = None,
+    jobs: JobsOption = None,
     store: StoreOption = STORE,
     data: DataOption = None,
     redo: RedoOption = None,

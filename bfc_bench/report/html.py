@@ -23,7 +23,7 @@ from bfc_bench.report.style import assign
 from bfc_bench.report.tables import ReportTable, TableCell, estimate, listing, worst
 from bfc_bench.report.template import template
 from bfc_bench.report.vega import library, page_script
-from bfc_bench.store.row import Row
+from bfc_bench.store.row import Row, flat
 from bfc_bench.store.row_origin import origin_remarks
 from bfc_bench.store.rows import Rows
 from bfc_bench.tasks.base import DataSet
@@ -107,7 +107,7 @@ def write_report(
     shown = show(directory, artifacts)
     for part in sections:
         part.artifacts = {label: shown[part.name, label] for label in styles if (part.name, label) in shown}
-    page = template("report.html", library(), page_script(), flat=flat, shell=shlex.quote).render(
+    page = template("report.html", library(), page_script(), flat=flat_texts, shell=shlex.quote).render(
         key=key,
         suffixes=suffixes,
         suite=suite,
@@ -117,7 +117,7 @@ def write_report(
         first_answers=FIRST_ANSWERS,
         headline=headline(suite, verdicts, sections, gallery),
         command=_command(suite, sessions),
-        setup=flat(
+        setup=flat_texts(
             {key: suite[key] for key in ("seed", "replicates", "test_size", "levels", "budget") if key in suite}
         ),
         rows=rows,
@@ -136,21 +136,15 @@ def write_report(
         signs=SIGNS,
         expected_errors=expected_errors(verdicts),
         problems=listing("", tables.problem_table(rows), PROBLEMS),
-        sessions=[(session, flat(_shown(session.get("provenance", {})))) for session in sessions],
+        sessions=[(session, flat_texts(_shown(session.get("provenance", {})))) for session in sessions],
     )
     write_file(inside(directory, "report.html"), page.encode())
     return directory / "report.html"
 
 
-def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
+def flat_texts(values: Mapping[str, Any]) -> dict[str, str]:
     """Nested settings as flat texts: ``{"budget.memory_gb": "8"}``."""
-    lines: dict[str, str] = {}
-    for key, value in values.items():
-        if isinstance(value, Mapping):
-            lines |= flat(value, f"{prefix}{key}.")
-        else:
-            lines[f"{prefix}{key}"] = as_text(value)
-    return lines
+    return {key: as_text(value) for key, value in flat(values).items()}
 
 
 def as_text(value: Any) -> str:

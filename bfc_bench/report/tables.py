@@ -164,9 +164,9 @@ def number(value: float | None, digits: int = 2) -> str:
     return re.sub(r"e([+-])0*(\d)", lambda m: f"e{m[1].strip('+')}{m[2]}", f"{value:.{digits - 1}e}")
 
 
-def interval_text(lo: float, hi: float) -> str:
+def interval_text(lo: float, hi: float, digits: int = 2) -> str:
     """``[2.2e-7, 4.5e-7]``; empty if the lower end is nan."""
-    return "" if math.isnan(lo) else f"[{number(lo)}, {number(hi)}]"
+    return "" if math.isnan(lo) else f"[{number(lo, digits)}, {number(hi, digits)}]"
 
 
 def with_interval(mean: float, lo: float, hi: float) -> str:
@@ -175,7 +175,7 @@ def with_interval(mean: float, lo: float, hi: float) -> str:
         return number(mean)
     ends = list(map(float, dict.fromkeys(f"{end:.9g}" for end in (lo, hi, 1.0) if math.isfinite(end))))
     digits = next((d for d in range(2, 5) if len({number(end, d) for end in ends}) == len(ends)), 5)
-    return f"{number(mean, digits)} [{number(lo, digits)}, {number(hi, digits)}]"
+    return f"{number(mean, digits)} {interval_text(lo, hi, digits)}"
 
 
 def sample_size(threshold: Threshold) -> tuple[str, str]:
@@ -308,8 +308,7 @@ def worst(value: float) -> tuple[str, ...]:
 
 def estimate(mean: float, lo: float, hi: float, *remarks: str, digits: int = 2) -> TableCell:
     """A cell with a mean and its interval."""
-    interval = "" if math.isnan(lo) else f"[{number(lo, digits)}, {number(hi, digits)}]"
-    return TableCell(number(mean, digits), interval, remarks)
+    return TableCell(number(mean, digits), interval_text(lo, hi, digits), remarks)
 
 
 def exponent_cells(scaling: Scaling) -> Record:

@@ -119,10 +119,10 @@ def plan_for(
     history = store.columns(suite.name, suite.version) if store and missing else []
     plan = make_plan(grid, common, held, history, redo=redo)
     labels = {cell.label for cell in plan.todo}
-    for label, versions in (store.learner_versions(suite.name, suite.version) if store else {}).items():
-        if label in labels:
-            versions.pop(grid.entries[label].learner.version, None)
-            plan.outdated |= {label: versions} if versions else {}
+    for known in held.values():
+        version = known.origin.learner_version
+        if version is not None and known.label in labels and version != grid.entries[known.label].learner.version:
+            plan.outdated.setdefault(known.label, Counter())[version] += 1
     return plan
 
 

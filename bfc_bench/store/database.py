@@ -7,7 +7,6 @@ import sqlite3
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from os.path import samestat
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -15,7 +14,8 @@ from typing import Any, Self
 from bfc_bench.errors import StoreError, StoreFailure
 from bfc_bench.store.file_system import SHARED, file_system
 from bfc_bench.store.lock import lock_folder
-from bfc_bench.store.schema import check_schema, create_tables, is_empty
+from bfc_bench.store.schema import check_schema, create_tables
+from bfc_bench.utils.files import put_database_in_place
 
 RECORD_BYTES = 32_000_000
 """Maximum size of any value in the file."""
@@ -37,8 +37,6 @@ class Database:
         try:
             with ExitStack() as opening:
                 self._db = self._open_to_write(opening) if write else self._open_to_read(opening)
-                check_schema(self._db, self.path)
-                self._status = self.path.stat()
                 self._opened = opening.pop_all()
         except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
             raise StoreError(
@@ -47,13 +45,10 @@ class Database:
 
     def _open_to_write(self, opening: ExitStack) -> sqlite3.Connection:
         opening.enter_context(lock_folder(self.directory))
-        os.close(os.open(self.path, os.O_CREAT | os.O_WRONLY, 0o600))  # SQLite gives its log the same mode
+        if not self.path.exists():
+            _make(self.path)
         db = opening.enter_context(closing(_connect(self.path, "rw")))
-        if not is_empty(db):
-            check_schema(db, self.path)
         self._set_journal(db)
-        if is_empty(db):
-            create_tables(db)
         db.execute("BEGIN IMMEDIATE")  # fails now, not after the first cell, if the file cannot be written
         db.execute("ROLLBACK")
         return db
@@ -72,12 +67,11 @@ class Database:
         )
 
     def _open_to_read(self, opening: ExitStack) -> sqlite3.Connection:
-        db = opening.enter_context(closing(self._connect_to_read())) if self.path.exists() else None
-        if db is None or is_empty(db):
+        if not self.path.exists():
             raise StoreError(
                 f"There is no store in {self.directory}; `bfc-bench run SUITE --store {self.directory}` makes one."
             )
-        return db
+        return opening.enter_context(closing(self._connect_to_read()))
 
     def _connect_to_read(self) -> sqlite3.Connection:
         log = self.path.with_name(f"{self.path.name}-wal")
@@ -97,22 +91,9 @@ class Database:
         """The open connection, which ``backup`` copies from."""
         return self._db
 
-    def require_own_file(self) -> None:
-        """Raise ``StoreFailure`` if another file is at the place of the open one, or none.
-
-        SQLite would go on writing to a file without a name.
-        """
-        if not self.path.exists() or not samestat(self.path.stat(), self._status):
-            raise StoreFailure(
-                f"The store in {self.directory} was removed, or replaced by another file, while it was in use. Rows "
-                "that were committed before are in the old file; what is at its place now is unchanged. Restore the "
-                "store, then run the same command again."
-            )
-
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """A transaction: everything that is written inside the block is committed together, or nothing is."""
-        self.require_own_file()
         try:
             self._db.execute("BEGIN IMMEDIATE")
             try:
@@ -173,8 +154,17 @@ class Database:
         self.close()
 
 
+def _make(path: Path) -> None:
+    """Make a store's file, which appears under its name when it has its tables. SQLite gives its log the same mode."""
+    aside = path.with_name(f".{path.name}.new")
+    os.close(os.open(aside, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600))
+    with closing(sqlite3.connect(aside)) as db:
+        create_tables(db)
+    put_database_in_place(aside, path)
+
+
 def _connect(path: Path, mode: str, extra: str = "") -> sqlite3.Connection:
-    """A connection that has read from the file, and that runs nothing which the file's schema names."""
+    """A connection to a file with the schema of a store, that runs nothing which the schema names."""
     uri = f"{path.absolute().as_uri()}?mode={mode}{extra}"
     db = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=10.0, check_same_thread=False)
     try:
@@ -182,7 +172,7 @@ def _connect(path: Path, mode: str, extra: str = "") -> sqlite3.Connection:
         db.execute("PRAGMA cell_size_check = ON")
         db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, RECORD_BYTES)
         db.execute("PRAGMA synchronous = NORMAL")
-        is_empty(db)
+        check_schema(db, path)
     except BaseException:
         db.close()
         raise

@@ -35,13 +35,13 @@ def differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
     return closely_differing(one, other) if on_gpus else exactly_differing(one, other)
 
 
-def closely_differing(one: Mapping[str, Any], other: Mapping[str, Any], tolerance: float = GPU_TOLERANCE) -> list[str]:
+def closely_differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
     """Names of the columns in which two rows of a cell differ, sorted."""
     a, b = measured(one), measured(other)
     return [
         name
         for name in exactly_differing(one, other)
-        if name not in a or name not in b or not _within_tolerance(name, a[name], b[name], tolerance)
+        if name not in a or name not in b or not _within_tolerance(name, a[name], b[name])
     ]
 
 
@@ -51,22 +51,22 @@ def exactly_differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[
     return sorted(name for name in a.keys() | b.keys() if a.get(name) != b.get(name))
 
 
-def _within_tolerance(column: str, one: str, other: str, tolerance: float) -> bool:
+def _within_tolerance(column: str, one: str, other: str) -> bool:
     """Whether two JSON texts of a column are equal within the tolerance."""
     a, b = json.loads(one), json.loads(other)
     if column == "artifacts":
         return sorted(a) == sorted(b)
     if column not in MEASURED or (column == "chosen" and a.get("tuned") != b.get("tuned")):
         return False
-    return _close(a, b, tolerance)
+    return _close(a, b)
 
 
-def _close(a: Any, b: Any, tolerance: float) -> bool:
+def _close(a: Any, b: Any) -> bool:
     """Whether nested values are equal, floating-point numbers within the tolerance."""
     if isinstance(a, dict) and isinstance(b, dict):
-        return a.keys() == b.keys() and all(_close(a[name], b[name], tolerance) for name in a)
+        return a.keys() == b.keys() and all(_close(a[name], b[name]) for name in a)
     if isinstance(a, list) and isinstance(b, list):
-        return len(a) == len(b) and all(_close(x, y, tolerance) for x, y in zip(a, b, strict=True))
+        return len(a) == len(b) and all(_close(x, y) for x, y in zip(a, b, strict=True))
     if {type(a), type(b)} <= {int, float} and float in (type(a), type(b)):
-        return bool(abs(a - b) <= tolerance * max(abs(a), abs(b)) + GPU_FLOOR)
+        return bool(abs(a - b) <= GPU_TOLERANCE * max(abs(a), abs(b)) + GPU_FLOOR)
     return bool(a == b) and type(a) is type(b)

@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from pydantic_core import to_json
@@ -106,64 +107,33 @@ def without_formula(value: Any) -> Any:
 def parquet_bytes(
     rows: Iterable[Row], columns: Sequence[str] = COLUMNS, axes: Mapping[str, Sequence[Any]] | None = None
 ) -> memoryview:
-    """A parquet file of rows, see ``ParquetTable``."""
-    table = ParquetTable(columns, axes)
-    for row in rows:
-        table.add(row)
-    return table.bytes()
+    """A parquet file with one line per row; nested columns hold JSON texts, and missing numbers are null.
 
-
-class ParquetTable:
-    """Builds a parquet file with one line per row; nested columns hold JSON texts, and missing numbers are null.
-
-    Rows are encoded ``ROWS_PER_GROUP`` at a time, so that a million of them need not be in memory at once.
-
-    Args:
-        columns: Names of the columns, ``axes.NAME`` for an axis.
-        axes: All values of each axis, and of each nested column, by its name. If some are not numbers, the column holds
-            texts.
+    Rows are encoded ``ROWS_PER_GROUP`` at a time, so that a million of them need not be in memory at once. ``axes`` has
+    all values of each axis, and of each nested column, by its name. If some are not numbers, the column holds texts.
     """
+    import pyarrow as pa
+    from pyarrow import parquet
 
-    def __init__(self, columns: Sequence[str] = COLUMNS, axes: Mapping[str, Sequence[Any]] | None = None) -> None:
-        import pyarrow as pa
-        from pyarrow import parquet
+    arrow_types = {"str": pa.string(), "int": pa.int64(), "float": pa.float64()}
+    types = {f.name: str(f.type).removesuffix(" | None") for f in fields(Row)}
+    types |= {name: _common_type(values) for name, values in (axes or {}).items()}
+    schema = pa.schema([(name, arrow_types.get(types[name], pa.string())) for name in columns])
+    mixed = [(name.startswith(AXES) and types[name] not in arrow_types) or types[name] == "Any" for name in columns]
+    buffer, left = io.BytesIO(), iter(rows)
+    with parquet.ParquetWriter(buffer, schema) as writer:
+        while group := [_as_texts(row.cells(columns), mixed) for row in islice(left, ROWS_PER_GROUP)]:
+            values = map(pa.array, zip(*group, strict=True), schema.types)
+            writer.write_table(pa.table(list(values), schema=schema))
+    return buffer.getbuffer()
 
-        arrow_types = {"str": pa.string(), "int": pa.int64(), "float": pa.float64()}
-        types = {f.name: str(f.type).removesuffix(" | None") for f in fields(Row)}
-        types |= {name: _common_type(values) for name, values in (axes or {}).items()}
-        self._columns = columns
-        self._schema = pa.schema([(name, arrow_types.get(types[name], pa.string())) for name in columns])
-        self._mixed = [
-            k
-            for k, name in enumerate(columns)
-            if types[name] == "Any" or (name.startswith(AXES) and types[name] not in arrow_types)
-        ]
-        self._buffer = io.BytesIO()
-        self._writer = parquet.ParquetWriter(self._buffer, self._schema)
-        self._group: list[list[Any]] = []
 
-    def add(self, row: Row) -> None:
-        """Add a row."""
-        cells = row.cells(self._columns)
-        for place in self._mixed:
-            cells[place] = None if cells[place] is None else json.dumps(cells[place])
-        self._group.append(list(map(as_text, cells)))
-        if len(self._group) == ROWS_PER_GROUP:
-            self._write()
-
-    def bytes(self) -> memoryview:
-        """The finished file; no row can be added afterwards."""
-        self._write()
-        self._writer.close()
-        return self._buffer.getbuffer()
-
-    def _write(self) -> None:
-        import pyarrow as pa
-
-        if self._group:
-            columns = map(pa.array, zip(*self._group, strict=True), self._schema.types)
-            self._writer.write_table(pa.table(list(columns), schema=self._schema))
-            self._group = []
+def _as_texts(cells: Sequence[Any], mixed: Sequence[bool]) -> list[Any]:
+    """Cells with JSON texts in the place of nested values, and of all values in ``mixed`` columns."""
+    return [
+        json.dumps(cell) if of_mixed and cell is not None else as_text(cell)
+        for cell, of_mixed in zip(cells, mixed, strict=True)
+    ]
 
 
 def axis_columns(axes: Iterable[Mapping[str, Any] | None]) -> dict[str, list[Any]]:

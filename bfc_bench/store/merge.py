@@ -66,7 +66,7 @@ def merge(sources: Sequence[Path], into: Path, *, prefer: str = "") -> Merged:
     others = [path for path in sources if path.resolve() != into.resolve()]
     with ExitStack() as opened:
         stores = {str(path): opened.enter_context(_snapshot(path)) for path in others}
-        if (into / "results.sqlite").exists() or (into / "lock").exists():  # a store whose file was removed
+        if (into / "results.sqlite").exists() or (into / "lock").exists():  # one whose first start was killed
             with Store(into, write=True) as target:
                 return _Merge(str(into), target, stores, prefer).run()
         with new_folder(into) as temporary:

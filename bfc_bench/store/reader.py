@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections import Counter
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,8 +32,9 @@ READ_TOGETHER = 1000
 
 @dataclass(frozen=True, slots=True)
 class KnownCell:
-    """Status and origin of the row of a cell."""
+    """Label, status and origin of the row of a cell."""
 
+    label: str
     status: str
     origin: Origin
 
@@ -58,28 +58,23 @@ class RowReader(Database):
             for _, values in self._parsed(suite, version, every):
                 yield Row(**values)
 
-    def columns(
-        self, suite: str, version: int, *, every: bool = False, on_row: Callable[[Row], None] | None = None
-    ) -> Rows:
+    def columns(self, suite: str, version: int, *, every: bool = False) -> Rows:
         """The rows as columns. ``Row`` objects are read when they are needed, while the store is open.
 
-        The last result is returned again as long as the file has not changed. With ``on_row`` the rows are read in any
-        case, and it is called with each.
+        The last result is returned again as long as the file has not changed.
         """
         request = (suite, version, every, self._state())
-        if on_row is not None or self._columns is None or self._columns[0] != request:
+        if self._columns is None or self._columns[0] != request:
             self._columns = None
-            self._columns = request, self._read_columns(suite, version, every, on_row)
+            self._columns = request, self._read_columns(suite, version, every)
         return self._columns[1]
 
-    def _read_columns(self, suite: str, version: int, every: bool, on_row: Callable[[Row], None] | None) -> Rows:
+    def _read_columns(self, suite: str, version: int, every: bool) -> Rows:
         builder, rowids = RowsBuilder(), array("q")
         with self.snapshot():
             for rowid, values in self._parsed(suite, version, every):
                 builder.add(values)
                 rowids.append(rowid)
-                if on_row is not None:
-                    on_row(Row(**values))
         return builder.rows(lambda i: self._row(rowids[i]))
 
     def _parsed(self, suite: str, version: int, every: bool) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -119,25 +114,14 @@ class RowReader(Database):
         return sorted(value for (value,) in self.stream(query, (suite, version)))
 
     def known_cells(self, suite: str, version: int) -> dict[str, KnownCell]:
-        """Status and origin by cell, without parsing rows."""
-        query = 'SELECT cell, status, "release", device, learner_version FROM rows WHERE suite = ? AND version = ?'
+        """What is known of each cell, of all definitions, without parsing rows."""
+        facts = 'label, status, "release", device, learner_version'
+        query = f"SELECT cell, {facts} FROM rows WHERE suite = ? AND version = ?"
         distinct: dict[tuple[Any, ...], KnownCell] = {}
         return {
-            cell: distinct.setdefault((status, *origin), KnownCell(status, Origin(*origin)))
-            for cell, status, *origin in self.stream(query, (suite, version))
+            cell: distinct.setdefault((label, status, *origin), KnownCell(label, status, Origin(*origin)))
+            for cell, label, status, *origin in self.stream(query, (suite, version))
         }
-
-    def learner_versions(self, suite: str, version: int) -> dict[str, Counter[int]]:
-        """The number of rows by label and learner version, of all definitions."""
-        records = self.stream(
-            "SELECT label, learner_version, count(*) FROM rows WHERE suite = ? AND version = ?"
-            " AND learner_version IS NOT NULL GROUP BY label, learner_version",
-            (suite, version),
-        )
-        versions: dict[str, Counter[int]] = {}
-        for label, number, count in records:
-            versions.setdefault(label, Counter())[number] = count
-        return versions
 
     def traceback(self, cell: str) -> str:
         """The traceback of a failed cell; empty for other cells."""

@@ -25,11 +25,6 @@ CREATE TABLE looks (
 """
 
 
-def is_empty(db: sqlite3.Connection) -> bool:
-    """Whether a file has no table yet, as after a kill while it was made."""
-    return not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-
-
 def check_schema(db: sqlite3.Connection, path: Path) -> None:
     """Raise ``StoreError`` if a file has another schema or was made by another program."""
     schema = int(db.execute("PRAGMA user_version").fetchone()[0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Real
@@ -120,9 +120,9 @@ class Results:
         """``rows`` one by one, so that they need not be in memory at once."""
         return self.store.iter_rows(self.name, self.version, every=every)
 
-    def columns(self, *, every: bool = False, on_row: Callable[[Row], None] | None = None) -> Rows:
-        """``rows`` as columns, which is faster for many rows; ``on_row`` is called with each row as it is read."""
-        return self.store.columns(self.name, self.version, every=every, on_row=on_row)
+    def columns(self, *, every: bool = False) -> Rows:
+        """``rows`` as columns, which is faster for many rows."""
+        return self.store.columns(self.name, self.version, every=every)
 
     def distinct(self, column: str, *, every: bool = False) -> list[str]:
         """The distinct values of ``task``, ``label`` or ``status``, sorted."""

@@ -129,45 +129,6 @@ def test_the_report_shows_verdicts_with_their_numbers(held, capsys, tmp_path):
     assert "expect up to .05 x 3" in page
 
 
-def test_a_note_quotes_what_is_not_plainly_supported():
-    from bfc_bench.analysis.claims import Verdict
-    from bfc_bench.report.run_description import note as note_of
-
-    verdict = Verdict(
-        "c", "reaches", "s", "", "supported", 1e-6, 1e-7, 1e-4, "≤ 0.01", 10, 0.01, worst=0.5, but="one is bad"
-    )
-    assert "| ✓ supported, but one is bad | 1.0e-6 [1.0e-7, 1.0e-4] | 0.50 |" in note_of("Report.", [verdict])
-
-
-def test_a_note_names_ill_behaved_curves():
-    from bfc_bench.analysis.thresholds import Crossing, Reached, Threshold
-    from bfc_bench.report.run_description import ill_behaved_note
-
-    def reached(label, last):
-        return Reached("t", 10, label, "nmse", 0.1, Threshold(0.1, (Crossing(0, 90.0, last=last),)))
-
-    text = ill_behaved_note([reached("a", None), *(reached(f"b{i}", 690.0) for i in range(7))])
-    assert "b0 on t, d = 10, at 0.1; " in text
-    assert text.endswith(" and 2 more.")
-    assert "a on t" not in text
-    assert ill_behaved_note([reached("a", None)]) == ""
-
-
-def test_a_note_of_many_claims_keeps_within_what_mlflow_takes(held):
-    from bfc_bench.analysis.claims import Verdict
-    from bfc_bench.report.run_description import note as note_of
-
-    verdicts = [
-        Verdict(f"claim-{i}", "beats", "s|" * 30, "", "supported", 0.1, 0.05, 0.2, "≤ 0.5", 5, 0.01)
-        for i in range(400)
-    ]  # fmt: skip
-    note = note_of("Report.", verdicts)
-    assert len(note) < 5000
-    lines = note.count("| claim-")
-    assert 0 < lines < 400
-    assert f"{400 - lines} more in `tables/claims.json`" in note
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -12,7 +12,7 @@ from bfc_bench.analysis.curves import curves
 from bfc_bench.errors import UsageError
 from bfc_bench.report import plots
 from bfc_bench.report.gallery import Gallery
-from bfc_bench.report.html import flat, write_report
+from bfc_bench.report.html import flat_texts, write_report
 from bfc_bench.report.style import assign
 from bfc_bench.report.tables import MISSING
 from bfc_bench.report.vega import library, page_script
@@ -203,7 +203,7 @@ def test_files_of_figures_are_written_if_they_are_asked_for(tmp_path):
 
 
 def test_nested_settings_become_lines():
-    assert flat({"a": {"b": 1, "c": {"d": "x"}}, "e": [1, 2], "f": None}) == {
+    assert flat_texts({"a": {"b": 1, "c": {"d": "x"}}, "e": [1, 2], "f": None}) == {
         "a.b": "1",
         "a.c.d": "x",
         "e": "[1, 2]",

@@ -1,4 +1,4 @@
-"""A run of a suite with grids: its rows, exports, report, MLflow runs and views, and laws that are known exactly."""
+"""A run of a suite with grids: its rows, exports, report and MLflow runs, and laws that are known exactly."""
 
 import csv
 import io
@@ -10,7 +10,6 @@ import pytest
 
 import bfc_bench as bb
 from bfc_bench.extras.mlflow.curves import replicate_curves
-from bfc_bench.extras.mlflow.views import filters, overlays
 
 SUITE = """
 name = "noise"
@@ -129,22 +128,14 @@ def test_the_report_has_figures_of_each_axis(stored, tmp_path):
     assert "axes.sd" in pd.read_parquet(tmp_path / "out" / "rows.parquet").columns
 
 
-def test_mlflow_gets_axes_as_parameters_and_a_view_of_each(stored):
-    rows = stored.rows()
-    params = [curve.params for curve in replicate_curves(rows)]
+def test_mlflow_gets_axes_as_parameters(stored):
+    params = [curve.params for curve in replicate_curves(stored.rows())]
     assert {(p["task"], p["axis.sd"]) for p in params} == {
         ("line:sd0.5", "0.5"),
         ("line:sd1", "1.0"),
         ("line:sd2", "2.0"),
     }
     assert {p["axis.features"] for p in params if "axis.features" in p} == {"8", "32"}
-    views = {overlay.title: overlay for overlay in overlays(rows)}
-    by_sd, by_features = views["line · d=6 · by sd"], views["random on line:sd1 · d=6 · by features"]
-    assert "params.task LIKE 'line:%'" in by_sd.clause
-    assert by_sd.by == ("label", "axis.sd")
-    assert "params.label LIKE 'random:%' and params.task = 'line:sd1'" in by_features.clause
-    assert by_features.by == ("axis.features",)
-    assert all(clause.startswith(by_sd.clause) for _, clause in filters(by_sd))
 
 
 def test_the_same_run_again_finds_all_cells(run, bench):

@@ -14,7 +14,7 @@ from stored_rows import judge_claims, read_results, stored_rows
 
 import bfc_bench
 from bfc_bench.cli.app import run
-from bfc_bench.errors import StoreError, StoreFailure
+from bfc_bench.errors import StoreError
 from bfc_bench.store.artifacts import digests
 from bfc_bench.store.row import Row
 from bfc_bench.store.schema import SCHEMA
@@ -36,15 +36,6 @@ def test_rows_come_back_as_they_were(tmp_path):
         assert stored_rows(tmp_path, "s") == [ROW]
         store.put([(replace(ROW, nmse=0.25), "td", "ld", "")])
         assert [row.nmse for row in stored_rows(tmp_path, "s")] == [0.25]
-
-
-def test_versions_of_learners_are_counted_over_all_definitions(tmp_path):
-    with Store(tmp_path, write=True) as store:
-        store.put([(replace(ROW, cell=f"c{v}{i}", n=10 * v + i + 1, learner_version=v), "td", f"ld{v}", "")
-                   for v in (1, 3) for i in range(v)])  # fmt: skip
-        store.put([(replace(ROW, cell="other", label="m", learner_version=2), "td", "ld", "")])
-        assert store.learner_versions("s", 1) == {"l": {1: 1, 3: 3}, "m": {2: 1}}
-        assert store.learner_versions("s", 2) == {}
 
 
 def test_digests_of_artifacts_are_those_of_stores_that_exist():
@@ -288,36 +279,3 @@ def test_whatever_opens_a_store_closes_it(faulty, suite_file, tmp_path):
     assert sum(file.stat().st_size for file in store.glob("*-wal")) == 0  # the file alone holds everything
     with pytest.raises(StoreError, match="closed"):
         results["tiny"]
-
-
-@pytest.mark.parametrize("how", ["removed", "replaced", "folder removed"])
-def test_a_store_that_is_removed_or_replaced_in_mid_run_is_noticed_before_the_next_commit(
-    how, faulty, suite_file, tmp_path
-):
-    store, other = tmp_path / "store", tmp_path / "other"
-    path = store / "results.sqlite"
-    with Store(other, write=True) as made:
-        made.put([(ROW, "td", "ld", "")])
-
-    class Listener:
-        @bfc_bench.hookimpl
-        def bfc_result(self, result):
-            seen.append(result.learner)
-            if len(seen) > 1:
-                return
-            if how == "folder removed":
-                shutil.rmtree(store)
-            elif how == "removed":
-                path.unlink()
-            else:
-                shutil.copy(other / path.name, store / "new")
-                (store / "new").replace(path)
-
-    seen = []
-    options = bfc_bench.RunOptions(store=store, executor="serial", listeners=[Listener()])
-    with pytest.raises(StoreFailure, match="was removed, or replaced by another file, while it was in use"):
-        bfc_bench.run_suite(suite_file(learner=[{"name": "mean"}, {"name": "artist"}]), options)
-    assert len(set(seen)) == 1
-    assert path.exists() == (how == "replaced")
-    if how == "replaced":
-        assert path.read_bytes() == (other / path.name).read_bytes()

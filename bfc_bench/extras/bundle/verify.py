@@ -16,6 +16,7 @@ from bfc_bench.extras.bundle.archive import Bundle, unpacked
 from bfc_bench.extras.bundle.cells import Cells
 from bfc_bench.extras.bundle.verification import Verification
 from bfc_bench.plugins import Plugins
+from bfc_bench.report.tables import with_interval
 from bfc_bench.run.executor_selection import DEFAULT
 from bfc_bench.store.merge import merge
 from bfc_bench.stored_suite import OpenStore, StoredSuite
@@ -46,7 +47,7 @@ def verify(
     """
     found = Verification(tell)
     with unpacked(path) as bundle:
-        found.say(f"{path}: {_count(len(bundle.manifest.suites), 'suite')}; SHA-256 of the manifest: {bundle.digest}")
+        found.say(f"{path}: {len(bundle.manifest.suites)} suites; SHA-256 of the manifest: {bundle.digest}")
         with OpenStore(bundle.store, plugins) as store:
             try:
                 _check_suites(bundle, store, found)
@@ -98,15 +99,10 @@ def _check_verdicts(id: str, suite: StoredSuite, stored: list[Mapping[str, Any]]
             found.differs(f"{id}/{verdict.id}: {', '.join(both)}")
         else:
             found.verdicts += 1
-            found.say(f"{verdict.sign} {verdict.words}  {id}/{verdict.id}: {_interval(record)}")
+            estimate = with_interval(verdict.estimate, verdict.lo, verdict.hi)
+            found.say(f"{verdict.sign} {verdict.words}  {id}/{verdict.id}: {estimate}, R = {verdict.replicates}")
     counted = ", ".join(f"{words[word]} {word}" for word in ("supported", "contradicted", "undecided") if words[word])
     found.say(f"{id}: {counted or 'no claims'}")
-
-
-def _interval(record: Mapping[str, Any]) -> str:
-    numbers = (record[name] for name in ("estimate", "lo", "hi"))
-    estimate, lo, hi = (f"{value:.3g}" if isinstance(value, float) else str(value or "-") for value in numbers)
-    return f"{estimate} [{lo}, {hi}], R = {record['replicates']}"
 
 
 def _agree(one: Any, other: Any) -> bool:
@@ -115,7 +111,3 @@ def _agree(one: Any, other: Any) -> bool:
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(_agree, one, other))
     return bool(one == other)
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'s' * (number != 1)}"

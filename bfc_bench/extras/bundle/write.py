@@ -25,8 +25,6 @@ from bfc_bench.utils.plain_json import canonical_json, readable_json
 
 LICENCE = "CC-BY-4.0"
 """The licence of results for which no other one is named."""
-ANONYMOUS = ("Anonymous",)
-"""The authors of results for which none is named."""
 _LICENCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]{0,60}")
 _FOLDER = re.compile(r"(?<![\w.:/])(/(?:home|root|Users|tmp|mnt|data|scratch|work|srv|opt)/[^\s'\",;:)\]}]+)")
 """Paths of a machine in texts."""
@@ -62,15 +60,13 @@ def bundle(
     suites = _chosen(store, names)
     if not suites:
         raise StoreError(f"The store in {store.store.directory} holds no suite. Run one first.")
-    claims: list[dict[str, Any]] = [
-        {"definition": judged_suite(suite), "verdicts": _verdicts(suite)} for suite in suites
-    ]
+    claims = list(map(_judged, suites))
     done = Bundled("", len(suites))
     content = _copied(store.store, [(suite.name, suite.version) for suite in suites], done)
     facts = [_facts(suite, found["verdicts"]) for suite, found in zip(suites, claims, strict=True)]
     about = {
         "title": title or _title(suites),
-        "authors": list(authors or ANONYMOUS),
+        "authors": list(authors or ("Anonymous",)),
         "license": licence,
         "date": _date(suites),
         "suites": facts,
@@ -80,13 +76,10 @@ def bundle(
     return done
 
 
-def judged_suite(suite: StoredSuite) -> dict[str, Any]:
-    """The suite whose claims are judged, with the seed of its last run."""
-    return {**suite.suite.definition(), "seed": suite.definition["seed"]}
-
-
-def _verdicts(suite: StoredSuite) -> list[dict[str, Any]]:
-    return [verdict_record(verdict.as_dict()) for verdict in suite.claims()]
+def _judged(suite: StoredSuite) -> dict[str, Any]:
+    """The suite whose claims are judged, with the seed of its last run, and their verdicts."""
+    verdicts = [verdict_record(verdict.as_dict()) for verdict in suite.claims()]
+    return {"definition": {**suite.suite.definition(), "seed": suite.definition["seed"]}, "verdicts": verdicts}
 
 
 def _chosen(store: OpenStore, names: Sequence[str]) -> list[StoredSuite]:

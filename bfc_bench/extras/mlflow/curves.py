@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from bfc_bench.store.row import Row
+from bfc_bench.store.row import BESIDES, Row, flat
 from bfc_bench.utils.plain_json import digest
 
 PARAM_LENGTH = 500
@@ -62,8 +62,9 @@ class ReplicateCurve:
         """
         row = self.first
         shared = {"learner": row.learner, "label": row.label, "task": row.task, "d": row.d, "replicate": row.replicate}
-        others = [*_flatten("axis", row.axes), *_flatten("opt", row.options)]
-        return {_name(key): _cut(value) for key, value in [*shared.items(), *others]}
+        return {
+            _name(key): _cut(value) for key, value in (shared | flat({"axis": row.axes, "opt": row.options})).items()
+        }
 
     @cached_property
     def points(self) -> dict[int, dict[str, float]]:
@@ -125,9 +126,8 @@ def metrics(row: Row) -> dict[str, float]:
     values |= {f"feature_error/{layer}": error for layer, error in row.feature_errors.items()}
     values |= {f"{PART_ERROR}{part}": error for part, error in row.part_errors.items()}
     measured = row.chosen.get("measured") or {}
-    values |= {f"uncut_error/{layer}": error for layer, error in (measured.get("uncut_errors") or {}).items()}
-    values |= {f"span_error/{layer}": error for layer, error in (measured.get("span_errors") or {}).items()}
-    values |= {f"cka/{layer}": value for layer, value in (measured.get("cka") or {}).items()}
+    for name in BESIDES:
+        values |= {f"{name.removesuffix('s')}/{layer}": value for layer, value in (measured.get(name) or {}).items()}
     for name in ("weight_correlation", "weight_alignment"):
         start = ((row.chosen.get("info") or {}).get(name) or {}).get("start") or {}
         values |= {f"{name}/{weights}": value for weights, value in start.items()}
@@ -147,14 +147,6 @@ def metrics(row: Row) -> dict[str, float]:
 def milliseconds(row: Row) -> int:
     """Time of the row in Unix milliseconds; a fixed timestamp makes repeated logging a no-op."""
     return round(1000 * (row.finished_at or 0.0))
-
-
-def _flatten(prefix: str, value: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, Mapping) and value:
-        for key, inner in value.items():
-            yield from _flatten(f"{prefix}.{key}", inner)
-    elif value != {}:
-        yield prefix, value
 
 
 def _name(text: str) -> str:

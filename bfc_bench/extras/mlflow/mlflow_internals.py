@@ -1,40 +1,27 @@
 """Everything that relies on MLflow's internals: the format of saved views of its charts page, and making its database.
 
-MLflow may change these in any release, so they are optional: where they fail, ``optional`` goes on without them.
+MLflow may change these in any release, so callers go on without them where they fail.
 """
 
 from __future__ import annotations
 
 import base64
 import json
-import logging
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any
 
 from bfc_bench.extras.mlflow.curves import LOG_NMSE, PART_ERROR
 from bfc_bench.extras.mlflow.replicate_summaries import BARS
 from bfc_bench.utils.plain_json import digest
 
-log = logging.getLogger(__name__)
-T = TypeVar("T")
-
 VIEW_TAG = "mlflow.sharedViewState."
 """Prefix of the experiment tags that hold saved views; the charts page opens a view with its key in the address."""
 VIEW_LENGTH = 20_000
 """Maximum length of such a tag."""
-RUNS_PER_VIEW = 50
-"""Maximum number of runs of a view: the page loads 100 runs at first, and groups only these."""
-
-
-def optional(otherwise: str, action: Callable[[], T], default: T) -> T:
-    """The result of ``action``; ``default`` if it fails."""
-    try:
-        return action()
-    except Exception as error:
-        log.debug("%s: %s", otherwise, error)
-        return default
+LINES_PER_CHART = 50
+"""Maximum number of lines or bars of a chart."""
 
 
 def create_database(uri: str, artifact_root: str) -> None:
@@ -45,27 +32,20 @@ def create_database(uri: str, artifact_root: str) -> None:
         SqlAlchemyStore(uri, artifact_root).engine.dispose()
 
 
-def view_path(experiment: str, key: str) -> str:
-    """The part of a saved view's address after that of the server."""
-    query = f"viewStateShareKey={key}&compareRunsMode=CHART&workflowType=machine_learning"
-    return f"/#/experiments/{experiment}/runs?{query}"
-
-
 def view_text(name: str, created: int, state: Mapping[str, Any]) -> str:
     """Value of the tag of a view: JSON with the state as deflated JSON in base64."""
     packed = base64.b64encode(zlib.compress(json.dumps(state, separators=(",", ":")).encode(), 9)).decode()
     return json.dumps({"name": name, "createdAt": created, "updatedAt": created, "state": f"deflate;{packed}"})
 
 
-def view_names(tags: Mapping[str, str], prefix: str) -> dict[str, str]:
-    """Names of the saved views whose keys start with ``prefix``, by key, from the tags of an experiment."""
+def view_paths(experiment: str, tags: Mapping[str, str], prefix: str) -> dict[str, str]:
+    """The part after the server's address, by name, of the saved views whose keys start with ``prefix``."""
     texts = {tag.removeprefix(VIEW_TAG): text for tag, text in tags.items() if tag.startswith(VIEW_TAG + prefix)}
-    return {key: json.loads(text)["name"] for key, text in texts.items()}
+    query = "compareRunsMode=CHART&workflowType=machine_learning&viewStateShareKey="
+    return {json.loads(text)["name"]: f"/#/experiments/{experiment}/runs?{query}{key}" for key, text in texts.items()}
 
 
-def page_state(
-    clause: str, sections: Iterable[tuple[str, bool, int, list[str]]], metrics: set[str], by: Sequence[str]
-) -> dict[str, Any]:
+def page_state(clause: str, sections: Iterable[tuple[str, bool, int, list[str]]], metrics: set[str]) -> dict[str, Any]:
     """State of the charts page: the runs averaged by label, with one chart per metric."""
     shown = {f"section-{digest(section[0], 4)}": section for section in sections if section[3]}
     cards = [_card(metric, id) for id, section in shown.items() for metric in section[3]]
@@ -82,7 +62,7 @@ def page_state(
         "modelVersionFilter": "All Runs",
         "groupBy": {
             "aggregateFunction": "average",
-            "groupByKeys": [{"mode": "param", "groupByData": name} for name in by],
+            "groupByKeys": [{"mode": "param", "groupByData": "label"}],
         },
         "useGroupedValuesInCharts": True,
         "runsHiddenMode": "SHOW_ALL",
@@ -122,7 +102,7 @@ def _card(metric: str, section: str, deleted: bool = False) -> dict[str, Any]:
         "metricKey": metric,
         "deleted": deleted,
         "isGenerated": True,
-        "runsCountToCompare": RUNS_PER_VIEW,
+        "runsCountToCompare": LINES_PER_CHART,
     }
     if bars or deleted:
         return card

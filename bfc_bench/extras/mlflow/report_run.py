@@ -7,12 +7,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bfc_bench.analysis.claims import Verdict, expected_errors
 from bfc_bench.extras.mlflow.client import NOTE
 from bfc_bench.extras.mlflow.owner import remove
 from bfc_bench.extras.mlflow.sync import find_runs
+from bfc_bench.report.tables import number, with_interval
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
+
+CLAIMS = 20
+"""Maximum number of claims in a description; MLflow refuses tags beyond 8,000 characters."""
 
 
 def log_report(
@@ -44,6 +49,18 @@ def log_report(
                 client.log_table(run_id, _columns(records), f"tables/{table}.json")
     client.set_terminated(run_id)
     return run_id
+
+
+def note(text: str, verdicts: Sequence[Verdict]) -> str:
+    """The description of the run: the text, then a markdown table of the first claims."""
+    if not verdicts:
+        return text
+    lines = [text, "", "| claim | verdict | estimate [95 %] | worst replicate | claimed |", "|---|---|---|---|---|"]
+    for v in verdicts[:CLAIMS]:
+        cells = (v.id, f"{v.sign} {v.words}", with_interval(v.estimate, v.lo, v.hi), number(v.worst), v.region)
+        lines.append(f"| {' | '.join(cells)} |")
+    more = [f"\n{len(verdicts) - CLAIMS} more in `tables/claims.json`."] * (len(verdicts) > CLAIMS)
+    return "\n".join([*lines, *more, "", expected_errors(verdicts)])
 
 
 def _columns(records: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from bfc_bench.extras.mlflow.client import connection, default_uri, ensure_experiment
-from bfc_bench.extras.mlflow.report_run import log_report
+from bfc_bench.extras.mlflow.report_run import log_report, note
 from bfc_bench.extras.mlflow.sync import SyncReport, sync
-from bfc_bench.report.run_description import ill_behaved_note, note
 from bfc_bench.report.source_key import key_of
 from bfc_bench.report.tables import problem_table, summary_table
 from bfc_bench.stored_suite import StoredSuite
@@ -46,5 +45,5 @@ def _log_report(stored: StoredSuite, uri: str) -> None:
                 "theory": [expected.as_dict() for expected in stored.theory()],
                 "failures": problem_table(rows),
             },
-            note=note(f"{text}{ill_behaved_note(stored.thresholds())}", verdicts),
+            note=note(text, verdicts),
         )

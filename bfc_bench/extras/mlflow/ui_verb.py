@@ -32,6 +32,6 @@ def ui(
             page = store / "reports" / f"{name}@{version}" / "report.html"
             if page.exists():
                 typer.echo(f"  report of {name}@{version}: {page.resolve().as_uri()}")
-            for view in saved_views(database_uri(store), suite=name, version=version):
-                typer.echo(f"  {view.name}: {view.url(server.url)}")
+            for view, path in saved_views(database_uri(store), suite=name, version=version).items():
+                typer.echo(f"  {view}: {server.url}{path}")
         server.wait()

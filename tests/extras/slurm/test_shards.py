@@ -14,10 +14,13 @@ from bfc_bench import RunOptions, run_suite
 from bfc_bench.api import grid_of
 from bfc_bench.extras.slurm.collect import collect
 from bfc_bench.extras.slurm.job import jobs
-from bfc_bench.extras.slurm.prepare import divide
+from bfc_bench.extras.slurm.prepare import divide, prepare
 from bfc_bench.plugins import load_plugins
 from bfc_bench.run.session import plan_for
+from bfc_bench.store import database
 from bfc_bench.store.row import measured
+from bfc_bench.store.schema import create_tables
+from bfc_bench.store.store import Store
 
 pytestmark = pytest.mark.usefixtures("faulty")
 
@@ -88,6 +91,21 @@ def test_a_shard_that_is_killed_is_collected_and_its_cells_are_submitted_again(s
     assert before.items() <= after.items()
     run_suite(path, RunOptions(store=tmp_path / "one", jobs=1, executor="serial"))
     assert after == rows_of(path, tmp_path / "one")
+
+
+def test_a_shard_whose_store_has_no_tables_yet_has_no_rows_yet(suite_file, store, monkeypatch):
+    grid = grid_of(suite_file(learner=[{"name": "mean"}]), (), load_plugins(), (), ())
+    job, _ = prepare(grid, store, 1, 1, device="cpu")
+    job.write()
+    said = []
+
+    def create(db):
+        said.extend(collect(store))
+        create_tables(db)
+
+    monkeypatch.setattr(database, "create_tables", create)
+    Store(job.store(0), write=True).close()
+    assert said == ["0001-tiny: no rows yet; 0 of 1 shards have not ended"]
 
 
 def test_cells_of_shards_that_run_are_left_out_and_a_run_says_that_rows_may_be_missing(suite_file, store, bench):
