@@ -38,7 +38,7 @@ class UnknownSuite(StoreError, KeyError):
 
 
 class StoreFailure(StoreError):
-    """The results store failed during a run: its disk is full, or it was removed. Committed rows are kept."""
+    """The results store failed during a run, for example because its disk is full. Committed rows are kept."""
 
     exit_code = 1
 

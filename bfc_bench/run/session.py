@@ -26,7 +26,7 @@ from bfc_bench.run.memory_limits import memory_warnings
 from bfc_bench.run.plan import Plan, make_plan
 from bfc_bench.run.provenance import provenance
 from bfc_bench.run.wire_format import TRACEBACK, BatchReport, FinishedCell, receive
-from bfc_bench.run.work_units import Batch, RunSettings, UninstalledPlugins
+from bfc_bench.run.work_units import Batch, Extra, RunSettings, uninstalled
 from bfc_bench.store import Redo
 from bfc_bench.store.row import Status
 from bfc_bench.store.store import Store
@@ -145,9 +145,7 @@ def run(
     until: float = inf,
 ) -> Session:
     """Run the cells of a grid that the store does not have."""
-    extra = UninstalledPlugins.of(plugins)
-    if executor.place != "session":
-        extra.check()
+    extra = uninstalled(plugins, sent=executor.place != "session")
     if executor.place == "machine":
         jobs = jobs or usable_cores()
     suite = grid.suite
@@ -177,7 +175,7 @@ def _run(
     plugins: Plugins,
     executor: Executor,
     jobs: int | None,
-    extra: UninstalledPlugins,
+    extra: Extra,
     until: float,
 ) -> None:
     def commit(finished: Sequence[FinishedCell]) -> None:
@@ -243,7 +241,7 @@ def _run(
 
 def _needs(plan: Plan, batch: Batch) -> Resources:
     """What a batch needs; batches of one learner form a group."""
-    return Resources(plan.common.cell_seconds, plan.host_bytes(batch), device=batch.common.device, group=batch.learner)
+    return Resources(plan.common.cell_seconds, device=batch.common.device, group=batch.learner)
 
 
 def _note(session: Session, facts: Mapping[str, Any], table: str = "") -> None:

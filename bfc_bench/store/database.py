@@ -7,7 +7,6 @@ import sqlite3
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from os.path import samestat
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -38,7 +37,6 @@ class Database:
             with ExitStack() as opening:
                 self._db = self._open_to_write(opening) if write else self._open_to_read(opening)
                 check_schema(self._db, self.path)
-                self._status = self.path.stat()
                 self._opened = opening.pop_all()
         except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
             raise StoreError(
@@ -97,22 +95,9 @@ class Database:
         """The open connection, which ``backup`` copies from."""
         return self._db
 
-    def require_own_file(self) -> None:
-        """Raise ``StoreFailure`` if another file is at the place of the open one, or none.
-
-        SQLite would go on writing to a file without a name.
-        """
-        if not self.path.exists() or not samestat(self.path.stat(), self._status):
-            raise StoreFailure(
-                f"The store in {self.directory} was removed, or replaced by another file, while it was in use. Rows "
-                "that were committed before are in the old file; what is at its place now is unchanged. Restore the "
-                "store, then run the same command again."
-            )
-
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """A transaction: everything that is written inside the block is committed together, or nothing is."""
-        self.require_own_file()
         try:
             self._db.execute("BEGIN IMMEDIATE")
             try:

@@ -39,7 +39,6 @@ class Store(RowReader):
         the rows list, by cell and name; they are written first.
         """
         rows = list(rows)
-        self.require_own_file()  # before artifacts are written to the folder
         try:
             for row, *_ in rows:
                 if row.cell in files:

@@ -14,7 +14,7 @@ from stored_rows import judge_claims, read_results, stored_rows
 
 import bfc_bench
 from bfc_bench.cli.app import run
-from bfc_bench.errors import StoreError, StoreFailure
+from bfc_bench.errors import StoreError
 from bfc_bench.store.artifacts import digests
 from bfc_bench.store.row import Row
 from bfc_bench.store.schema import SCHEMA
@@ -288,36 +288,3 @@ def test_whatever_opens_a_store_closes_it(faulty, suite_file, tmp_path):
     assert sum(file.stat().st_size for file in store.glob("*-wal")) == 0  # the file alone holds everything
     with pytest.raises(StoreError, match="closed"):
         results["tiny"]
-
-
-@pytest.mark.parametrize("how", ["removed", "replaced", "folder removed"])
-def test_a_store_that_is_removed_or_replaced_in_mid_run_is_noticed_before_the_next_commit(
-    how, faulty, suite_file, tmp_path
-):
-    store, other = tmp_path / "store", tmp_path / "other"
-    path = store / "results.sqlite"
-    with Store(other, write=True) as made:
-        made.put([(ROW, "td", "ld", "")])
-
-    class Listener:
-        @bfc_bench.hookimpl
-        def bfc_result(self, result):
-            seen.append(result.learner)
-            if len(seen) > 1:
-                return
-            if how == "folder removed":
-                shutil.rmtree(store)
-            elif how == "removed":
-                path.unlink()
-            else:
-                shutil.copy(other / path.name, store / "new")
-                (store / "new").replace(path)
-
-    seen = []
-    options = bfc_bench.RunOptions(store=store, executor="serial", listeners=[Listener()])
-    with pytest.raises(StoreFailure, match="was removed, or replaced by another file, while it was in use"):
-        bfc_bench.run_suite(suite_file(learner=[{"name": "mean"}, {"name": "artist"}]), options)
-    assert len(set(seen)) == 1
-    assert path.exists() == (how == "replaced")
-    if how == "replaced":
-        assert path.read_bytes() == (other / path.name).read_bytes()
