@@ -154,7 +154,7 @@ class Threshold:
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """N*(level) of one learner on one task at one d."""
+    """N*(level) of one learner on one task at one d, or the least cost at which it reaches the level."""
 
     task: str
     d: int
@@ -163,10 +163,14 @@ class Reached:
     metric: str
     level: float
     threshold: Threshold
+    cost: str = ""
+    """Name of the cost in the place of N*; empty for N*."""
 
     def as_dict(self) -> dict[str, Any]:
-        """A flat record with ``Threshold.as_dict``; ``ill_behaved`` and ``last`` are those of ``Threshold``."""
+        """A flat record with ``Threshold.as_dict``, whose number is ``least`` for a cost and else ``n_star``."""
         where = {name: getattr(self, name) for name in ("task", "d", "label", "metric", "level")}
+        if self.cost:
+            return where | {"cost": self.cost} | self.threshold.as_dict("least")
         last = {"ill_behaved": self.threshold.ill_behaved, "last": self.threshold.last}
         return where | self.threshold.as_dict("n_star") | last
 

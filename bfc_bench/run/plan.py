@@ -43,8 +43,6 @@ class Plan:
     """Cells whose row is not ok and that are not tried again."""
     stale: Counter[Origin] = field(default_factory=Counter)
     """Number of done or failed cells by origin, for other releases of bfc-bench and other devices."""
-    outdated: dict[str, Counter[int]] = field(default_factory=dict)
-    """Number of rows by label and version, for older versions of learners that have cells to do."""
     broken: dict[Cell, str] = field(default_factory=dict)
     """Cells to do that fail without being run, because planning them met a fault of their learner, with the reason."""
     skipped: dict[Cell, str] = field(default_factory=dict)
@@ -65,16 +63,10 @@ class Plan:
     def remarks(self) -> list[str]:
         """Notes on rows that this run would make differently, a line each."""
         here = f"bfc-bench {self.common.release} on {self.common.device}"
-        kept = [
+        return [
             f"{count} cells were made by {origin}, not by {here}: they are kept, `--redo stale` makes them again."
             for origin, count in self.stale.most_common()
         ]
-        made_anew = [
-            f"{label}: {versions.total()} rows were made by version {', '.join(map(str, sorted(versions)))} of the "
-            f"learner, which is now version {self.grid.entries[label].learner.version}: their cells are made anew."
-            for label, versions in self.outdated.items()
-        ]
-        return [*kept, *made_anew]
 
     @property
     def cells(self) -> int:

@@ -117,13 +117,7 @@ def plan_for(
     held = store.known_cells(suite.name, suite.version) if store else {}
     missing = bool(redo) or any(cell.id not in held or held[cell.id].status != "ok" for cell in grid.cells())
     history = store.columns(suite.name, suite.version) if store and missing else []
-    plan = make_plan(grid, common, held, history, redo=redo)
-    labels = {cell.label for cell in plan.todo}
-    for label, versions in (store.learner_versions(suite.name, suite.version) if store else {}).items():
-        if label in labels:
-            versions.pop(grid.entries[label].learner.version, None)
-            plan.outdated |= {label: versions} if versions else {}
-    return plan
+    return make_plan(grid, common, held, history, redo=redo)
 
 
 def _gpu_bytes(budget: Budget, executor: Executor | None) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -126,18 +125,6 @@ class RowReader(Database):
             cell: distinct.setdefault((status, *origin), KnownCell(status, Origin(*origin)))
             for cell, status, *origin in self.stream(query, (suite, version))
         }
-
-    def learner_versions(self, suite: str, version: int) -> dict[str, Counter[int]]:
-        """The number of rows by label and learner version, of all definitions."""
-        records = self.stream(
-            "SELECT label, learner_version, count(*) FROM rows WHERE suite = ? AND version = ?"
-            " AND learner_version IS NOT NULL GROUP BY label, learner_version",
-            (suite, version),
-        )
-        versions: dict[str, Counter[int]] = {}
-        for label, number, count in records:
-            versions.setdefault(label, Counter())[number] = count
-        return versions
 
     def traceback(self, cell: str) -> str:
         """The traceback of a failed cell; empty for other cells."""

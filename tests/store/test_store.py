@@ -38,15 +38,6 @@ def test_rows_come_back_as_they_were(tmp_path):
         assert [row.nmse for row in stored_rows(tmp_path, "s")] == [0.25]
 
 
-def test_versions_of_learners_are_counted_over_all_definitions(tmp_path):
-    with Store(tmp_path, write=True) as store:
-        store.put([(replace(ROW, cell=f"c{v}{i}", n=10 * v + i + 1, learner_version=v), "td", f"ld{v}", "")
-                   for v in (1, 3) for i in range(v)])  # fmt: skip
-        store.put([(replace(ROW, cell="other", label="m", learner_version=2), "td", "ld", "")])
-        assert store.learner_versions("s", 1) == {"l": {1: 1, 3: 3}, "m": {2: 1}}
-        assert store.learner_versions("s", 2) == {}
-
-
 def test_digests_of_artifacts_are_those_of_stores_that_exist():
     assert digests({"a.bin": b"content"}) == {"a.bin": "b14a99127497aba3"}
 
