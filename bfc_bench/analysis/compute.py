@@ -24,7 +24,7 @@ from bfc_bench.store.rows import Rows
 CostName: TypeAlias = Literal["fit_flops", "fit_cpu_seconds", "parameters"]
 """Columns of rows that are costs: declared operations of the fit, its CPU time, declared parameters."""
 COSTS: tuple[CostName, ...] = get_args(CostName)
-IN_WORDS: dict[CostName, str] = {"fit_flops": "FLOPs", "fit_cpu_seconds": "CPU s", "parameters": "parameters"}
+IN_WORDS: dict[str, str] = {"fit_flops": "FLOPs", "fit_cpu_seconds": "CPU s", "parameters": "parameters"}
 
 
 @dataclass(frozen=True, eq=False)

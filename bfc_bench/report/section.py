@@ -58,7 +58,7 @@ class Section:
     styles: Styles
     curves: Sequence[Curve]
     scalings: Sequence[Scaling]
-    theories: Theories = field(default_factory=dict)
+    theories: Theories
     asymptotic: Mapping[str, float] = field(default_factory=dict)
     """Exponents of theorems by label."""
     brief: bool = False
