@@ -83,7 +83,7 @@ def verdicts(x: np.ndarray, schedule: Sequence[int], size: int = 1) -> dict[str,
             piece = evidence(values[:r])
             pieces = {"student": piece.of_symmetric_values(), "both": piece}
             if "blocks" in open_rules:
-                pieces["blocks"] = evidence(values[:r], blocks=(np.arange(r) // size).tolist())
+                pieces["blocks"] = evidence(np.mean(part) for part in np.split(values[:r], range(size, r, size)))
             for rule in sorted(open_rules):
                 word = _word(pieces[rule], looks.confidence_at(r))
                 if word != "undecided":

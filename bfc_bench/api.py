@@ -58,13 +58,11 @@ class RunOptions:
         for name in ("learners", "tasks", "changes"):
             if isinstance(given := getattr(self, name), str):
                 raise UsageError(f"{name} must be a list of texts. Got {given!r}; write [{given!r}].")
-        if self.jobs is not None and not isinstance(self.jobs, int):
-            raise UsageError(f"jobs must be an integer. Got {self.jobs!r}.")
-        if self.jobs is not None and self.jobs < 1:
-            raise UsageError(f"jobs must be at least 1. Got {self.jobs}.")
-        for word in [self.redo] if isinstance(self.redo, str) else self.redo:
-            if word not in (known := get_args(Redo)) or isinstance(self.redo, str):
-                raise UsageError(f"redo must be a list of {', '.join(known[:-1])} or {known[-1]}. Got {self.redo!r}.")
+        if self.jobs is not None and (not isinstance(self.jobs, int) or self.jobs < 1):
+            raise UsageError(f"jobs must be an integer of at least 1. Got {self.jobs!r}.")
+        known = get_args(Redo)
+        if isinstance(self.redo, str) or not set(self.redo) <= set(known):
+            raise UsageError(f"redo must be a list of {', '.join(known[:-1])} or {known[-1]}. Got {self.redo!r}.")
 
 
 def load_learner(name: str, **options: Any) -> Learner:
@@ -187,15 +185,9 @@ def grid_of(
     """The cells of a suite, or of some of its learners and tasks."""
     from bfc_bench.run.grid import resolve
 
-    read, where = _read(suite, changes, plugins)
-    return resolve(read, plugins, where, learners, tasks)
-
-
-def _read(suite: str | Path | Suite, changes: Sequence[str], plugins: Plugins) -> tuple[Suite, str]:
-    """A suite, and its name in error messages."""
     if isinstance(suite, Suite):
-        return suite, "suite"
+        return resolve(suite, plugins, "suite", learners, tasks)
     if not isinstance(suite, str | Path):
         raise UsageError(f"a suite must be a name, a path or a bfc_bench.Suite. Got {type(suite).__name__}.")
     path = suite_path(suite, plugins.suites)
-    return read_suite(path, changes), str(path)
+    return resolve(read_suite(path, changes), plugins, str(path), learners, tasks)

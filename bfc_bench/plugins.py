@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from importlib.metadata import EntryPoint, entry_points
@@ -81,27 +81,6 @@ class Plugins:
     def learner(self, name: str, where: str = "") -> type[Learner]:
         """The learner class called ``name``; ``scheme:path`` names a variant of the learner ``scheme``."""
         return self.learners.find(name, where)
-
-    def distributions(self, used: Iterable[tuple[str, str]]) -> frozenset[str]:
-        """Distributions of plugins that workers need, and the plugin distributions that these require.
-
-        Args:
-            used: The ends of hooks' names, such as ``learners``, with names of registered objects. Workers compute all
-                metrics, so their distributions are added.
-        """
-        origins = {
-            self.registries[kind].origin(name) for kind, name in [*used, *(("metrics", m) for m in self.metrics)]
-        }
-        points = entry_points(group=ENTRY_POINT_GROUP)
-        installed = {_normalized(point.dist.name): point.dist for point in points if point.dist}
-        needed: dict[str, str] = {}
-        names = [point.dist.name for point in points if point.dist and _origin(point) in origins]
-        while names:
-            name = _normalized(names.pop())
-            if name in installed and name not in needed:
-                needed[name] = installed[name].name
-                names += installed[name].requires or ()
-        return frozenset(needed.values())
 
     def registers(self, plugin: object) -> bool:
         """Whether a plugin object implements a hook that registers something."""
@@ -208,11 +187,6 @@ def load_plugins(extra: Sequence[object] = ()) -> Plugins:
 
 def _origin(point: EntryPoint) -> str:
     return f"{point.dist.name}:{point.name}" if point.dist else point.name
-
-
-def _normalized(requirement: str) -> str:
-    """The normalised name of a distribution, or of the one that a requirement begins with."""
-    return re.sub(r"[-_.]+", "-", re.split(r"[^\w.-]", requirement.strip(), maxsplit=1)[0]).lower()
 
 
 def _place(point: EntryPoint) -> tuple[bool, str]:

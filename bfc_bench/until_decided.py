@@ -20,7 +20,7 @@ from bfc_bench.analysis.replicates_needed import BeyondSizes, sizes_beyond_grid
 from bfc_bench.errors import UsageError
 from bfc_bench.executors.base import Executor
 from bfc_bench.plugins import Plugins
-from bfc_bench.run.grid import Cell, Grid
+from bfc_bench.run.grid import Grid
 from bfc_bench.run.session import Session, plan_for, run
 from bfc_bench.store import Redo
 from bfc_bench.store.export import Records
@@ -101,12 +101,12 @@ class UntilDecided:
     """On the clock of ``time.monotonic``, seconds."""
 
     def __post_init__(self) -> None:
-        if self.hours is not None and not self.hours > 0:
-            raise UsageError(f"--hours must be positive. Got {self.hours:g}.")
         if self.last < MIN_REPLICATES:
             few = f"--up-to must be at least {MIN_REPLICATES}; fewer replicates give no verdict"
             raise UsageError(f"{few}. Got {self.last}.")
         if self.hours is not None:
+            if not self.hours > 0:
+                raise UsageError(f"--hours must be positive. Got {self.hours:g}.")
             self.deadline = time.monotonic() + 3600 * self.hours
 
     def run(self) -> Decided:
@@ -177,20 +177,17 @@ class UntilDecided:
 
     def _run_missing_cells(self, looks: Iterable[Look]) -> None:
         """Run the cells of the looks that have no row yet."""
-        cells = {
-            cell.id: cell
+        cells = dict.fromkeys(
+            self.grid.cell(*curve, n, replicate)
             for look in looks
-            for (task, label, d), sizes in look.reads.items()
+            for curve, sizes in look.reads.items()
             for n in sizes
-            for cell in self._replicates(task, label, d, n, look.replicates)
-        }
+            for replicate in range(look.replicates)
+        )
         with Store(self.directory) as store:
             stored = store.known_cells(self.grid.suite.name, self.grid.suite.version)
-        if missing := tuple(cell for cell in cells.values() if cell.id not in stored):
+        if missing := tuple(cell for cell in cells if cell.id not in stored):
             self._run_cells(replace(self.grid, only=missing))
-
-    def _replicates(self, task: str, label: str, d: int, n: int, count: int) -> Iterator[Cell]:
-        return (self.grid.cell(task, label, d, n, replicate) for replicate in range(count))
 
     def _sizes_to_read(self, claim_looks: ClaimLooks, look: Look) -> dict[tuple[str, str, int], tuple[int, ...]]:
         """Sizes by (task, label, d): those of the grid that the claim is about, and those that earlier looks added."""
@@ -257,19 +254,15 @@ class UntilDecided:
         look = claim_looks.made[-1]
         look_rows = rows.at(look.row_mask(rows))
         (verdict,) = judge([claim_looks.claim_at_look], rows, suite.theories, {claim_looks.claim.id: look_rows})
+        sizes = sizes_beyond_grid(claim_looks.claim, look_rows)
         # Without N* there is no exponent, and so no estimate.
-        hidden = math.isnan(verdict.estimate) and sizes_beyond_grid(claim_looks.claim, look_rows)
-        if not verdict.stuck and not hidden:
+        if not verdict.stuck and not (math.isnan(verdict.estimate) and sizes):
             return False
-        obstacles = [
-            (beyond, self._obstacle(suite.store, beyond, look_rows))
-            for beyond in sizes_beyond_grid(claim_looks.claim, look_rows)
-        ]
-        if any(not obstacle for _, obstacle in obstacles):
-            return False
-        reasons = [f"{beyond}, and {obstacle}" for beyond, obstacle in obstacles]
-        self.why_stuck[claim_looks.claim.id] = "; ".join(reasons) or verdict.stuck
-        return bool(self.why_stuck[claim_looks.claim.id])
+        obstacles = [self._obstacle(suite.store, beyond, look_rows) for beyond in sizes]
+        reasons = [f"{beyond}, and {obstacle}" for beyond, obstacle in zip(sizes, obstacles, strict=True)]
+        if stuck := all(obstacles):
+            self.why_stuck[claim_looks.claim.id] = "; ".join(reasons) or verdict.stuck
+        return stuck
 
     def _ended(self, suite: StoredSuite, rows: Rows, stopped: str) -> Iterator[ClaimOutcome]:
         verdicts = {verdict.id: verdict for verdict in suite.claims()}
@@ -292,9 +285,7 @@ class UntilDecided:
         return [
             looks
             for looks in suite.looks_by_claim(rows)
-            if all(
-                label in entries and set(looks.claim.tasks) <= set(entries[label].tasks) for label in looks.claim.labels
-            )
+            if all(label in entries and {*looks.claim.tasks} <= {*entries[label].tasks} for label in looks.claim.labels)
         ]
 
     @contextmanager

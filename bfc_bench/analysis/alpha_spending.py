@@ -12,8 +12,6 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from bfc_bench.errors import UsageError
-
 SCHEDULE = (3, 5, 8, 12, 20)
 """Replicates at each look, for a suite with 3 replicates."""
 LAST = SCHEDULE[-1]
@@ -31,16 +29,6 @@ class LookSchedule:
     total: float = TOTAL
     made: tuple[int, ...] = ()
     """Replicates at the looks already made: the first entries of the schedule."""
-
-    def __post_init__(self) -> None:
-        """Raise ``UsageError`` if the schedule does not rise or ``made`` is not its beginning."""
-        rising = all(a < b for a, b in zip(self.schedule, self.schedule[1:], strict=False))
-        if not self.schedule or self.schedule[0] < 2 or not rising:
-            raise UsageError(f"looks: the schedule must rise from 2 replicates or more. Got {self.schedule}.")
-        if not 0 < self.total < 0.5:
-            raise UsageError(f"looks: the total must lie between 0 and .5. Got {self.total!r}.")
-        if self.made != self.schedule[: len(self.made)]:
-            raise UsageError(f"looks: made must be the first entries of the schedule {self.schedule}. Got {self.made}.")
 
     @property
     def levels(self) -> tuple[float, ...]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from bfc_bench.analysis.curves import Curve
 from bfc_bench.analysis.intervals import t_interval
-from bfc_bench.analysis.thresholds import Threshold, threshold
+from bfc_bench.analysis.thresholds import Reached, Threshold, threshold
 from bfc_bench.errors import UsageError, suggest
 from bfc_bench.store.row import Row
 from bfc_bench.store.rows import Rows
@@ -24,7 +24,7 @@ from bfc_bench.store.rows import Rows
 CostName: TypeAlias = Literal["fit_flops", "fit_cpu_seconds", "parameters"]
 """Columns of rows that are costs: declared operations of the fit, its CPU time, declared parameters."""
 COSTS: tuple[CostName, ...] = get_args(CostName)
-IN_WORDS: dict[CostName, str] = {"fit_flops": "FLOPs", "fit_cpu_seconds": "CPU s", "parameters": "parameters"}
+IN_WORDS: dict[str, str] = {"fit_flops": "FLOPs", "fit_cpu_seconds": "CPU s", "parameters": "parameters"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,33 +83,13 @@ def _at(curve: Curve, kept: np.ndarray) -> Curve:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class LeastCost:
-    """The least cost at which one learner reaches a level of error."""
-
-    task: str
-    d: int
-    label: str
-    """``LABEL``, or ``LABEL/STAGE`` for an intermediate predictor."""
-    metric: str
-    level: float
-    cost: CostName
-    threshold: Threshold
-    """The cost in the place of N*."""
-
-    def as_dict(self) -> dict[str, Any]:
-        """A flat record; ``least`` is the geometric mean (``Threshold.as_dict``)."""
-        where = {name: getattr(self, name) for name in ("task", "d", "label", "metric", "level", "cost")}
-        return where | self.threshold.as_dict("least")
-
-
-def least_costs(curves: Iterable[CostCurve], levels: Sequence[float]) -> list[LeastCost]:
+def least_costs(curves: Iterable[CostCurve], levels: Sequence[float]) -> list[Reached]:
     """The least cost of each level for each curve whose cost rises with n.
 
     Raises ``UsageError`` if a level is not positive.
     """
     return [
-        LeastCost(of.curve.task, of.curve.d, of.curve.name, of.curve.metric, level, of.cost, reached)
+        Reached(of.curve.task, of.curve.d, of.curve.name, of.curve.metric, level, reached, of.cost)
         for of in curves
         for level in levels
         if (reached := of.threshold(level)) is not None

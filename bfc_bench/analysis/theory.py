@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -14,11 +14,15 @@ from bfc_bench.analysis.thresholds import Reached
 from bfc_bench.learner import Theory
 from bfc_bench.tasks.targets.harmonics import harmonics_dimension
 
-Theories: TypeAlias = Mapping[tuple[str, int, str], Theory]
-"""Theories of learners, by (task, d, label)."""
-
 LARGEST = 1e9
 """Largest N* that is searched for."""
+
+
+class Theories(Protocol):
+    """Theories of learners, by (task, d, label); a dict of them is one."""
+
+    def get(self, key: tuple[str, int, str], /) -> Theory | None:
+        """The theory, or None if there is none."""
 
 
 def slope(sizes: Mapping[Any, float], dims: Sequence[Any]) -> float:

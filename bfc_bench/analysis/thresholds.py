@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from statistics import median
 from typing import Any, Literal
 
 import numpy as np
@@ -130,7 +131,7 @@ class Threshold:
             return math.nan, math.nan
         lower = [-math.inf if c.censored == "left" else math.log(c.n) for c in self.crossings]
         upper = [math.inf if c.censored == "right" else math.log(c.n) for c in self.crossings]
-        return math.exp(_median(lower)), math.exp(_median(upper))
+        return math.exp(median(lower)), math.exp(median(upper))
 
     def as_dict(self, name: str) -> dict[str, Any]:
         """A flat record whose ``name`` is the geometric mean, nan if a replicate is censored.
@@ -153,7 +154,7 @@ class Threshold:
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """N*(level) of one learner on one task at one d."""
+    """N*(level) of one learner on one task at one d, or the least cost at which it reaches the level."""
 
     task: str
     d: int
@@ -162,10 +163,14 @@ class Reached:
     metric: str
     level: float
     threshold: Threshold
+    cost: str = ""
+    """Name of the cost in the place of N*; empty for N*."""
 
     def as_dict(self) -> dict[str, Any]:
-        """A flat record with ``Threshold.as_dict``; ``ill_behaved`` and ``last`` are those of ``Threshold``."""
+        """A flat record with ``Threshold.as_dict``, whose number is ``least`` for a cost and else ``n_star``."""
         where = {name: getattr(self, name) for name in ("task", "d", "label", "metric", "level")}
+        if self.cost:
+            return where | {"cost": self.cost} | self.threshold.as_dict("least")
         last = {"ill_behaved": self.threshold.ill_behaved, "last": self.threshold.last}
         return where | self.threshold.as_dict("n_star") | last
 
@@ -214,30 +219,6 @@ def _first_and_last(
     return _Step.of(log_n[: turn + 1], error[: turn + 1], level), _Step.of(log_n[last:], error[last:], level)
 
 
-def _falling(values: Sequence[float]) -> list[float]:
-    """Isotonic regression: the non-increasing numbers nearest to ``values`` in least squares, by pooling violators.
-
-    It rounds exactly as ``scipy.optimize.isotonic_regression`` does, and is faster for few values.
-    """
-    left = list(values)  # taken from the end, in which order the fit is non-decreasing
-    blocks: list[tuple[float, int]] = []
-    while left:
-        mean, count = left.pop(), 1
-        if blocks and blocks[-1][0] >= mean:
-            below, members = blocks.pop()
-            total, count = members * below + mean, members + 1
-            mean = total / count
-            while left and mean >= left[-1]:
-                total, count = total + left.pop(), count + 1
-                mean = total / count
-            while blocks and blocks[-1][0] >= mean:
-                below, members = blocks.pop()
-                total, count = total + members * below, count + members
-                mean = total / count
-        blocks.append((mean, count))
-    return [mean for mean, count in reversed(blocks) for _ in range(count)]
-
-
 def threshold(curve: Curve, level: float) -> Threshold:
     """N*(level) over the replicates of a curve. Raises ``UsageError`` if ``level`` is not positive."""
     return Threshold(level, tuple(crossings(curve, level)))
@@ -276,7 +257,9 @@ class _Step:
         this one and cut at its ends. For a power law, all three meet it in one point. If the error drops in this step
         only, the other two meet it at the ends. At the first and last step, the missing line is replaced by the other.
         """
-        fit = _falling(error)
+        from scipy.optimize import isotonic_regression
+
+        fit = isotonic_regression(error, increasing=False).x.tolist()
         if fit[0] <= level:
             return cls(log_n[0], log_n[0], censored="left")
         if fit[-1] > level:
@@ -304,10 +287,3 @@ class _Step:
         if self.censored:
             return math.inf if self.censored == "right" else math.exp(self.start)
         return math.exp((self.start + self.end) / 2 if unsure else self.chord)
-
-
-def _median(values: Sequence[float]) -> float:
-    ordered, middle = sorted(values), len(values) // 2
-    if len(ordered) % 2:
-        return ordered[middle]
-    return (ordered[middle - 1] + ordered[middle]) / 2

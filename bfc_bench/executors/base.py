@@ -6,9 +6,9 @@ import os
 import pickle
 import traceback
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Protocol, Self
+from typing import Any, ClassVar, Literal, Protocol
 
 from bfc_bench.config import Settings
 from bfc_bench.errors import describe_error
@@ -31,8 +31,6 @@ class Resources:
 
     seconds: float
     """Wall time after which the unit is stopped, counted from its call of ``worker_context.clock_starts``."""
-    memory_bytes: int = 0
-    """Expected memory, for placement; 0 if unknown. The unit sets its limit itself (``worker_context.may_take``)."""
     device: Device = "cpu"
     group: str = ""
     """Units of one group may share a process: those of one learner."""
@@ -114,14 +112,6 @@ class Executor(Settings):
     def gpu_bytes(self) -> int:
         """GPU memory of a unit in bytes; 0 if unknown here."""
         return cell_memory()
-
-    def using(self, distributions: Collection[str]) -> Self:
-        """This executor for units that need plugins of these distributions only; without an override, itself.
-
-        Args:
-            distributions: Names of the distributions. Others may be missing where units run, or have other versions.
-        """
-        return self
 
     @abstractmethod
     def open(

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from bfc_bench.analysis.compute import IN_WORDS, CostCurve, LeastCost, cost_curves, least_costs, shown_cost
+from bfc_bench.analysis.compute import IN_WORDS, CostCurve, cost_curves, least_costs, shown_cost
 from bfc_bench.analysis.curves import Curve, CurvePoint, curves, metric_of
 from bfc_bench.analysis.laws import MIN_SIZES, ScalingLaw, scaling_laws
 from bfc_bench.analysis.scaling import Scaling, scalings
@@ -58,7 +58,7 @@ class Section:
     styles: Styles
     curves: Sequence[Curve]
     scalings: Sequence[Scaling]
-    theories: Theories = field(default_factory=dict)
+    theories: Theories
     asymptotic: Mapping[str, float] = field(default_factory=dict)
     """Exponents of theorems by label."""
     brief: bool = False
@@ -187,7 +187,7 @@ def _errors(section: Section) -> Iterable[ReportTable]:
         yield pivot(title, at_d, LABEL, "n", cell, head=lambda n: f"n = {n:,}", order=section.order, note=below)
 
 
-def _least_cost(least: LeastCost) -> str:
+def _least_cost(least: Reached) -> str:
     """The least cost of a level with its interval in one line; empty if some replicate does not show it."""
     interval = least.threshold.interval
     known = with_interval(interval.mean, interval.lo, interval.hi)

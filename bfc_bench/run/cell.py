@@ -22,7 +22,7 @@ from bfc_bench.run.memory_limits import PeakMemory
 from bfc_bench.run.skip_reasons import TUNING_SHARE
 from bfc_bench.run.stopwatch import Stopwatch
 from bfc_bench.run.wire_format import FinishedCell, attempt, pack, send
-from bfc_bench.run.work_units import TRAIN_POINTS, Batch, CellWork, UninstalledPlugins, load_libraries
+from bfc_bench.run.work_units import TRAIN_POINTS, Batch, CellWork, Extra, load_libraries
 from bfc_bench.store.artifacts import checked, digests
 from bfc_bench.store.row import BESIDES, Row, Status
 from bfc_bench.tasks.feature_errors import measure_features
@@ -32,7 +32,7 @@ from bfc_bench.toolkit.precision import precision_state
 from bfc_bench.utils.plain_json import plain_json
 
 
-def run_batch(batch: Batch, extra: UninstalledPlugins) -> bytes:
+def run_batch(batch: Batch, extra: Extra) -> bytes:
     """Packed rows of the batch's cells.
 
     If anything outside a fit goes wrong, a cell alone has a failed row; several cells raise, and the session runs them
@@ -48,7 +48,7 @@ def run_batch(batch: Batch, extra: UninstalledPlugins) -> bytes:
     return send(rows, precision_state(batch.common.device))
 
 
-def _packed_rows(batch: Batch, extra: UninstalledPlugins) -> list[bytes] | Failure:
+def _packed_rows(batch: Batch, extra: Extra) -> list[bytes] | Failure:
     """Rows of all cells; cells with the same batch key are fitted together."""
     groups: dict[Hashable, list[CellWork]] = {}
     for cell in batch.cells:

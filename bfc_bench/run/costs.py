@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from statistics import median
 from typing import TypeAlias
 
@@ -39,8 +40,7 @@ class Costs:
 
     def __init__(self, grid: Grid, history: Sequence[Row], device: Device) -> None:
         self._grid, self._device = grid, device
-        self._costs: dict[Where, Cost | None] = {}
-        self._declared: dict[Where, float] = {}
+        self._cost, self._declared_seconds = cache(self._ask_cost), cache(self._add_costs)
         seen: dict[Where, list[float]] = {}
         rates: dict[str, list[float]] = {}
         ok = Rows.of(history).where(status="ok")
@@ -48,12 +48,10 @@ class Costs:
             if label not in grid.entries or made_on != self._device_of(label):
                 continue
             seconds = occupied(group)
-            cost = None
             seen[label, d, n] = measured = seconds[~np.isnan(seconds)].tolist()
             with suppress(PluginError):  # the plan names the cells that this concerns
-                cost = self._cost((label, d, n))
-            if cost and cost.flops:
-                rates.setdefault(label, []).extend(taken / cost.flops for taken in measured)
+                if (cost := self._cost((label, d, n))) and cost.flops:
+                    rates.setdefault(label, []).extend(taken / cost.flops for taken in measured)
         self._seen = {key: median(values) for key, values in seen.items() if values}
         self._rates = {label: median(values) for label, values in rates.items() if values}
 
@@ -64,9 +62,7 @@ class Costs:
             return self._seen[where]
         if cell.label in self._rates and (cost := self._cost(where)):
             return cost.flops * self._rates[cell.label]
-        if where not in self._declared:
-            self._declared[where] = self._declared_seconds(where)
-        return self._declared[where]
+        return self._declared_seconds(where)
 
     def bytes(self, cell: Cell) -> float:
         """Declared memory of a cell, or 0."""
@@ -76,13 +72,12 @@ class Costs:
     def _device_of(self, label: str) -> Device:
         return device_of(self._grid.entries[label].learner, self._device)
 
-    def _cost(self, where: Where) -> Cost | None:
-        if where not in self._costs:
-            label, d, n = where
-            self._costs[where] = ask(self._grid.entries[label].learner, "cost", n, d)
-        return self._costs[where]
+    def _ask_cost(self, where: Where) -> Cost | None:
+        label, d, n = where
+        cost: Cost | None = ask(self._grid.entries[label].learner, "cost", n, d)
+        return cost
 
-    def _declared_seconds(self, where: Where) -> float:
+    def _add_costs(self, where: Where) -> float:
         """Seconds of tuning, in which each candidate trains on part of the points, and of the final fit.
 
         The candidate that tuning will choose is unknown; the suite's options are assumed.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -12,12 +12,10 @@ from bfc_bench.executors.base import Executor, Pool
 from bfc_bench.plugins import Plugins
 from bfc_bench.run.cell import run_batch
 from bfc_bench.run.plan import Plan
-from bfc_bench.run.work_units import UninstalledPlugins, forget_plugins, preload_steps
+from bfc_bench.run.work_units import Extra, forget_plugins, preload_steps
 from bfc_bench.suite.model import Suite
 
 DEFAULT = "processes"
-PARTS = {"inputs": "inputs", "target": "targets", "law": "laws", "data": "data", "labels": "labels"}
-"""Tables of a task's definition, with the hooks that register their kinds."""
 
 
 def executor_of(
@@ -35,24 +33,15 @@ def executor_of(
     return executor
 
 
-def open_pool(plan: Plan, plugins: Plugins, executor: Executor, jobs: int | None, extra: UninstalledPlugins) -> Pool:
+def open_pool(plan: Plan, plugins: Plugins, executor: Executor, jobs: int | None, extra: Extra) -> Pool:
     """Open the executor's pool for the cells of a plan."""
     if executor.place == "session":
         forget_plugins()
     learners = sorted({plan.grid.entries[cell.label].learner.name for cell in plan.todo})
     try:
-        if executor.place == "machines":  # reading them takes 10 ms
-            executor = executor.using(_used_distributions(plan, plugins, learners))
         return executor.open(partial(run_batch, extra=extra), preload_steps(learners, extra), jobs)
     except BenchError:
         raise
     except (Exception, SystemExit) as error:
         named = f"executor {executor.name!r} of plugin {plugins.executors.origin(executor.name)!r}"
         raise PluginError(f"{named}: open raised {describe_error(error)}.") from error
-
-
-def _used_distributions(plan: Plan, plugins: Plugins, learners: Iterable[str]) -> frozenset[str]:
-    """Distributions of the plugins that workers need for the cells of a plan."""
-    definitions = [plan.grid.tasks[name].definition() for name in {cell.task for cell in plan.todo}]
-    parts = {(kind, table[key]["kind"]) for table in definitions for key, kind in PARTS.items() if key in table}
-    return plugins.distributions(parts | {("learners", name) for name in learners})

@@ -43,8 +43,6 @@ class Plan:
     """Cells whose row is not ok and that are not tried again."""
     stale: Counter[Origin] = field(default_factory=Counter)
     """Number of done or failed cells by origin, for other releases of bfc-bench and other devices."""
-    outdated: dict[str, Counter[int]] = field(default_factory=dict)
-    """Number of rows by label and version, for older versions of learners that have cells to do."""
     broken: dict[Cell, str] = field(default_factory=dict)
     """Cells to do that fail without being run, because planning them met a fault of their learner, with the reason."""
     skipped: dict[Cell, str] = field(default_factory=dict)
@@ -65,16 +63,10 @@ class Plan:
     def remarks(self) -> list[str]:
         """Notes on rows that this run would make differently, a line each."""
         here = f"bfc-bench {self.common.release} on {self.common.device}"
-        kept = [
+        return [
             f"{count} cells were made by {origin}, not by {here}: they are kept, `--redo stale` makes them again."
             for origin, count in self.stale.most_common()
         ]
-        made_anew = [
-            f"{label}: {versions.total()} rows were made by version {', '.join(map(str, sorted(versions)))} of the "
-            f"learner, which is now version {self.grid.entries[label].learner.version}: their cells are made anew."
-            for label, versions in self.outdated.items()
-        ]
-        return [*kept, *made_anew]
 
     @property
     def cells(self) -> int:
@@ -112,10 +104,6 @@ class Plan:
     def device(self, cell: Cell) -> Device:
         """The device of a cell."""
         return device_of(self.grid.entries[cell.label].learner, self.common.device)
-
-    def host_bytes(self, batch: Batch) -> int:
-        """Host memory of a batch: what its learners declare, summed; on a GPU it is unknown, 0."""
-        return int(sum(map(self.costs.bytes, batch.cells))) if batch.common.device == "cpu" else 0
 
     def single(self, cell: Cell) -> Batch:
         """A batch with only this cell."""
@@ -310,17 +298,15 @@ def _cautions(grid: Grid, cells: Iterable[Cell], facts: Mapping[tuple[str, int],
 def _long_cells(plan: Plan, cells: Iterable[Cell]) -> Iterator[str]:
     """The cells whose estimated time is near the limit, a line per label and task."""
     limit = plan.common.cell_seconds
-    longest: dict[tuple[str, str], tuple[float, int]] = {}
-    counts = Counter[tuple[str, str]]()
+    long: dict[tuple[str, str], list[tuple[float, int]]] = {}
     for cell in cells:
         if (seconds := plan.costs.seconds(cell)) > NEAR_LIMIT * limit:
-            curve = cell.label, cell.task
-            counts[curve] += 1
-            longest[curve] = max(longest.get(curve, (0.0, 0)), (seconds, cell.n))
-    for (label, task), (seconds, n) in longest.items():
+            long.setdefault((cell.label, cell.task), []).append((seconds, cell.n))
+    for (label, task), found in long.items():
+        seconds, n = max(found)
         yield (
-            f"{label} on {task}: {counts[label, task]} cells are estimated to take up to {seconds:.0f} s (n = {n}); "
-            f"the limit is {limit:g} s. A lighter option, tune = {{}} or --set budget.cell_seconds=... avoids timeouts."
+            f"{label} on {task}: {len(found)} cells are estimated to take up to {seconds:.0f} s (n = {n}); the limit "
+            f"is {limit:g} s. A lighter option, tune = {{}} or --set budget.cell_seconds=... avoids timeouts."
         )
 
 
@@ -329,10 +315,8 @@ def _unplanned(suite: Suite) -> Iterator[str]:
     tasks = {task.name: task for task in suite.task}
     for claim in suite.claim:
         asked = claim.model_extra or {}
-        if (task := tasks.get(str(asked.get("task")))) is None:
-            continue
-        dims = [d] if (d := asked.get("d")) in task.d else task.d
-        sizes = {"d": task.d, "n": sorted({n for d in dims for n in task.sizes(d)})}
-        for key, known in sizes.items():
-            if isinstance(value := asked.get(key), int) and value not in known:
-                yield f"claim {claim.id}: {key} = {value} is not among those of task {asked['task']}: {known}."
+        if task := tasks.get(str(asked.get("task"))):
+            sizes = {"d": task.d, "n": sorted({n for d in task.d for n in task.sizes(d)})}
+            for key, known in sizes.items():
+                if isinstance(value := asked.get(key), int) and value not in known:
+                    yield f"claim {claim.id}: {key} = {value} is not among those of task {asked['task']}: {known}."

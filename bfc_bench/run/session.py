@@ -26,7 +26,7 @@ from bfc_bench.run.memory_limits import memory_warnings
 from bfc_bench.run.plan import Plan, make_plan
 from bfc_bench.run.provenance import provenance
 from bfc_bench.run.wire_format import TRACEBACK, BatchReport, FinishedCell, receive
-from bfc_bench.run.work_units import Batch, RunSettings, UninstalledPlugins
+from bfc_bench.run.work_units import Batch, Extra, RunSettings, uninstalled
 from bfc_bench.store import Redo
 from bfc_bench.store.row import Status
 from bfc_bench.store.store import Store
@@ -117,13 +117,7 @@ def plan_for(
     held = store.known_cells(suite.name, suite.version) if store else {}
     missing = bool(redo) or any(cell.id not in held or held[cell.id].status != "ok" for cell in grid.cells())
     history = store.columns(suite.name, suite.version) if store and missing else []
-    plan = make_plan(grid, common, held, history, redo=redo)
-    labels = {cell.label for cell in plan.todo}
-    for known in held.values():
-        version = known.origin.learner_version
-        if version is not None and known.label in labels and version != grid.entries[known.label].learner.version:
-            plan.outdated.setdefault(known.label, Counter())[version] += 1
-    return plan
+    return make_plan(grid, common, held, history, redo=redo)
 
 
 def _gpu_bytes(budget: Budget, executor: Executor | None) -> int:
@@ -145,9 +139,7 @@ def run(
     until: float = inf,
 ) -> Session:
     """Run the cells of a grid that the store does not have."""
-    extra = UninstalledPlugins.of(plugins)
-    if executor.place != "session":
-        extra.check()
+    extra = uninstalled(plugins, sent=executor.place != "session")
     if executor.place == "machine":
         jobs = jobs or usable_cores()
     suite = grid.suite
@@ -177,7 +169,7 @@ def _run(
     plugins: Plugins,
     executor: Executor,
     jobs: int | None,
-    extra: UninstalledPlugins,
+    extra: Extra,
     until: float,
 ) -> None:
     def commit(finished: Sequence[FinishedCell]) -> None:
@@ -243,7 +235,7 @@ def _run(
 
 def _needs(plan: Plan, batch: Batch) -> Resources:
     """What a batch needs; batches of one learner form a group."""
-    return Resources(plan.common.cell_seconds, plan.host_bytes(batch), device=batch.common.device, group=batch.learner)
+    return Resources(plan.common.cell_seconds, device=batch.common.device, group=batch.learner)
 
 
 def _note(session: Session, facts: Mapping[str, Any], table: str = "") -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterator, Mapping
-from functools import cached_property, partial
+from collections.abc import Mapping
+from functools import cache, cached_property, partial
 from typing import Any
 
 from bfc_bench.errors import BenchError, PluginError, describe_error
@@ -22,7 +22,7 @@ Key = tuple[str, int, str]
 """Task, d, label."""
 
 
-class SuiteTheories(Mapping[Key, Theory]):
+class SuiteTheories:
     """Theories by task, d and label. Tuned learners have none, since a theory is about fixed options.
 
     A theory is missing, which is logged, if the suite (plain data) cannot be resolved because a plugin is gone, if a
@@ -31,38 +31,25 @@ class SuiteTheories(Mapping[Key, Theory]):
 
     def __init__(self, definition: Mapping[str, Any], plugins: Plugins) -> None:
         self._definition, self._plugins = definition, plugins
-        self._theories: dict[Key, Theory | None] = {}
+        self._asked: dict[Key, Theory | None] = {}
 
-    def __getitem__(self, key: Key) -> Theory:
-        if key not in self._theories:
-            self._theories[key] = self._ask(*key)
-        theory = self._theories[key]
-        if theory is None:
-            raise KeyError(key)
-        return theory
-
-    def __iter__(self) -> Iterator[Key]:
-        if self._grid is None:
-            return iter(())
-        sizes = {task.name: task.d for task in self._grid.suite.task}
-        entries = self._grid.entries.items()
-        keys = [(task, d, label) for label, entry in entries for task in entry.tasks for d in sizes[task]]
-        return (key for key in keys if key in self)
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
+    def get(self, key: Key, /) -> Theory | None:
+        """The theory of a task, d and label, or None."""
+        if key not in self._asked:
+            self._asked[key] = self._ask(*key)
+        return self._asked[key]
 
     @cached_property
     def _grid(self) -> Grid | None:
         # Claims and data sets need no theory, and what they name may not be installed any more.
         drawn = [task for task in self._definition["task"] if not task.get("data")]
         known = {task["name"] for task in drawn}
-        schemes = {_scheme(entry) for entry in self._definition["learner"]}
-        offering = {scheme for scheme in schemes if self._may_have_one(scheme)}
+        offers = cache(self._may_have_one)
         learners = []
         for entry in self._definition["learner"]:
             mine = [name for name in entry.get("tasks") or known if name in known]
-            learners += [{**entry, "tasks": mine}] if mine and _scheme(entry) in offering else []
+            # The name of a learner without the path of its variant.
+            learners += [{**entry, "tasks": mine}] if mine and offers(entry["name"].partition(":")[0]) else []
         if not drawn or not learners:
             return None
         definition = {**self._definition, "task": drawn, "learner": learners, "claim": []}
@@ -94,11 +81,6 @@ class SuiteTheories(Mapping[Key, Theory]):
             log.warning("%s", error)
             return None
         return theory and Theory(partial(_value, entry.learner.name, theory), theory.source)
-
-
-def _scheme(entry: Mapping[str, Any]) -> str:
-    """The name of a learner without the path of its variant."""
-    return str(entry["name"]).partition(":")[0]
 
 
 def _value(name: str, theory: Theory, n: float) -> float:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import pickle
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache, partial
 from importlib import import_module
 from types import ModuleType
+from typing import TypeAlias
 
 import numpy as np
 
@@ -38,65 +39,35 @@ MODULES = {
 """The module to import for a distribution that has another name, or whose parts are imported one by one."""
 
 
-class UninstalledPlugins:
-    """Plugin objects that are not installed and must be sent to the workers, which find installed plugins themselves.
+Extra: TypeAlias = tuple[object, ...]
+"""Plugin objects that register something and are not installed, since workers find those. A text names a module, which
+cannot be pickled."""
 
-    Modules are sent by name; other objects are pickled. Two instances are equal if they hold the same objects.
+
+def uninstalled(plugins: Plugins, *, sent: bool) -> Extra:
+    """The plugin objects that cells need; those that only listen stay in the session.
+
+    Raises ``UsageError`` naming a plugin that cannot be ``sent`` to another process.
     """
-
-    def __init__(self, plugins: Sequence[object] = ()) -> None:
-        self.plugins = tuple(plugins)
-
-    @classmethod
-    def of(cls, plugins: Plugins) -> UninstalledPlugins:
-        """The uninstalled plugins that register something. Plugins that only listen stay in the session."""
-        return cls([plugin for plugin in plugins.extra if plugins.registers(plugin)])
-
-    def check(self) -> None:
-        """Raises ``UsageError`` naming a plugin that cannot be sent to another process."""
-        for plugin in self.plugins:
-            try:
-                pickle.dumps(UninstalledPlugins([plugin]))
-                problem = _unimportable(plugin)
-            except Exception as error:
-                problem = str(error)
-            if problem:
-                raise UsageError(
-                    f"plugin {plugin!r} cannot be sent to a worker process: {problem}. Define it in a module that can "
-                    "be imported, or use the executor 'serial'."
-                )
-
-    def __reduce__(self) -> tuple[Callable[[bytes], UninstalledPlugins], tuple[bytes]]:
-        sent = [_Module(plugin.__name__) if isinstance(plugin, ModuleType) else plugin for plugin in self.plugins]
-        return _unpickled, (pickle.dumps(sent),)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, UninstalledPlugins) and list(map(id, self.plugins)) == list(map(id, other.plugins))
-
-    def __hash__(self) -> int:
-        return hash(tuple(map(id, self.plugins)))
+    needed = [plugin for plugin in plugins.extra if plugins.registers(plugin)]
+    return tuple(map(_sendable, needed) if sent else needed)
 
 
-@dataclass(frozen=True)
-class _Module:
-    """The name of a module, in place of the module, which cannot be pickled."""
-
-    name: str
-
-
-@cache
-def _unpickled(sent: bytes) -> UninstalledPlugins:
-    """The plugins that were sent to this process, unpickled once."""
-    return UninstalledPlugins([import_module(p.name) if isinstance(p, _Module) else p for p in pickle.loads(sent)])
-
-
-def _unimportable(plugin: object) -> str:
-    """Why another process cannot import the module that defines a plugin, or an empty string."""
-    home = plugin.__name__ if isinstance(plugin, ModuleType) else plugin.__module__
+def _sendable(plugin: object) -> object:
+    sent = plugin.__name__ if isinstance(plugin, ModuleType) else plugin
+    home = sent if isinstance(sent, str) else plugin.__module__
     module = sys.modules.get(home)
-    if getattr(module, "__spec__", None) or (home == "__main__" and hasattr(module, "__file__")):
-        return ""
-    return f"it is defined in {home!r}, which no other process can import"
+    try:
+        pickle.dumps(sent)
+        problem = f"it is defined in {home!r}, which no other process can import"
+        if getattr(module, "__spec__", None) or (home == "__main__" and hasattr(module, "__file__")):
+            return sent
+    except Exception as error:
+        problem = str(error)
+    raise UsageError(
+        f"plugin {plugin!r} cannot be sent to a worker process: {problem}. Define it in a module that can "
+        "be imported, or use the executor 'serial'."
+    )
 
 
 @dataclass(frozen=True)
@@ -182,15 +153,15 @@ class CellWork:
     metrics: tuple[Metric, ...]
 
     @classmethod
-    def prepare(cls, batch: Batch, cell: Cell, extra: UninstalledPlugins) -> CellWork:
+    def prepare(cls, batch: Batch, cell: Cell, extra: Extra) -> CellWork:
         """Build the problem and the learner, both cached in this worker, and draw the points."""
-        common, spec = batch.common, batch.learners[cell.label]
-        problem = _problem(extra, batch.tasks[cell.task], common.seed, cell.d, cell.replicate, common.test_size)
-        candidates = tuple(_learner(extra, spec.name, options) for options in spec.candidates)
-        learner = _learner(extra, spec.name, spec.options)
+        common, spec, plugins = batch.common, batch.learners[cell.label], _plugins(extra)
+        problem = _problem(plugins, batch.tasks[cell.task], common.seed, cell.d, cell.replicate, common.test_size)
+        candidates = tuple(_learner(plugins, spec.name, options) for options in spec.candidates)
+        learner = _learner(plugins, spec.name, spec.options)
         problem = problem.framed if learner.takes_frames() else problem
         _load(learner.capabilities.arrays[0], common.device)
-        work = cls(batch, cell, problem, learner, candidates, _metrics(extra))
+        work = cls(batch, cell, problem, learner, candidates, _metrics(plugins))
         _ = work.train, work.test_x, work.unlabeled, problem.truth, problem.test_hidden  # before the clock starts
         return work
 
@@ -230,12 +201,12 @@ class CellWork:
         return self.problem.unlabeled_inputs(self.cell.n)
 
 
-def preload_steps(learners: Iterable[str], extra: UninstalledPlugins) -> dict[str, Callable[[], object]]:
+def preload_steps(learners: Iterable[str], extra: Extra) -> dict[str, Callable[[], object]]:
     """By learner, a function that loads the plugins and imports its libraries, and initialises no device."""
     return {name: partial(_import_learner, name, extra) for name in learners}
 
 
-def _import_learner(name: str, extra: UninstalledPlugins) -> None:
+def _import_learner(name: str, extra: Extra) -> None:
     required = _plugins(extra).learner(name).capabilities.required
     if not missing(required):  # otherwise its cells are skipped
         import_libraries(required)
@@ -248,10 +219,10 @@ def import_libraries(distributions: Iterable[str]) -> None:
             import_module(MODULES.get(distribution, distribution.replace("-", "_")))
 
 
-def load_libraries(batch: Batch, extra: UninstalledPlugins) -> None:
+def load_libraries(batch: Batch, extra: Extra) -> None:
     """Import and initialise the libraries of the batch's learner, whose time and memory no cell is charged for."""
     spec, device = next(iter(batch.learners.values())), batch.common.device
-    learner = _learner(extra, spec.name, spec.options)
+    learner = _learner(_plugins(extra), spec.name, spec.options)
     libraries = learner.libraries()
     import_libraries(libraries)
     _load(learner.capabilities.arrays[0], device)
@@ -267,33 +238,40 @@ def _load(kind: ArrayKind, device: str) -> None:
     convert(np.zeros((1, 1)), kind, device)
 
 
-@lru_cache(maxsize=4)
-def _plugins(extra: UninstalledPlugins) -> Plugins:
-    return load_plugins(extra.plugins)
+_LOADED: dict[tuple[object, ...], Plugins] = {}
+
+
+def _plugins(extra: Extra) -> Plugins:
+    """The installed plugins and these, loaded once; they need not be hashable."""
+    key = tuple(plugin if isinstance(plugin, str) else id(plugin) for plugin in extra)
+    if key not in _LOADED:
+        _LOADED[key] = load_plugins([import_module(name) if isinstance(name, str) else name for name in extra])
+    return _LOADED[key]
 
 
 @lru_cache(maxsize=4)
-def _metrics(extra: UninstalledPlugins) -> tuple[Metric, ...]:
-    known = _plugins(extra).metrics
+def _metrics(plugins: Plugins) -> tuple[Metric, ...]:
+    known = plugins.metrics
     return tuple(known.get(name) for name in known)
 
 
 @lru_cache(maxsize=256)
-def _task(extra: UninstalledPlugins, definition: str) -> Task:
-    return build_task(**json.loads(definition), kinds=_plugins(extra).kinds, where="suite")
+def _task(plugins: Plugins, definition: str) -> Task:
+    return build_task(**json.loads(definition), kinds=plugins.kinds, where="suite")
 
 
 @lru_cache(maxsize=4)
-def _problem(extra: UninstalledPlugins, definition: str, seed: int, d: int, replicate: int, test_size: int) -> Problem:
-    return _task(extra, definition).problem(seed, d, replicate, test_size)
+def _problem(plugins: Plugins, definition: str, seed: int, d: int, replicate: int, test_size: int) -> Problem:
+    return _task(plugins, definition).problem(seed, d, replicate, test_size)
 
 
 def forget_plugins() -> None:
     """Clear all caches, since a later run in this process may use other plugins."""
-    for cached in (_plugins, _metrics, _task, _problem, _learner):
+    _LOADED.clear()
+    for cached in (_metrics, _task, _problem, _learner):
         cached.cache_clear()
 
 
 @lru_cache(maxsize=1024)
-def _learner(extra: UninstalledPlugins, name: str, options: str) -> Learner:
-    return _plugins(extra).learner(name).parse(json.loads(options), "suite")
+def _learner(plugins: Plugins, name: str, options: str) -> Learner:
+    return plugins.learner(name).parse(json.loads(options), "suite")

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from bfc_bench.errors import NEAR, StoreError, UnknownSuite, UsageError, suggest
+from bfc_bench.errors import StoreError, UnknownSuite, UsageError
 from bfc_bench.plugins import Plugins, load_plugins
 from bfc_bench.store import DEFAULT_STORE
 from bfc_bench.store.store import Store
@@ -35,10 +35,8 @@ class OpenStore(Mapping[str, "StoredSuite"]):
         stored = self.store.suites()
         name, version, path, model = self._find(str(suite), stored)
         if (name, version) not in stored:
-            raise UnknownSuite(
-                f"The store in {self.store.directory} has no run of {name}@{version}; "
-                f"`bfc-bench run {suite}` makes one. It holds {self._names}."
-            )
+            here = f"The store in {self.store.directory} has no run of {name}@{version}"
+            raise UnknownSuite(f"{here}; `bfc-bench run {suite}` makes one.")
         return StoredSuite(self.store, self.plugins, name, version, path, model)
 
     def _find(self, suite: str, stored: Sequence[tuple[str, int]]) -> tuple[str, int, Path | None, Suite | None]:
@@ -52,24 +50,13 @@ class OpenStore(Mapping[str, "StoredSuite"]):
         try:
             path = suite_path(suite, self.plugins.suites)
         except UsageError as error:
-            text = f"unknown suite {suite!r}."
-            if not str(error).startswith(text):  # a table, or another file that is no suite
-                raise UnknownSuite(str(error)) from None
-            hint = suggest(suite, {name for name, _ in stored})
-            if not hint.startswith(NEAR):
-                near = suggest(suite, self.plugins.suites)
-                hint = f"{near if near.startswith(NEAR) else ''} {self._contents}"
-            raise UnknownSuite(f"{text}{hint}") from None
+            raise UnknownSuite(f"{error} {self._contents}") from None
         model = read_suite(path)
         return model.name, model.version, path, model
 
     @property
     def _contents(self) -> str:
-        return f"The store in {self.store.directory} holds {self._names}."
-
-    @property
-    def _names(self) -> str:
-        return ", ".join(self) or "no suite"
+        return f"The store in {self.store.directory} holds {', '.join(self) or 'no suite'}."
 
     def of(self, suite: Suite) -> StoredSuite:
         """The results of a ``Suite``, whose own claims are judged instead of those of a file."""
@@ -79,8 +66,7 @@ class OpenStore(Mapping[str, "StoredSuite"]):
         """The only suite of the store. Raises ``StoreError`` with their names if there are none or several."""
         names = list(self)
         if len(names) != 1:
-            advice = f"holds {', '.join(names)}. Name one of them." if names else "holds no suite. Run one first."
-            raise StoreError(f"The store in {self.store.directory} {advice}")
+            raise StoreError(f"{self._contents} {'Name one of them.' if names else 'Run one first.'}")
         return self[names[0]]
 
     def __iter__(self) -> Iterator[str]:

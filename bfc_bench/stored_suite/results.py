@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Real
@@ -24,15 +24,14 @@ if TYPE_CHECKING:
 
     from bfc_bench.analysis.claims import Claim, Verdict
     from bfc_bench.analysis.compare import Comparison, ThresholdComparison
-    from bfc_bench.analysis.compute import CostName, FrontierPoint, LeastCost
+    from bfc_bench.analysis.compute import CostName, FrontierPoint
     from bfc_bench.analysis.curves import Curve
     from bfc_bench.analysis.interim_analyses import ClaimLooks, Look
     from bfc_bench.analysis.laws import ScalingLaw
     from bfc_bench.analysis.replicates_needed import ReplicatesNeeded
     from bfc_bench.analysis.scaling import Scaling
-    from bfc_bench.analysis.theory import Expected
+    from bfc_bench.analysis.theory import Expected, Theories
     from bfc_bench.analysis.thresholds import Reached
-    from bfc_bench.learner import Theory
 
 
 class Curves(list["Curve"]):
@@ -163,7 +162,7 @@ class Results:
         all_scalings = scalings(curves, self._levels(levels), axis)
         return Records(scaling for scaling in all_scalings if len(scaling.thresholds) > 1)
 
-    def least_costs(self, cost: CostName = "fit_flops", levels: Sequence[float] | None = None) -> Records[LeastCost]:
+    def least_costs(self, cost: CostName = "fit_flops", levels: Sequence[float] | None = None) -> Records[Reached]:
         """The least cost of a fit of each curve that reaches each level, found like N*."""
         from bfc_bench.analysis.compute import cost_curves, least_costs
 
@@ -197,7 +196,7 @@ class Results:
         return law_of(rows, self.curves(metric, rows=rows), second)
 
     @cached_property
-    def theories(self) -> Mapping[tuple[str, int, str], Theory]:
+    def theories(self) -> Theories:
         """Theories of the learners of the last run by (task, d, label); tuned learners have none."""
         from bfc_bench.run.theories import SuiteTheories
 

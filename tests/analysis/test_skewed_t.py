@@ -111,22 +111,3 @@ def test_skewness_and_its_error_are_those_of_the_textbook():
     assert skewness(x) == pytest.approx(stats.skew(x, bias=False))
     draws = stats.skew(stream("test skewed t", "error").standard_normal((4000, 20)), axis=1, bias=False)
     assert skewness_error(20) == pytest.approx(draws.std(), rel=0.05)
-
-
-def test_values_of_one_block_count_as_one():
-    values, blocks = [1.0, 2.0, 5.0, 7.0, 6.0, 4.0], ["a", "a", "b", "c", "c", "c"]
-    found, means = evidence(values, blocks=blocks), evidence([1.5, 5.0, 17 / 3])
-    assert (found.mean, found.error, found.count, found.degrees) == (means.mean, means.error, 3, 2)
-    assert "2 replicates have a value" in evidence([1.0, 2.0, 3.0], blocks=[0, 0, 1]).refused
-    with pytest.raises(ValueError, match="zip"):
-        evidence(values, blocks=blocks[:5])
-
-
-def test_blocks_keep_the_rate_that_values_which_share_a_teacher_break():
-    rng = stream("test skewed t", "blocks")
-    shared, own = rng.standard_normal((600, 5, 1)), rng.standard_normal((600, 5, 4))
-    x, blocks = (math.sqrt(0.5) * (shared + own)).reshape(600, 20), np.repeat(np.arange(5), 4).tolist()
-    alone = np.mean([evidence(line).bounds()[1] < 0 for line in x])
-    together = np.mean([evidence(line, blocks=blocks).bounds()[1] < 0 for line in x])
-    assert alone > 0.06
-    assert together < 0.03

@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.optimize import isotonic_regression
 
 from bfc_bench.analysis.curves import Curve
-from bfc_bench.analysis.thresholds import Crossing, Reached, Threshold, _falling, crossings, threshold, thresholds
+from bfc_bench.analysis.thresholds import Crossing, Reached, Threshold, crossings, threshold, thresholds
 from bfc_bench.errors import UsageError
 from bfc_bench.seeds import stream
 
@@ -29,15 +28,6 @@ def test_a_power_law_is_crossed_exactly(star, power):
 def test_the_curve_is_interpolated_in_both_logarithms():
     (found,) = crossings(curve([1, 1e-2], n=[100, 400]), 1e-1)
     assert found.n == pytest.approx(200)
-
-
-def test_the_regression_is_scipys_to_the_last_bit():
-    rng = stream("test", "isotonic")
-    for size in range(1, 40):
-        for spread in (0.0, 0.1, 1.0, 10.0):
-            errors = -np.arange(size) + spread * rng.standard_normal(size)
-            for values in (errors, np.round(errors)):
-                assert _falling(values.tolist()) == isotonic_regression(values, increasing=False).x.tolist()
 
 
 def test_a_curve_that_turns_back_is_pooled_in_logarithms():

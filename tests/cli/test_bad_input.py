@@ -206,7 +206,7 @@ def test_a_number_in_the_place_of_a_list_or_a_text_in_that_of_a_number_is_told_f
     x = np.random.default_rng(0).random((30, 2))
     with pytest.raises(UsageError, match=r"task 'mine': n must be a list of training sizes, such as \[10\]\. Got 10\."):
         bfc_bench.TaskEntry.from_arrays("mine", x, x[:, 0], n=10, folder=tmp_path)
-    with pytest.raises(UsageError, match=r"jobs must be an integer\. Got 'two'\."):
+    with pytest.raises(UsageError, match=r"jobs must be an integer of at least 1\. Got 'two'\."):
         bfc_bench.run_suite("smoke", bfc_bench.RunOptions(jobs="two"))
     with pytest.raises(UsageError, match=r"learner\[0\] must be a table\. Got 'kernel-ridge'\."):
         bfc_bench.Suite(name="a", task=[], learner=["kernel-ridge"])

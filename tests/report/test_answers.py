@@ -24,7 +24,7 @@ def cells(constants, sizes=SIZES, **fields):
 
 def answered(rows, levels=(0.1, 0.01), oracle=None):
     found = curves(rows)
-    section = Section("cubic", {}, Rows.of(rows), "nmse", {}, found, scalings(found, levels))
+    section = Section("cubic", {}, Rows.of(rows), "nmse", {}, found, scalings(found, levels), {})
     section.oracle = oracle or {}
     return answers([section])
 

@@ -7,7 +7,7 @@ from stored_rows import read_results
 
 from bfc_bench import RunOptions, run_suite
 from bfc_bench.run.grid import Cell
-from bfc_bench.run.work_units import Batch, CellWork, LearnerSpec, RunSettings, UninstalledPlugins
+from bfc_bench.run.work_units import Batch, CellWork, LearnerSpec, RunSettings
 
 INPUTS = {"kind": "gaussian"}
 TASK = {
@@ -97,7 +97,7 @@ def test_a_learner_is_told_the_column_of_the_offset(labels, column):
         {"kernel-ridge": LearnerSpec("kernel-ridge", 1, "{}", (), ())},
         (cell := Cell("id", "t", "kernel-ridge", 4, 10, 0),),
     )
-    work = CellWork.prepare(batch, cell, UninstalledPlugins())
+    work = CellWork.prepare(batch, cell, ())
     told = work.context(work.learner, work.array_guard())
     assert told.margin_column == column
     d = work.train.d

@@ -48,10 +48,9 @@ class OddPlugin:
 
 def test_learners_of_fixed_options_have_one_per_task_and_dimension():
     theories = SuiteTheories(DEFINITION, load_plugins())
-    assert set(theories) == {("t", 4, "ntk-raw"), ("t", 6, "ntk-raw"), ("u", 5, "ntk-raw"), ("u", 5, "ntk-neural")}
-    assert len(theories) == 4
-    assert theories["t", 4, "ntk-raw"].nmse(1000) < 0.1
-    assert theories["t", 4, "ntk-raw"].nmse(1) > 0.9
+    assert all(map(theories.get, [("t", 6, "ntk-raw"), ("u", 5, "ntk-raw"), ("u", 5, "ntk-neural")]))
+    assert theories.get(("t", 4, "ntk-raw")).nmse(1000) < 0.1
+    assert theories.get(("t", 4, "ntk-raw")).nmse(1) > 0.9
     for key in (("t", 4, "tuned"), ("t", 4, "ntk-neural"), ("t", 4, "quad-raw"), ("v", 4, "ntk-raw")):
         assert theories.get(key) is None
 
@@ -61,7 +60,7 @@ def test_a_learner_that_breaks_has_none_and_is_named(how, words, caplog):
     learners = [{"name": "odd", "options": {"how": how}}, {"name": "ntk-raw", "tune": {}}]
     theories = SuiteTheories({**DEFINITION, "learner": learners}, load_plugins([OddPlugin()]))
     with caplog.at_level(logging.WARNING):
-        assert {label for _, _, label in theories} == {"ntk-raw"}
+        assert theories.get(("t", 4, "odd")) is None
     assert "'odd'" in caplog.text
     assert words in caplog.text
 
@@ -69,10 +68,10 @@ def test_a_learner_that_breaks_has_none_and_is_named(how, words, caplog):
 def test_a_curve_that_raises_has_no_values():
     learners = [{"name": "odd", "options": {"how": "later"}}]
     theories = SuiteTheories({**DEFINITION, "learner": learners}, load_plugins([OddPlugin()]))
-    assert math.isnan(theories["t", 4, "odd"].nmse(10))
+    assert math.isnan(theories.get(("t", 4, "odd")).nmse(10))
 
 
 def test_a_suite_whose_plugin_is_gone_has_none(caplog):
     theories = SuiteTheories({**DEFINITION, "learner": [{"name": "gone"}]}, load_plugins())
-    assert dict(theories) == {}
+    assert theories.get(("t", 4, "gone")) is None
     assert "no theory is shown for suite s" in caplog.text

@@ -66,7 +66,7 @@ def test_a_notebook_shows_every_result_as_html(ran):
         (lambda stored: run_suite(None), "a suite must be a name, a path or a bfc_bench.Suite. Got NoneType."),
         (lambda stored: run_suite("s", {}), "options must be RunOptions(...). Got dict."),
         (lambda stored: run_suite("a.csv"), "a.csv is a table, not a suite."),
-        (lambda stored: RunOptions(jobs=0), "jobs must be at least 1. Got 0."),
+        (lambda stored: RunOptions(jobs=0), "jobs must be an integer of at least 1. Got 0."),
         (lambda stored: RunOptions(redo=["faild"]), "redo must be a list of failed, killed, stale or all."),
         (lambda stored: stored.compare("linear", "lin"), "the results have no label 'lin'. Did you mean 'linear'?"),
         (lambda stored: stored.curves(stage="first"), "the results have no stage 'first'."),

@@ -50,11 +50,9 @@ def test_a_suite_is_found_by_path_by_name_and_with_its_version(ran):
             results["smoke"]
         with pytest.raises(StoreError, match="no run of tiny@2"):
             results["tiny@2"]
-        with pytest.raises(bfc_bench.UnknownSuite, match=r"unknown suite 'smok'. Did you mean 'smoke'\?"):
+        with pytest.raises(bfc_bench.UnknownSuite, match=r"unknown suite 'smok'. Did you mean 'smoke'\? The store"):
             results["smok"]
-        with pytest.raises(bfc_bench.UnknownSuite, match=r"^unknown suite 'tinny'. Did you mean 'tiny'\?$"):
-            results["tinny"]
-        with pytest.raises(bfc_bench.UnknownSuite, match=r"^unknown suite 'zzzzz'. The store in .* holds tiny@1\.$"):
+        with pytest.raises(bfc_bench.UnknownSuite, match=r"^unknown suite 'zzzzz'\..* The store in .* holds tiny@1\.$"):
             results["zzzzz"]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, TypeAlias
 
@@ -136,12 +136,9 @@ def evidence(
     open_below: bool = False,
     open_above: bool = False,
     notes: Sequence[str] = (),
-    blocks: Iterable[Hashable] | None = None,
 ) -> Evidence:
     """Evidence about the mean of R values, one per replicate; refused if R < 3 or all values are equal."""
     x = np.array(list(values), dtype=float)
-    if blocks is not None:
-        x = block_means(x, blocks)
     mean = float(x.mean()) if x.size else math.nan
     error = float(x.std(ddof=1)) / math.sqrt(x.size) if x.size > 1 else math.nan
     refused = ""
@@ -153,14 +150,6 @@ def evidence(
     return Evidence(
         mean, error, x.size - 1, x.size, open_below, open_above, tuple(notes), refused, extremes, skewness=skewness(x)
     )
-
-
-def block_means(values: np.ndarray, blocks: Iterable[Hashable]) -> np.ndarray:
-    """The mean of the values (R,) of each block, (B,), in the order in which the blocks first appear."""
-    by_block: dict[Hashable, list[float]] = {}
-    for value, block in zip(values.tolist(), blocks, strict=True):
-        by_block.setdefault(block, []).append(value)
-    return np.array([np.mean(group) for group in by_block.values()])
 
 
 def evidence_of_ranges(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from typing import Any, ClassVar, Self
+from collections.abc import Callable
+from typing import Any, ClassVar
 
-from pydantic import PositiveInt, PrivateAttr, field_validator
+from pydantic import PositiveInt, field_validator
 
 from bfc_bench.executors.base import Executor, Place, Preload, Promise
 from bfc_bench.extras.ray.cluster import Cluster, import_ray
@@ -32,9 +32,6 @@ class RayExecutor(Executor):
     """Workers that share one GPU and its memory."""
     environment: dict[str, str] = {}
     """Environment variables of the workers, in addition to those of this process that begin with BFC_."""
-
-    _plugins: frozenset[str] | None = PrivateAttr(None)
-    """Distributions of plugins that nodes must have; None means those of all installed plugins."""
 
     @field_validator("address")
     @classmethod
@@ -64,12 +61,6 @@ class RayExecutor(Executor):
         """0, since the GPUs of the nodes are not known here."""
         return 0
 
-    def using(self, distributions: Collection[str]) -> Self:
-        """This executor with nodes that may differ in plugins of other distributions."""
-        executor = self.model_copy()
-        executor._plugins = frozenset(distributions)
-        return executor
-
     def open(
         self,
         call: Callable[[Any], bytes],
@@ -81,7 +72,7 @@ class RayExecutor(Executor):
         environment = {**passed_on, **self.environment}
         cluster = Cluster(self.address)
         try:
-            versions = wanted_versions(self._plugins)
+            versions = wanted_versions()
             return RayPool(cluster, versions, call, preload or {}, self.jobs_per_gpu, environment, jobs)
         except BaseException:
             cluster.close()

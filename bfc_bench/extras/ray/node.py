@@ -16,10 +16,9 @@ PACKAGES = ("bfc-bench", "torch", "jax", "jaxlib", "numpy", "scipy", "scikit-lea
 """Packages on which numbers depend, in addition to the distributions of plugins."""
 
 
-def wanted_versions(plugins: Collection[str] | None) -> dict[str, str]:
-    """Versions that nodes must have: of Python, of ``PACKAGES`` and of distributions of plugins (None: of all)."""
-    if plugins is None:
-        plugins = {point.dist.name for point in entry_points(group=PROJECT) if point.dist is not None}
+def wanted_versions() -> dict[str, str]:
+    """Versions that nodes must have: of Python, of ``PACKAGES`` and of the distributions of plugins."""
+    plugins = {point.dist.name for point in entry_points(group=PROJECT) if point.dist is not None}
     return _versions()(dict.fromkeys([*PACKAGES, *sorted(plugins)]))
 
 

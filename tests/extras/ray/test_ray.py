@@ -226,40 +226,6 @@ def test_if_all_nodes_have_other_versions_the_run_ends_with_an_error(
     assert "not-on-any-node missing (here 1.0)" in lines(caplog)[-1]
 
 
-@pytest.fixture
-def plugin_site(tmp_path: Path) -> dict[str, str]:
-    """The environment of a node that has another release of the plugin ``breaking-learners``."""
-    site = tmp_path / "old-plugin"
-    info = site / "breaking_learners-0.9.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: breaking-learners\nVersion: 0.9\n")
-    return {"PYTHONPATH": os.pathsep.join([str(site), os.environ.get("PYTHONPATH", "")])}
-
-
-@needs_ray
-@pytest.mark.parametrize(("learner", "used"), [(SLOW[:1], False), (SLOW[1:], True)])
-def test_a_node_with_an_old_plugin_takes_part_in_suites_without_that_plugin(
-    cluster: Any,
-    suite_file: Any,
-    tmp_path: Path,
-    plugin_site: dict[str, str],
-    caplog: pytest.LogCaptureFixture,
-    learner: list[Any],
-    used: bool,
-) -> None:
-    path = suite_file(learner=learner)
-    options = {"address": cluster.address}
-    with node(cluster, "old", num_cpus=2, env_vars=plugin_site):
-        session = run_suite(
-            path, RunOptions(store=tmp_path / "s", executor="ray", executor_options=options, device="cpu")
-        )
-    assert session.statuses == {"ok": 2}
-    assert session.provenance["jobs"] == (4 if used else 2)
-    left_out = [line for line in lines(caplog) if "is left out" in line]
-    assert len(left_out) == (0 if used else 1)
-    assert all("it has breaking-learners 0.9 (here 1.0)" in line for line in left_out)
-
-
 @needs_ray
 def test_the_unit_of_a_lost_actor_is_lost_and_others_run(cluster: Any, caplog: pytest.LogCaptureFixture) -> None:
     with opened(cluster, jobs=1) as pool:
