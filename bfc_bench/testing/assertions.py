@@ -10,29 +10,20 @@ from typing import Any
 import numpy as np
 
 from bfc_bench.config import Settings
-from bfc_bench.seeds import stream
-from bfc_bench.testing.global_state import changed, generators, preserved, snapshot
+from bfc_bench.testing.examples import rng
+from bfc_bench.testing.global_state import preserved
 from bfc_bench.testing.requirement import require
 from bfc_bench.utils.plain_json import canonical_json
 
 WORDS = r"[a-z][a-z0-9]*(-[a-z0-9]+)*"
 
 
-def rng(*purpose: object) -> np.random.Generator:
-    """A random stream of the kit."""
-    return stream("check", *purpose)
-
-
-def require_name(cls: type, *, variants: bool = False) -> None:
-    """Fail unless ``cls.name`` is in lower case with hyphens; with ``variants`` it may also be scheme:path."""
+def require_described(cls: type, *, variants: bool = False) -> None:
+    """Fail unless the class has a docstring of its own and a name; with ``variants`` it may also be scheme:path."""
     name = getattr(cls, "name", None)
     matches = isinstance(name, str) and re.fullmatch(WORDS + r"(:\S+)?" * variants, name) is not None
     expected = "lower-case words joined by hyphens" + ", or scheme:path" * variants
     require(matches, f"name must be {expected}. Got {name!r}")
-
-
-def require_docstring(cls: type) -> None:
-    """Fail unless the class has a docstring of its own."""
     require(bool((vars(cls).get("__doc__") or "").strip()), "the class has no docstring of its own")
 
 
@@ -45,14 +36,10 @@ def require_json(part: Settings, options_of: Callable[[Any], Mapping[str, Any]])
 
 def require_keyed(draw: Callable[[np.random.Generator], np.ndarray], what: str) -> None:
     """Fail unless equal streams give equal numbers, independent of the global generators, which must not be used."""
-    drawn: list[np.ndarray] = []
-    for seed in (0, 1):
-        with preserved(seed):
-            before = snapshot(generators())
-            drawn.append(np.asarray(draw(rng(what))))
-            moved = changed(generators(), before)
-        require(not moved, f"{what}: draws from the global generator {', '.join(moved)}; draw from the one passed in")
-    same = np.array_equal(drawn[0], drawn[1], equal_nan=True)
+    with preserved() as moved:
+        first, second = (np.asarray(draw(rng(what))) for _ in range(2))
+    require(not moved, f"{what}: draws from the global generator {', '.join(moved)}; draw from the one passed in")
+    same = np.array_equal(first, second, equal_nan=True)
     require(same, f"{what}: two equal streams give different numbers; all randomness must come from the one passed in")
 
 
