@@ -39,8 +39,9 @@ def global_state() -> dict[str, GlobalState]:
         known["torch.get_default_dtype()"] = GlobalState(torch.get_default_dtype, torch.set_default_dtype)
         known["torch.get_num_threads()"] = GlobalState(torch.get_num_threads, torch.set_num_threads)
     if not missing({"jax"}):
-        from jax import config
+        import jax
 
+        config: Any = jax.config
         known["jax.config.jax_enable_x64"] = GlobalState(
             lambda: config.jax_enable_x64, lambda value: config.update("jax_enable_x64", value)
         )

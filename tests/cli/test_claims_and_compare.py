@@ -118,41 +118,6 @@ def test_a_suite_whose_file_is_gone_is_judged_by_the_claims_it_ran_with(held, ca
     assert "✗ contradicted" in answer(capsys, "claims", "tiny", "--store", store)
 
 
-def test_the_report_shows_verdicts_with_their_numbers(held, capsys, tmp_path):
-    path, store = held()
-    answer(capsys, "report", path, "--store", store, "--output", tmp_path / "out")
-    page = " ".join((tmp_path / "out" / "report.html").read_text().split())
-    for sign, word in (("✓", "supported"), ("✗", "contradicted"), ("?", "undecided")):
-        assert f'<span class="badge {word}"><i aria-hidden="true">{sign}</i> {word}</span>' in page
-    assert "The NMSE of joint is at most 1/100 of that of each of kernel and twin (t, d = 4, n = 20)." in page
-    assert "Theorem 1" in page
-    assert "expect up to .05 x 3" in page
-
-
-def test_a_note_quotes_what_is_not_plainly_supported():
-    from bfc_bench.analysis.claims import Verdict
-    from bfc_bench.report.run_description import note as note_of
-
-    verdict = Verdict(
-        "c", "reaches", "s", "", "supported", 1e-6, 1e-7, 1e-4, "≤ 0.01", 10, 0.01, worst=0.5, but="one is bad"
-    )
-    assert "| ✓ supported, but one is bad | 1.0e-6 [1.0e-7, 1.0e-4] | 0.50 |" in note_of("Report.", [verdict])
-
-
-def test_a_note_names_ill_behaved_curves():
-    from bfc_bench.analysis.thresholds import Crossing, Reached, Threshold
-    from bfc_bench.report.run_description import ill_behaved_note
-
-    def reached(label, last):
-        return Reached("t", 10, label, "nmse", 0.1, Threshold(0.1, (Crossing(0, 90.0, last=last),)))
-
-    text = ill_behaved_note([reached("a", None), *(reached(f"b{i}", 690.0) for i in range(7))])
-    assert "b0 on t, d = 10, at 0.1; " in text
-    assert text.endswith(" and 2 more.")
-    assert "a on t" not in text
-    assert ill_behaved_note([reached("a", None)]) == ""
-
-
 def test_a_note_of_many_claims_keeps_within_what_mlflow_takes(held):
     from bfc_bench.analysis.claims import Verdict
     from bfc_bench.report.run_description import note as note_of
@@ -238,16 +203,3 @@ def test_python_names_what_is_wrong_as_the_command_line_does(held, verb):
                 compare(*arguments, **options)
         with pytest.raises(UsageError, match="no curve has an axis 'width'"):
             suites["tiny"].exponents(axis="width")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["joint", "kernel", "--level", "0"], "--level must be positive. Got 0."),
-        (["joint", "kernel", "--format", "xml"], "'xml' is not one of 'table', 'json'"),
-    ],
-)
-def test_compare_names_what_is_wrong(arguments, message, held, capsys):
-    _, store = held()
-    assert run(["compare", *arguments, "--store", str(store)]) == 2
-    assert message in capsys.readouterr().err

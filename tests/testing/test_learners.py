@@ -161,22 +161,6 @@ def test_a_report_without_a_tested_requirement_is_a_failure(checks: Sequence[Che
     assert not report.ok
 
 
-def test_jobs_see_their_own_points_only() -> None:
-    """The arrays of a smaller sample do not lead to those of a larger one."""
-    seen: list[Data] = []
-
-    class Watching(Plain):
-        """Records its training sets."""
-
-        def fit(self, train: Data, ctx: Context) -> Predictor:
-            seen.append(train)
-            return super().fit(train, ctx)
-
-    check_learner(Watching)
-    assert all(train.x.shape == (train.n, train.d) and train.y.shape == (train.n,) for train in seen)
-    assert all(train.x.base is None or train.x.base.shape == train.x.shape for train in seen)
-
-
 @pytest.mark.parametrize(
     ("name", "seconds", "requirement", "words"),
     [
