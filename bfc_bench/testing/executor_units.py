@@ -7,7 +7,6 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -21,9 +20,9 @@ MARKS: list[str] = []
 
 
 def do(payload: tuple[str, Any]) -> Any:
-    """Call the function of ``FUNCTIONS`` that the payload names, with its argument."""
+    """Call the function of this module that the payload names, with its argument."""
     what, value = payload
-    return FUNCTIONS[what](value)
+    return globals()[what](value)
 
 
 def give(value: Any) -> Any:
@@ -116,9 +115,3 @@ class Unsendable:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("it stays here")
-
-
-FUNCTIONS: dict[str, Callable[[Any], Any]] = {
-    function.__name__: function
-    for function in (give, tell, mark, fail, unsendable, leave, die, sleep, linger, wait_for, orphan, take)
-}

@@ -24,8 +24,9 @@ from bfc_bench.tasks.inputs.uniform import Uniform
 from bfc_bench.tasks.labels.clean import Clean
 from bfc_bench.tasks.load_data import digest_of, read
 from bfc_bench.tasks.metrics import Metric, TargetValues
-from bfc_bench.testing.assertions import require_json, require_keyed, require_numbers
+from bfc_bench.testing.assertions import require_json
 from bfc_bench.testing.examples import CLASSES, TARGET, example_values, rng
+from bfc_bench.testing.global_state import preserved
 from bfc_bench.testing.requirement import require, requirement, skip
 
 M, MANY, D = 40, 20_000, 6
@@ -116,8 +117,12 @@ def numbers_have_their_shape_and_range(trial: PartTrial) -> None:
     """Arrays are float64 of the declared shape, finite, in range and not all equal; arguments are not written to."""
     for draw in trial.examined.draws:
         for m in (1, trial.examined.m):
-            values = trial.numbers(draw, m)
-            require_numbers(values, (m, *draw.row), f"{draw.what} for m = {m}")
+            values, what = trial.numbers(draw, m), f"{draw.what} for m = {m}"
+            require(isinstance(values, np.ndarray), f"{what} must be a NumPy array. Got {type(values).__name__}")
+            shape = (m, *draw.row)
+            require(values.shape == shape, f"{what} must have shape {shape}. Got {values.shape}")
+            require(values.dtype == np.float64, f"{what} must be float64. Got {values.dtype}")
+            require(bool(np.isfinite(values).all()), f"{what} must be finite")
             wrong = sorted(set(values.ravel().tolist()) - draw.allowed)[:3] if draw.allowed else []
             require(not wrong, f"{draw.what} must be among {sorted(draw.allowed)}. Got {wrong}")
             inside = bool(np.all((values >= draw.least) & (values <= draw.most * (1 + CLOSE))))
@@ -129,10 +134,16 @@ def numbers_have_their_shape_and_range(trial: PartTrial) -> None:
 def the_stream_decides(trial: PartTrial) -> None:
     """Equal streams give equal numbers, others give other samples, and the global generators are not used."""
     for draw in trial.examined.draws:
-        require_keyed(lambda stream, draw=draw: draw.of(stream, trial.examined.m), draw.what)  # type: ignore[misc]
-        first, second = (trial.numbers(draw, trial.examined.m, number) for number in (0, 1))
-        differ = not draw.random or not np.array_equal(first, second)
-        require(differ, f"{draw.what}: two different streams give the same numbers")
+        what, m = draw.what, trial.examined.m
+        with preserved() as moved:
+            first, again = (trial.numbers(draw, m) for _ in range(2))
+        require(not moved, f"{what}: draws from the global generator {', '.join(moved)}; draw from the one passed in")
+        same = np.array_equal(first, again, equal_nan=True)
+        require(
+            same, f"{what}: two equal streams give different numbers; all randomness must come from the one passed in"
+        )
+        differ = not draw.random or not np.array_equal(first, trial.numbers(draw, m, 1))
+        require(differ, f"{what}: two different streams give the same numbers")
 
 
 @requirement(numbers_have_their_shape_and_range)
