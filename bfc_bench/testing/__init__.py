@@ -18,20 +18,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from bfc_bench.errors import UsageError, describe_error, error_text, is_ctrl_c
 from bfc_bench.executors.base import Executor
-from bfc_bench.learner import ArrayKind, Capabilities, Learner
-from bfc_bench.testing.requirement import Requirement, Skip, Subject, requirements_of
-from bfc_bench.toolkit.libraries import missing
+from bfc_bench.learner import Learner
+from bfc_bench.testing.requirement import TOLERANCE, Requirement, Skip, Subject
 from bfc_bench.utils.escape_control import visible
 
 __all__ = ["Check", "CheckReport", "check_executor", "check_learner", "check_part"]
 
 Outcome = Literal["passed", "skipped", "failed"]
-TOLERANCE = 1e-3
-"""Relative difference of the predictions of a batch and of single fits that is allowed."""
 
 
 @dataclass(frozen=True)
@@ -101,26 +98,28 @@ def check_learner(
 
     Raises:
         AssertionError: Lists the violated requirements, unless ``strict`` is False.
-        UsageError: ``learner`` is no learner, or a library that it needs is not installed.
+        UsageError: ``learner`` is no learner.
     """
-    return _strictly(report_on(learner_subject(learner, tolerance)), strict)
+    _require_a(Learner, learner, "check_learner")
+    return _report(learner, strict, tolerance=tolerance)
 
 
 def check_executor(executor: type[Executor] | Executor, *, strict: bool = True) -> CheckReport:
     """Test every requirement of executors, on a class with its default options or on an instance.
 
     This takes a minute: units hang, crash and take too much memory. Promises that the executor does not make are not
-    tested. Call it in the main thread, because no other can be interrupted as by Ctrl-C.
+    tested.
 
     Raises:
         AssertionError: Lists the violated requirements, unless ``strict`` is False.
         UsageError: ``executor`` is no executor, or cannot be used here.
     """
-    return _strictly(report_on(executor_subject(executor)), strict)
+    _require_a(Executor, executor, "check_executor")
+    return _report(executor, strict)
 
 
 def check_part(part: object, *, kind: Literal["", "plot", "verb", "listener"] = "", strict: bool = True) -> CheckReport:
-    """Test every requirement of a part that a plugin can provide, other than learners and executors.
+    """Test every requirement of a part that a plugin can provide.
 
     Args:
         part: An input law, a target, a joint law, a labelling, a data set or a kind of claim, as an instance or as a
@@ -133,59 +132,22 @@ def check_part(part: object, *, kind: Literal["", "plot", "verb", "listener"] = 
         AssertionError: Lists the violated requirements, unless ``strict`` is False.
         UsageError: ``part`` is nothing that can be tested, or a class with options that have no default.
     """
-    from bfc_bench.testing.finding import part_subject
-
-    return _strictly(report_on(part_subject(part, kind)), strict)
+    return _report(part, strict, kind=kind)
 
 
-def _strictly(report: CheckReport, strict: bool) -> CheckReport:
+def _report(part: object, strict: bool, **given: Any) -> CheckReport:
+    from bfc_bench.testing.subjects import subject_of
+
+    report = report_on(subject_of(part, **given))
     if strict and not report.ok:
         violated = "\n".join(f"  {check}" for check in report.checks if check.outcome == "failed")
         raise AssertionError(f"{report.name}: {report.summary}\n{violated or '  no requirement was tested'}")
     return report
 
 
-def learner_subject(learner: type[Learner] | Learner, tolerance: float = TOLERANCE) -> Subject:
-    """The subject of ``check_learner``."""
-    cls = learner if isinstance(learner, type) else type(learner)
-    if not issubclass(cls, Learner):
-        raise UsageError(f"check_learner expects a bfc_bench.Learner, class or instance. Got {learner!r}.")
-    if isinstance(learner, type) and cls.example is not None:
-        cls = cls.variant(cls.example)
-    options = learner.options() if isinstance(learner, Learner) else cls.smoke
-    require_libraries(cls)
-    name = str(getattr(cls, "name", cls.__name__))
-    from bfc_bench.testing import batching, description, fitting
-    from bfc_bench.testing.learner_trial import LearnerTrial
-
-    requirements = [each for module in (description, fitting, batching) for each in requirements_of(module)]
-    return Subject(name, LearnerTrial(cls, options, tolerance), requirements)
-
-
-def require_libraries(learner: type[Learner]) -> None:
-    """Raise ``UsageError`` that says what to install if the learner cannot be tested here with any options."""
-    can = learner.capabilities
-    if not (isinstance(can, Capabilities) and isinstance(can.arrays, tuple) and can.arrays):
-        return  # a requirement says what is wrong with them
-    known = set(can.arrays) <= {*get_args(ArrayKind)}
-    if known and (reason := missing(can.required)):
-        name = getattr(learner, "name", learner.__name__)
-        raise UsageError(f"check: learner {name!r} cannot be tried here: {reason}")
-
-
-def executor_subject(executor: type[Executor] | Executor) -> Subject:
-    """The subject of ``check_executor``."""
-    cls = executor if isinstance(executor, type) else type(executor)
-    if not issubclass(cls, Executor):
-        raise UsageError(f"check_executor expects a bfc_bench.Executor, class or instance. Got {executor!r}.")
-    from bfc_bench.testing import executing
-    from bfc_bench.testing.pool_trial import PoolTrial
-
-    name = str(getattr(cls, "name", cls.__name__))
-    instance = cls.parse({}, f"executor {name!r}") if isinstance(executor, type) else executor
-    instance.ready()
-    trial = PoolTrial(instance)
-    return Subject(name, trial, requirements_of(executing), trial.end)
+def _require_a(base: type, part: object, who: str) -> None:
+    if not issubclass(part if isinstance(part, type) else type(part), base):
+        raise UsageError(f"{who} expects a bfc_bench.{base.__name__}, class or instance. Got {part!r}.")
 
 
 def report_on(

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import get_args
 
 from bfc_bench.learner import ArrayKind, Capabilities, Cost, LabelKind, Learner, Precision
-from bfc_bench.testing.assertions import require_docstring, require_json, require_name
+from bfc_bench.testing.assertions import require_described, require_json
 from bfc_bench.testing.learner_trial import LearnerTrial, N, data_spec
 from bfc_bench.testing.requirement import require, requirement, skip
 
@@ -18,8 +18,7 @@ SIZES = (100, 1000, 10_000)
 @requirement()
 def has_a_name_and_a_docstring(trial: LearnerTrial) -> None:
     """Suites refer to a learner by ``name``; ``bfc-bench list`` shows the first line of its docstring."""
-    require_name(trial.cls, variants=True)
-    require_docstring(trial.cls)
+    require_described(trial.cls, variants=True)
 
 
 @requirement()

@@ -6,9 +6,7 @@ import os
 import socket
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -17,26 +15,14 @@ from bfc_bench.executors import worker_context
 GRANDCHILD = "import time; time.sleep(60)"
 
 
-class Left:
-    """What units have left in this process."""
-
-    by: list[str] = []
-
-
-def import_what_is_missing() -> None:
-    """Fail, as a step of ``preload`` does if a library is missing."""
-    raise ModuleNotFoundError("No module named 'nothing'")
-
-
-def start_a_thread() -> None:
-    """Start a thread, as importing some libraries does."""
-    threading.Thread(target=time.sleep, args=(600.0,), daemon=True).start()
+MARKS: list[str] = []
+"""What units have left in this process."""
 
 
 def do(payload: tuple[str, Any]) -> Any:
-    """Call the function of ``FUNCTIONS`` that the payload names, with its argument."""
+    """Call the function of this module that the payload names, with its argument."""
     what, value = payload
-    return FUNCTIONS[what](value)
+    return globals()[what](value)
 
 
 def give(value: Any) -> Any:
@@ -51,8 +37,8 @@ def tell(_: object) -> bytes:
 
 def mark(by: str) -> bytes:
     """Leave a mark in this process, and return all marks that were left here."""
-    Left.by.append(by)
-    return " ".join(Left.by).encode()
+    MARKS.append(by)
+    return " ".join(MARKS).encode()
 
 
 def fail(text: str) -> NoReturn:
@@ -129,11 +115,3 @@ class Unsendable:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("it stays here")
-
-
-FUNCTIONS: dict[str, Callable[[Any], Any]] = {
-    function.__name__: function
-    for function in (give, tell, mark, fail, unsendable, leave, die, sleep, linger, wait_for, orphan, take)
-}
-PRELOAD = {"missing": import_what_is_missing, "thread": start_a_thread}
-"""A ``preload`` that may not harm a pool."""

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
 from importlib import import_module
 
 import numpy as np
 
-from bfc_bench.learner import Array, ArrayKind, LabelKind, Predictor
+from bfc_bench.learner import ArrayKind, LabelKind, Predictor
 from bfc_bench.store.artifacts import checked
 from bfc_bench.testing.description import smoke_options_are_valid
-from bfc_bench.testing.global_state import changed, generators, preserved, printed, settings, snapshot
+from bfc_bench.testing.global_state import preserved, printed
 from bfc_bench.testing.learner_trial import TEST, LearnerTrial, N, prediction_shape
 from bfc_bench.testing.requirement import require, requirement, skip
 from bfc_bench.toolkit.arrays import to_numpy
@@ -32,12 +31,6 @@ def fit_returns_a_predictor(trial: LearnerTrial) -> None:
     if reason := trial.learner.skip(trial.facts(), trial.data().n):
         skip(f"skips the task of this kit: {reason}")
     require(isinstance(trial.fitted, Predictor), f"fit must return a Predictor. Got {trial.fitted!r}")
-
-
-@requirement(fit_returns_a_predictor)
-def predictions_keep_the_array_kind(trial: LearnerTrial) -> None:
-    """``predict`` returns arrays of the library of its inputs."""
-    _require_kind(trial.predict(trial.fitted, trial.test_points()), trial.arrays)
 
 
 @requirement(fit_returns_a_predictor)
@@ -117,24 +110,13 @@ def fits_are_independent(trial: LearnerTrial) -> None:
     trial.require_equal(trial.values(trial.fit(trial.job())), before, "a fit after one to other data", REPEATABLE)
 
 
-@requirement(same_seed_gives_the_same_predictions)
-def global_generators_are_left_alone(trial: LearnerTrial) -> None:
-    """No global random generator is read or seeded."""
-    with preserved():
-        before = snapshot(generators())
-        trial.fit_and_predict()
-        moved = changed(generators(), before)
-    require(not moved, f"moved: {', '.join(moved)}. Make generators from ctx.seed instead")
-
-
 @requirement(VALID)
-def global_settings_are_left_alone(trial: LearnerTrial) -> None:
-    """Default types and devices, threads, error handling, warnings and the working directory are unchanged."""
-    with preserved():
-        before = snapshot(settings())
+def global_state_is_left_alone(trial: LearnerTrial) -> None:
+    """Random generators, default types and the number of threads are unchanged."""
+    with preserved() as changed:
         trial.fit_and_predict()
-        names = changed(settings(), before)
-    require(not names, f"changed: {', '.join(names)}. Use a context manager that restores it")
+    use = "Make generators from ctx.seed; change a setting in a context manager that restores it"
+    require(not changed, f"changed: {', '.join(changed)}. {use}")
 
 
 @requirement(VALID)
@@ -143,16 +125,6 @@ def nothing_is_printed(trial: LearnerTrial) -> None:
     with preserved(), printed() as text:
         trial.fit_and_predict()
     require(not text.getvalue(), f"printed {text.getvalue()[:80]!r}; put facts of the fit into info")
-
-
-@requirement(VALID)
-def no_files_are_left(trial: LearnerTrial) -> None:
-    """A fit leaves no new file in the working directory."""
-    before = _files()
-    with preserved():
-        trial.fit_and_predict()
-    left = sorted({name for name, _ in _files() - before})
-    require(not left, f"left in the working directory: {', '.join(left)}. Use tempfile for files of a fit")
 
 
 @requirement(VALID)
@@ -166,12 +138,12 @@ def fit_needs_no_more_than_its_points(trial: LearnerTrial) -> None:
 @requirement(VALID)
 def every_array_kind_is_taken(trial: LearnerTrial) -> None:
     """A fit to arrays of each library in ``capabilities.arrays`` works, and predictions are of that library."""
-    others = trial.cls.capabilities.arrays[1:]
-    if not others:
-        skip(f"declares {trial.arrays} arrays only")
-    for kind in others:
+    for kind in trial.cls.capabilities.arrays:
         predictor = trial.fit(trial.job(arrays=kind))
-        _require_kind(trial.predict(predictor, trial.give(trial.points(TEST, "test"), kind)), kind)
+        values = trial.predict(predictor, trial.give(trial.points(TEST, "test"), kind))
+        wanted: type = getattr(import_module(kind), ARRAY_TYPES[kind])
+        right = isinstance(values, wanted)
+        require(right, f"predict must return a {kind} array for {kind} inputs. Got {type(values)}")
 
 
 @requirement(VALID)
@@ -270,16 +242,6 @@ def artifacts_are_small_and_repeatable(trial: LearnerTrial) -> None:
     differ = sorted(name for name in first.keys() | again.keys() if first.get(name) != again.get(name))
     leave_out = "Leave out times and other facts of the run"
     require(not differ, f"an equal fit gives other artifacts: {', '.join(differ)}. {leave_out}")
-
-
-def _files() -> set[tuple[str, int]]:
-    """The files in the working directory, each with the time in ns when it was last written."""
-    return {(entry.name, entry.stat().st_mtime_ns) for entry in os.scandir() if entry.is_file()}
-
-
-def _require_kind(values: Array, kind: ArrayKind) -> None:
-    wanted: type = getattr(import_module(kind), ARRAY_TYPES[kind])
-    require(isinstance(values, wanted), f"predict must return a {kind} array for {kind} inputs. Got {type(values)}")
 
 
 def _require_values(trial: LearnerTrial, predictor: Predictor, what: str, kind: LabelKind | None = None) -> None:

@@ -1,12 +1,11 @@
-"""Global state that a learner's author changes by accident: random generators, settings and what is printed."""
+"""Global state that a learner's author changes by accident: generators, default types, threads and what is printed."""
 
 from __future__ import annotations
 
 import io
-import os
 import random
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from typing import Any
@@ -17,33 +16,34 @@ from bfc_bench.toolkit.libraries import missing
 
 
 @dataclass(frozen=True)
-class GlobalSetting:
-    """A setting. ``write`` takes what ``read`` returns."""
+class GlobalState:
+    """A generator or a setting. ``write`` takes what ``read`` returns."""
 
     read: Callable[[], Any]
     write: Callable[[Any], object]
 
 
-@dataclass(frozen=True)
-class Generator(GlobalSetting):
-    """A global random generator."""
-
-    seed: Callable[[int], object]
-
-
-def generators() -> dict[str, Generator]:
-    """Global random generators by name; that of torch only if it is installed."""
+def global_state() -> dict[str, GlobalState]:
+    """Random generators and settings by name, those of torch and JAX only if they are installed."""
     known = {
-        "random": Generator(random.getstate, random.setstate, random.seed),
-        "numpy.random": Generator(_numpy_state, np.random.set_state, np.random.seed),
+        "random": GlobalState(random.getstate, random.setstate),
+        "numpy.random": GlobalState(_numpy_state, np.random.set_state),
     }
     if not missing({"torch"}):
         import torch
 
-        known["torch"] = Generator(
+        known["torch.random"] = GlobalState(
             lambda: torch.get_rng_state().numpy().tobytes(),
             lambda state: torch.set_rng_state(torch.frombuffer(bytearray(state), dtype=torch.uint8)),
-            torch.manual_seed,
+        )
+        known["torch.get_default_dtype()"] = GlobalState(torch.get_default_dtype, torch.set_default_dtype)
+        known["torch.get_num_threads()"] = GlobalState(torch.get_num_threads, torch.set_num_threads)
+    if not missing({"jax"}):
+        import jax
+
+        config: Any = jax.config
+        known["jax.config.jax_enable_x64"] = GlobalState(
+            lambda: config.jax_enable_x64, lambda value: config.update("jax_enable_x64", value)
         )
     return known
 
@@ -53,54 +53,19 @@ def _numpy_state() -> tuple[object, ...]:
     return (kind, tuple(words), *rest)
 
 
-def settings() -> dict[str, GlobalSetting]:
-    """Global settings by name, those of torch and JAX only if they are installed."""
-    known = {
-        "numpy.geterr()": GlobalSetting(np.geterr, lambda errors: np.seterr(**errors)),
-        "warnings.filters": GlobalSetting(lambda: list(warnings.filters), lambda filters: None),
-        "the working directory": GlobalSetting(os.getcwd, os.chdir),
-    }
-    if not missing({"torch"}):
-        import torch
-
-        known["torch.get_default_dtype()"] = GlobalSetting(torch.get_default_dtype, torch.set_default_dtype)
-        known["torch.get_default_device()"] = GlobalSetting(torch.get_default_device, torch.set_default_device)
-        known["torch.get_num_threads()"] = GlobalSetting(torch.get_num_threads, torch.set_num_threads)
-    if not missing({"jax"}):
-        import jax
-
-        for flag in ("jax_enable_x64", "jax_default_matmul_precision"):
-            known[f"jax.config.{flag}"] = _jax_flag(jax.config, flag)
-    return known
-
-
-def _jax_flag(config: Any, flag: str) -> GlobalSetting:
-    return GlobalSetting(lambda: getattr(config, flag), lambda value: config.update(flag, value))
-
-
-def snapshot(parts: Mapping[str, GlobalSetting]) -> dict[str, Any]:
-    """The current value of each part."""
-    return {name: part.read() for name, part in parts.items()}
-
-
-def changed(parts: Mapping[str, GlobalSetting], before: Mapping[str, Any]) -> list[str]:
-    """Names of the parts whose values differ from before."""
-    return [name for name, value in snapshot(parts).items() if value != before[name]]
-
-
 @contextmanager
-def preserved(seed: int = 0) -> Iterator[None]:
-    """Run a block with every global generator seeded, and restore generators and settings afterwards."""
-    parts: dict[str, GlobalSetting] = {**generators(), **settings()}
-    before = snapshot(parts)
-    with warnings.catch_warnings():  # restores the filters
-        try:
-            for generator in generators().values():
-                generator.seed(seed)
-            yield
-        finally:
-            for name in changed(parts, before):
-                parts[name].write(before[name])
+def preserved() -> Iterator[list[str]]:
+    """Restore global state after a block; the list then names what the block has changed."""
+    state = global_state()
+    before = {name: each.read() for name, each in state.items()}
+    changed: list[str] = []
+    try:
+        yield changed
+    finally:
+        for name, each in state.items():
+            if each.read() != before[name]:
+                changed.append(name)
+                each.write(before[name])
 
 
 @contextmanager

@@ -12,7 +12,10 @@ from typing import Any
 import numpy as np
 
 from bfc_bench.learner import Array, ArrayKind, Context, Data, DataSpec, Job, LabelKind, Learner, Predictor, TaskFacts
-from bfc_bench.seeds import stream
+from bfc_bench.tasks.base import InputLaw, Inputs
+from bfc_bench.tasks.inputs.sphere import Sphere
+from bfc_bench.tasks.inputs.uniform import Uniform
+from bfc_bench.testing.examples import ALPHAS, CLASSES, TARGET, example_values, rng
 from bfc_bench.testing.global_state import preserved
 from bfc_bench.testing.requirement import require, skip
 from bfc_bench.toolkit.arrays import convert, to_numpy
@@ -23,13 +26,15 @@ IMAGE = (1, 4, 4)
 """Channels, height and width of the points for learners of images."""
 SEQUENCE = (4, 3)
 """Length and alphabet of the points for learners of sequences."""
-PLACES = (("uniform", (D,)), ("uniform", IMAGE), ("uniform", SEQUENCE), ("sphere", (D,)))
-"""Laws of inputs and shapes of a point on which learners are tried."""
+PLACES: tuple[tuple[Inputs, tuple[int, ...]], ...] = (
+    (Uniform(), (D,)),
+    (Uniform(), IMAGE),
+    (Uniform(), SEQUENCE),
+    (Sphere(), (D,)),
+)
+"""Inputs and shapes of a point on which learners are tried."""
 LABELS: Mapping[LabelKind, str] = MappingProxyType({"real": "clean", "binary": "sign", "class": "clean"})
 """The labelling of each kind of labels."""
-CLASSES = 3
-WIDTH = 3
-ALPHAS = (1.0, 0.3)
 FACTS: Mapping[str, Any] = MappingProxyType({"alphas": ALPHAS})
 """Oracle facts that the kit can provide."""
 
@@ -67,66 +72,49 @@ class LearnerTrial:
         return device if device == "cuda" else skip("runs on cuda only, and this machine has no such GPU")
 
     @cached_property
-    def place(self) -> tuple[str, tuple[int, ...]]:
+    def place(self) -> tuple[Inputs, tuple[int, ...]]:
         """The first of ``PLACES`` that the learner does not skip; the first of all if it skips all."""
-        return next((each for each in PLACES if self.learner.skip(self._facts(each), N) is None), PLACES[0])
+        fits = (each for each in PLACES if self.learner.skip(self.facts(place=each), N) is None)
+        return next(fits, PLACES[0])
 
-    @property
-    def inputs(self) -> str:
+    @cached_property
+    def law(self) -> InputLaw:
         """The law of the points."""
-        return self.place[0]
+        inputs, shape = self.place
+        return inputs.law(rng("law"), math.prod(shape))
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The structure of a point."""
-        return self.place[1]
-
-    @property
-    def d(self) -> int:
-        """The number of values in a point."""
-        return math.prod(self.shape)
-
-    def facts(self, labels: LabelKind | None = None, unlabeled: int = UNLABELED) -> TaskFacts:
-        """The facts of the task that the kit fits."""
-        return self._facts(self.place, labels, unlabeled)
-
-    def _facts(
-        self, place: tuple[str, tuple[int, ...]], labels: LabelKind | None = None, unlabeled: int = UNLABELED
+    def facts(
+        self,
+        labels: LabelKind | None = None,
+        unlabeled: int = UNLABELED,
+        place: tuple[Inputs, tuple[int, ...]] | None = None,
     ) -> TaskFacts:
-        (inputs, shape), kind = place, labels or self.labels
+        """The facts of the task that the kit fits."""
+        (inputs, shape), kind = place or self.place, labels or self.labels
         classes, d = CLASSES if kind == "class" else 0, math.prod(shape)
-        target = "quadratic-densenet"
-        return TaskFacts("check", inputs, target, LABELS[kind], kind, d, unlabeled, classes=classes, shape=shape)
+        return TaskFacts(
+            "check", inputs.kind, TARGET.kind, LABELS[kind], kind, d, unlabeled, classes=classes, shape=shape
+        )
 
     def data(
         self, n: int = N, teacher: int = 0, labels: LabelKind | None = None, arrays: ArrayKind | None = None
     ) -> Data:
-        """Points of a quadratic network with unit variance, its sign, or the third that its value lies in.
-
-        Sets of one teacher are prefixes of one sample.
-        """
+        """Points of the law with labels. Sets of one teacher are prefixes of one sample."""
         n = min(n, self.cls.capabilities.max_n or n)
         kind = labels or self.labels
         x = self.points(N, teacher)
-        y = _teacher(x, teacher)
-        y = (y - y.mean()) / y.std()
-        if kind == "binary":
-            y = np.where(y >= 0, 1.0, -1.0)
-        elif kind == "class":
-            y = np.searchsorted(np.quantile(y, np.arange(1, CLASSES) / CLASSES), y).astype(float)
-        x, y = self.give(x[:n], arrays), self.give(y[:n], arrays)
-        classes = CLASSES if kind == "class" else 0
-        sample = f"check-{teacher}-{kind}"
-        return Data(sample=sample, n=n, d=self.d, kind=kind, classes=classes, shape=self.shape, x=x, y=y)
+        y = example_values(self.law, x, kind, teacher)
+        sample, classes = f"check-{teacher}-{kind}", CLASSES if kind == "class" else 0
+        spec = DataSpec(sample, n, self.law.d, kind, classes, self.place[1])
+        return Data(**vars(spec), x=self.give(x[:n], arrays), y=self.give(y[:n], arrays))
 
     def points(self, m: int, *purpose: object) -> np.ndarray:
-        """Inputs (m, d): uniform on [-sqrt 3, sqrt 3]^d, or scaled to norm 1, or one-hot letters of a sequence."""
-        if self.shape == SEQUENCE:
-            letters = stream("check_learner", "letters", *purpose).integers(SEQUENCE[1], size=(m, SEQUENCE[0]))
-            one_hot: np.ndarray = np.eye(SEQUENCE[1])[letters].reshape(m, self.d)
-            return one_hot
-        x = stream("check_learner", "inputs", *purpose).uniform(-np.sqrt(3), np.sqrt(3), (m, self.d))
-        return x / np.linalg.norm(x, axis=1, keepdims=True) if self.inputs == "sphere" else x
+        """Inputs (m, d), of the law or one-hot letters of a sequence."""
+        if self.place[1] != SEQUENCE:
+            return self.law.sample(rng("inputs", *purpose), m)
+        length, alphabet = SEQUENCE
+        one_hot: np.ndarray = np.eye(alphabet)[rng("letters", *purpose).integers(alphabet, size=(m, length))]
+        return one_hot.reshape(m, -1)
 
     def test_points(self, m: int = TEST) -> Array:
         """Fresh inputs (m, d) of the array library that the learner prefers."""
@@ -145,7 +133,7 @@ class LearnerTrial:
         if bare:
             return Context(seed=seed, device=self.device, oracle=oracle)
         unlabeled = self.give(self.points(UNLABELED, "unlabeled"), arrays)
-        square_mean = np.full(self.d, 1 / self.d if self.inputs == "sphere" else 1.0)
+        square_mean = self.law.square_mean.copy()
         return Context(seed=seed, device=self.device, oracle=oracle, square_mean=square_mean, unlabeled=unlabeled)
 
     def job(
@@ -204,12 +192,3 @@ def data_spec(train: Data) -> DataSpec:
 def prediction_shape(kind: LabelKind, m: int) -> tuple[int, ...]:
     """The shape of predictions at m points."""
     return (m, CLASSES) if kind == "class" else (m,)
-
-
-def _teacher(x: np.ndarray, teacher: int) -> np.ndarray:
-    """A quadratic network on x (n, d): the squares of WIDTH directions of x, and of one direction of those squares."""
-    rng = stream("check_learner", "teacher", teacher)
-    second = (x @ rng.normal(size=(x.shape[1], WIDTH)) / np.sqrt(x.shape[1])) ** 2 - 1
-    third = (second @ rng.normal(size=WIDTH)) ** 2
-    values: np.ndarray = ALPHAS[0] * second.sum(axis=1) + ALPHAS[1] * third
-    return values

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import inspect
-import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
+from unittest import TestCase
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from bfc_bench.run.grid import resolve
 from bfc_bench.run.session import run
 from bfc_bench.store.row import Row
 from bfc_bench.suite.model import Suite, read_suite
-from bfc_bench.testing.assertions import rng
+from bfc_bench.testing.examples import rng
 from bfc_bench.testing.requirement import require, requirement
 from bfc_bench.utils.hook_markers import hookimpl
 
@@ -126,19 +126,8 @@ def it_hears_a_run(listener: object) -> None:
     require(not problems, "; ".join(problems))
     hooks = [hook.name for hook in plugins.manager.get_hookcallers(listener) or ()]
     require(bool(hooks), "it implements no hook with @bfc_bench.hookimpl, such as bfc_result")
-    reported: list[str] = []
-    failures, log = logging.Handler(), logging.getLogger("bfc_bench.plugins")
-    failures.emit = lambda record: reported.append(record.getMessage())  # type: ignore[method-assign]
-    log.addHandler(failures)
-    log.propagate, propagated = False, log.propagate
-    try:
-        with TemporaryDirectory() as folder:
-            grid = resolve(Suite.parse(SUITE, "check"), plugins, "check")
-            run(grid, plugins, Path(folder), executor=SerialExecutor())
-    finally:
-        log.removeHandler(failures)
-        log.propagate = propagated
-    require(not reported, "; ".join(reported))
+    with TestCase().assertNoLogs("bfc_bench.plugins"), TemporaryDirectory() as folder:
+        run(resolve(Suite.parse(SUITE, "check"), plugins, "check"), plugins, Path(folder), executor=SerialExecutor())
 
 
 class Mean(Learner):

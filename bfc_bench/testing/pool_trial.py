@@ -1,27 +1,21 @@
-"""A tested executor: its pools, with time limits, and the processes that it starts."""
+"""A tested executor: its pools, and the processes that it starts."""
 
 from __future__ import annotations
 
-import os
-import signal
 import socket
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from multiprocessing import resource_tracker
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import FrameType
 from typing import Any
 
-from bfc_bench.executors.base import Executor, Pool, Preload, Promise, Resources
+from bfc_bench.executors.base import Executor, Pool, Promise, Resources
 from bfc_bench.testing.executor_units import do
 from bfc_bench.testing.requirement import require, skip
+from bfc_bench.utils.process_start import process_start
 
-UNITS_SECONDS = 120.0
-"""Time limit for the units of a requirement, the start of workers included."""
 EXIT_SECONDS = 20.0
 """Time limit for processes that were told to end."""
 
@@ -40,10 +34,9 @@ class PoolTrial:
         """Folder for files that units write."""
         resource_tracker.ensure_running()  # Python starts this process with the first other one and keeps it
 
-    def open(self, preload: Preload | None = None) -> Pool:
+    def open(self) -> Pool:
         """A new pool for units of ``bfc_bench.testing.executor_units``."""
-        with within(UNITS_SECONDS, "opening a pool"):
-            return self.executor.open(do, preload, self.jobs)
+        return self.executor.open(do, jobs=self.jobs)
 
     @property
     def pool(self) -> Pool:
@@ -61,10 +54,9 @@ class PoolTrial:
             pool = pool or self.pool
             for key, unit in enumerate(units):
                 pool.submit(key, unit, Resources(seconds, group=groups[key] if groups else ""))
-            with within(UNITS_SECONDS, f"{len(units)} units"):
-                for key, outcome in pool.outcomes():
-                    require(key not in outcomes, f"unit {key} has two outcomes")
-                    outcomes[key] = outcome
+            for key, outcome in pool.outcomes():
+                require(key not in outcomes, f"unit {key} has two outcomes")
+                outcomes[key] = outcome
             complete = outcomes.keys() == set(range(len(units)))
             require(complete, f"{len(units)} units have {len(outcomes)} outcomes: {sorted(outcomes)}")
         except BaseException:
@@ -76,8 +68,7 @@ class PoolTrial:
         """Close the shared pool, if it is open."""
         pool, self._shared = self._shared, None
         if pool is not None:
-            with within(UNITS_SECONDS, "closing a pool"):
-                pool.close(now)
+            pool.close(now)
 
     def end(self) -> None:
         """Close the shared pool and remove the folder."""
@@ -102,36 +93,6 @@ class PoolTrial:
     def require_ended(self, processes: Callable[[], set[int]], when: str) -> None:
         """Fail unless the processes end within ``EXIT_SECONDS``."""
         deadline = time.monotonic() + EXIT_SECONDS
-        while (left := {process for process in processes() if alive(process)}) and time.monotonic() < deadline:
+        while (left := {process for process in processes() if process_start(process)}) and time.monotonic() < deadline:
             time.sleep(0.05)
         require(not left, f"{when}, {len(left)} processes are still there after {EXIT_SECONDS:g} s")
-
-
-def alive(process: int) -> bool:
-    """Whether a process runs; a zombie does not."""
-    with suppress(OSError):
-        return "\nState:\tZ" not in Path(f"/proc/{process}/status").read_text()
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    return not Path("/proc/self").exists()
-
-
-@contextmanager
-def within(seconds: float, what: str) -> Iterator[None]:
-    """Fail if the block takes longer. Other threads than the main one get no signals and have no limit."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def late(number: int, frame: FrameType | None) -> None:
-        raise AssertionError(f"{what}: did not end within {seconds:g} s")
-
-    before = signal.signal(signal.SIGALRM, late)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)

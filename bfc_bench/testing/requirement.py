@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, NoReturn
 
+TOLERANCE = 1e-3
+"""Relative difference of the predictions of a batch and of single fits that is allowed."""
+
 
 class Skip(Exception):
     """Raised by a requirement that does not apply, with the reason."""

@@ -11,14 +11,13 @@ from types import MappingProxyType
 from typing import Any
 
 from bfc_bench.errors import BenchError
-from bfc_bench.executors.base import Executor, Resources, UnitFailure
+from bfc_bench.executors.base import Resources, UnitFailure
 from bfc_bench.executors.processes import ProcessExecutor
 from bfc_bench.executors.worker_context import clock_starts
-from bfc_bench.learner import Learner
-from bfc_bench.testing import Check, CheckReport, executor_subject, learner_subject, report_on
-from bfc_bench.testing.finding import find, part_subject
-from bfc_bench.testing.global_state import settings
-from bfc_bench.testing.requirement import Subject
+from bfc_bench.testing import Check, CheckReport, report_on
+from bfc_bench.testing.finding import find
+from bfc_bench.testing.global_state import global_state
+from bfc_bench.testing.subjects import subject_of
 
 SECONDS = 600.0
 """Time limit for all requirements of one part."""
@@ -48,7 +47,7 @@ def check_in_subprocess(
     process.
     """
     for position, (part, stated) in enumerate(find(name, kind)):
-        _subject(part, stated, options).end()  # raises here what the user has mistyped
+        subject_of(part, stated, options).end()  # raises here what the user has mistyped
         yield _check(name, kind, dict(options), position, seconds)
 
 
@@ -81,17 +80,7 @@ def _run(unit: CheckedUnit, seconds: float) -> bytes | UnitFailure:
 def _test(unit: CheckedUnit) -> bytes:
     """Runs in the worker: the name of what is tested and its checks as JSON."""
     part, stated = find(unit.name, unit.kind)[unit.position]
-    settings()  # imports torch and JAX, which takes seconds
+    global_state()  # imports torch and JAX, which takes seconds
     clock_starts()
-    report = report_on(_subject(part, stated, unit.options), Path(unit.journal).write_text, unit.fatal)
+    report = report_on(subject_of(part, stated, unit.options), Path(unit.journal).write_text, unit.fatal)
     return json.dumps([report.name, [asdict(check) for check in report.checks]]).encode()
-
-
-def _subject(part: Any, kind: str, options: Mapping[str, Any]) -> Subject:
-    if isinstance(part, type) and issubclass(part, Learner) and options:
-        return learner_subject(part.parse({**part.smoke, **options}, f"check: {part.__name__}"))
-    if isinstance(part, type) and issubclass(part, Learner):
-        return learner_subject(part)
-    if isinstance(part, type) and issubclass(part, Executor):
-        return executor_subject(part.parse(options, f"check: executor {part.name!r}"))
-    return part_subject(part, kind, options)

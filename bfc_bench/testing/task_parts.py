@@ -24,16 +24,16 @@ from bfc_bench.tasks.inputs.uniform import Uniform
 from bfc_bench.tasks.labels.clean import Clean
 from bfc_bench.tasks.load_data import digest_of, read
 from bfc_bench.tasks.metrics import Metric, TargetValues
-from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
-from bfc_bench.testing.assertions import require_json, require_keyed, require_numbers, rng
+from bfc_bench.testing.assertions import require_json
+from bfc_bench.testing.examples import CLASSES, TARGET, example_values, rng
+from bfc_bench.testing.global_state import preserved
 from bfc_bench.testing.requirement import require, requirement, skip
 
-M, MANY, CLASSES, D = 40, 20_000, 3, 6
+M, MANY, D = 40, 20_000, 6
 CLOSE = 1e-9
 """Largest difference, relative to the largest value, of numbers that must be equal."""
 DEVIATIONS = 6.0
 """Number of standard errors by which the mean of a sample may differ from the true one."""
-TARGET = QuadraticDensenet(widths=[3], alphas=[1.0])
 OTHERS = "State others in example_d or example_inputs of the class"
 
 
@@ -117,8 +117,12 @@ def numbers_have_their_shape_and_range(trial: PartTrial) -> None:
     """Arrays are float64 of the declared shape, finite, in range and not all equal; arguments are not written to."""
     for draw in trial.examined.draws:
         for m in (1, trial.examined.m):
-            values = trial.numbers(draw, m)
-            require_numbers(values, (m, *draw.row), f"{draw.what} for m = {m}")
+            values, what = trial.numbers(draw, m), f"{draw.what} for m = {m}"
+            require(isinstance(values, np.ndarray), f"{what} must be a NumPy array. Got {type(values).__name__}")
+            shape = (m, *draw.row)
+            require(values.shape == shape, f"{what} must have shape {shape}. Got {values.shape}")
+            require(values.dtype == np.float64, f"{what} must be float64. Got {values.dtype}")
+            require(bool(np.isfinite(values).all()), f"{what} must be finite")
             wrong = sorted(set(values.ravel().tolist()) - draw.allowed)[:3] if draw.allowed else []
             require(not wrong, f"{draw.what} must be among {sorted(draw.allowed)}. Got {wrong}")
             inside = bool(np.all((values >= draw.least) & (values <= draw.most * (1 + CLOSE))))
@@ -128,20 +132,18 @@ def numbers_have_their_shape_and_range(trial: PartTrial) -> None:
 
 @requirement(numbers_have_their_shape_and_range)
 def the_stream_decides(trial: PartTrial) -> None:
-    """Equal streams give equal numbers, and the global generators are not used."""
+    """Equal streams give equal numbers, others give other samples, and the global generators are not used."""
     for draw in trial.examined.draws:
-        require_keyed(lambda stream, draw=draw: draw.of(stream, trial.examined.m), draw.what)  # type: ignore[misc]
-
-
-@requirement(numbers_have_their_shape_and_range)
-def another_stream_gives_other_numbers(trial: PartTrial) -> None:
-    """Samples of two streams differ."""
-    random = [draw for draw in trial.examined.draws if draw.random]
-    if not random:
-        skip("nothing of it must be random")
-    for draw in random:
-        first, second = (trial.numbers(draw, trial.examined.m, number) for number in (0, 1))
-        require(not np.array_equal(first, second), f"{draw.what}: two different streams give the same numbers")
+        what, m = draw.what, trial.examined.m
+        with preserved() as moved:
+            first, again = (trial.numbers(draw, m) for _ in range(2))
+        require(not moved, f"{what}: draws from the global generator {', '.join(moved)}; draw from the one passed in")
+        same = np.array_equal(first, again, equal_nan=True)
+        require(
+            same, f"{what}: two equal streams give different numbers; all randomness must come from the one passed in"
+        )
+        differ = not draw.random or not np.array_equal(first, trial.numbers(draw, m, 1))
+        require(differ, f"{what}: two different streams give the same numbers")
 
 
 @requirement(numbers_have_their_shape_and_range)
@@ -285,14 +287,11 @@ def examined_labels(labels: Labels) -> Examined:
     """Labels of a quadratic network on uniform inputs, or of three classes, and what the learner sees."""
     law = Uniform().law(rng("law"), D)
     x = read_only(law.sample(rng("points"), M))
-    real = "real" in labels.takes
-    values = TARGET.draw(rng("teacher"), law)(x)
-    values = (values - values.mean()) / values.std()
-    if not real:
-        values = np.searchsorted(np.quantile(values, [1 / 3, 2 / 3]), values).astype(np.float64)
-    values = read_only(values)
-    rule = Labelling(labels, law, 0.0, 1.0, labels.draw(rng("rule"), law, TARGET), 0 if real else CLASSES)
-    kind = labels.kind_of("real" if real else "class")
+    taken: LabelKind = "real" if "real" in labels.takes else "class"
+    values = read_only(example_values(law, x, taken))
+    classes = CLASSES if taken == "class" else 0
+    rule = Labelling(labels, law, 0.0, 1.0, labels.draw(rng("rule"), law, TARGET), classes)
+    kind = labels.kind_of(taken)
     allowed = {"binary": frozenset({-1.0, 1.0}), "class": numbers_of_classes(CLASSES)}.get(kind, frozenset())
     seen = read_only(rule.add_columns(rng("show"), x))
     draws = [
@@ -350,14 +349,12 @@ def _value(metric: Metric, kind: LabelKind, share: float) -> float:
     """The metric of predictions that are the truth but for a share of random numbers."""
     classes = CLASSES if kind == "class" else 0
     noise = rng("noise").dirichlet(np.ones(CLASSES), M) if classes else rng("noise").random(M)
-    numbers = np.arange(M) % (classes or 2)
-    target: np.ndarray
-    if kind == "real":
-        target = rng("truth").standard_normal(M) ** 3 + 2
-    else:
-        target = numbers.astype(float) if classes else 2.0 * numbers - 1
-    perfect: np.ndarray = np.eye(CLASSES)[numbers] if classes else numbers if metric.of == "probabilities" else target
-    truth = TargetValues(read_only(target.copy()), classes=classes)
+    law = Uniform().law(rng("law"), D)
+    target = example_values(law, law.sample(rng("points"), M), kind)
+    perfect = np.eye(CLASSES)[target.astype(int)] if classes else target
+    if kind == "binary" and metric.of == "probabilities":
+        perfect = (target + 1) / 2
+    truth = TargetValues(read_only(target), classes=classes)
     value: Any = metric.measure(read_only((1 - share) * perfect + share * noise), truth)
     require(np.ndim(value) == 0, f"measure must return a number. Got {type(value).__name__}")
     return float(value)

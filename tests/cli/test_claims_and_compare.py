@@ -118,17 +118,6 @@ def test_a_suite_whose_file_is_gone_is_judged_by_the_claims_it_ran_with(held, ca
     assert "✗ contradicted" in answer(capsys, "claims", "tiny", "--store", store)
 
 
-def test_the_report_shows_verdicts_with_their_numbers(held, capsys, tmp_path):
-    path, store = held()
-    answer(capsys, "report", path, "--store", store, "--output", tmp_path / "out")
-    page = " ".join((tmp_path / "out" / "report.html").read_text().split())
-    for sign, word in (("✓", "supported"), ("✗", "contradicted"), ("?", "undecided")):
-        assert f'<span class="badge {word}"><i aria-hidden="true">{sign}</i> {word}</span>' in page
-    assert "The NMSE of joint is at most 1/100 of that of each of kernel and twin (t, d = 4, n = 20)." in page
-    assert "Theorem 1" in page
-    assert "expect up to .05 x 3" in page
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -199,16 +188,3 @@ def test_python_names_what_is_wrong_as_the_command_line_does(held, verb):
                 compare(*arguments, **options)
         with pytest.raises(UsageError, match="no curve has an axis 'width'"):
             suites["tiny"].exponents(axis="width")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["joint", "kernel", "--level", "0"], "--level must be positive. Got 0."),
-        (["joint", "kernel", "--format", "xml"], "'xml' is not one of 'table', 'json'"),
-    ],
-)
-def test_compare_names_what_is_wrong(arguments, message, held, capsys):
-    _, store = held()
-    assert run(["compare", *arguments, "--store", str(store)]) == 2
-    assert message in capsys.readouterr().err

@@ -70,23 +70,6 @@ def test_show_prints_what_is_held_and_writes_a_sheet_of_examples(capsys, brought
     assert sheet.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
 
 
-def test_the_sheet_has_an_example_of_each_class_in_its_row():
-    from PIL import Image
-
-    from bfc_bench.report.examples import _groups, example_images
-    from bfc_bench.tasks.data import Digits
-
-    found = Digits().load()
-    groups = _groups(found)
-    assert [name for name, _ in groups] == list("0123456789")
-    assert all((found.points.y[rows] == number).all() for number, (_, rows) in enumerate(groups))
-    import io
-
-    picture = np.asarray(Image.open(io.BytesIO(example_images(found))))
-    assert picture.ndim == 3
-    assert len(np.unique(picture[..., 0])) > 10
-
-
 def test_show_of_values_has_their_range(capsys):
     assert run(["data", "show", "diabetes"]) == 0
     out = capsys.readouterr().out
@@ -170,12 +153,6 @@ def test_another_file_than_the_original_is_not_kept(capsys, published, tmp_path)
     assert not (tmp_path / "XDG_CACHE_HOME" / "bfc-bench" / "data" / "mnist" / name).exists()
 
 
-def test_a_file_that_is_not_there_any_more_is_one_line(capsys, published):
-    published.files.clear()
-    assert run(["data", "get", "mnist"]) == 1
-    assert len(capsys.readouterr().err.splitlines()) == 1
-
-
 def test_without_pooch_it_says_what_to_install(capsys, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pooch", None)
     assert run(["data", "get", "mnist"]) == 2
@@ -202,40 +179,3 @@ def test_plan_and_workers_of_a_run_find_what_data_names(capsys, suite_file, benc
     done = bench("results", suite, "--store", store, "--format", "json")
     rows = json.loads(done.stdout)
     assert [(row["n"], row["status"]) for row in rows] == [(20, "ok"), (50, "ok")]
-
-
-RNG = np.random.default_rng(0)
-ARRAYS = {"x": RNG.standard_normal((60, 2)), "y": RNG.standard_normal(60)}
-BAD = {
-    "beyond": (
-        ARRAYS,
-        {"n": [46]},
-        "n = 46: n must be at most 45: there are 45 points to train on beside 15 to test on.",
-    ),
-    "test": (ARRAYS, {"n": [10], "test_size": 59}, "test_size must be at most 58"),
-    "d": (ARRAYS, {"n": [10], "d": [3]}, "d = 3: d must be 2, the number of columns of the data, or left out"),
-    "nan": ({**ARRAYS, "y": np.full(60, np.nan)}, {"n": [10]}, "y must be finite. Got nan in row 0"),
-    "noise": (
-        {**ARRAYS, "y": np.arange(60) % 3 == 0},
-        {"n": [10], "labels": {"kind": "noise", "sd": 0.1}},
-        "labels of kind 'noise' are made from real values",
-    ),
-    "inputs": (ARRAYS, {"n": [10], "inputs": {"kind": "uniform"}}, "leave out inputs"),
-    "kind": (ARRAYS, {"n": [10], "data": {"kind": "nzp"}}, "unknown data set 'nzp'. Did you mean 'npz'?"),
-    "file": (ARRAYS, {"n": [10], "data": {"kind": "npz", "path": "b.npz"}}, "b.npz cannot be read: No such file"),
-}
-
-
-@pytest.mark.parametrize("verb", ["plan", "run"])
-@pytest.mark.parametrize("name", BAD)
-def test_bad_data_end_a_plan_and_a_run_in_one_line(capsys, suite_file, tmp_path, name, verb):
-    arrays, fields, expected = BAD[name]
-    np.savez(tmp_path / "a.npz", **arrays)
-    task = {"name": "mine", "data": {"kind": "npz", "path": "a.npz"}, **fields}
-    suite, store = suite_file(task=[task], learner=[{"name": "kernel-ridge"}]), tmp_path / "store"
-    options = ["--no-mlflow"] if verb == "run" else []
-    assert run([verb, str(suite), "--store", str(store), *options]) == 2
-    message = capsys.readouterr().err
-    assert expected in message
-    assert len(message.splitlines()) == 1
-    assert not store.exists()

@@ -36,15 +36,6 @@ def test_rows_and_columns_are_chosen(stored: list[str], capsysbinary: pytest.Cap
     assert json.loads(capsysbinary.readouterr().out) == []
 
 
-def test_tables_too(stored: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["results", *stored, "--label", "b"]) == 0
-    assert [line.split()[1] for line in capsys.readouterr().out.splitlines()[1:]] == ["b", "b"]
-    assert run(["results", *stored, "--columns", "label,n"]) == 0
-    assert [line.split() for line in capsys.readouterr().out.splitlines()] == [
-        ["label", "n"], ["a", "10"], ["a", "20"], ["b", "10"], ["b", "20"],
-    ]  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -89,12 +80,6 @@ def test_nested_values_are_columns_of_their_own_as_in_the_frame(
     assert table["options.ridge"].tolist() == frame["options.ridge"].tolist()
     assert run(["results", *stored, "--columns", "options.ridges"]) == 2
     assert b"no column 'options.ridges'. Did you mean 'options.ridge'?" in capsysbinary.readouterr().err
-
-
-def test_raw_is_for_csv(stored: list[str], capsysbinary: pytest.CaptureFixture[bytes]) -> None:
-    assert run(["results", *stored, "--label", "a", "--format", "csv", "--raw", "--columns", "label"]) == 0
-    assert capsysbinary.readouterr().out == b"label\na\na\n"
-    assert run(["results", *stored, "--format", "json", "--raw"]) == 2
 
 
 def test_a_table_has_its_first_rows_and_says_how_to_see_the_others(

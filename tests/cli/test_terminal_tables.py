@@ -119,19 +119,6 @@ def test_verbs_fit_every_terminal(held, capsys, monkeypatch, verb, width):
     assert max(map(len, text.splitlines())) <= width
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("arguments", [["list", "--kind", "learner"], ["show", "index"], ["show", "kernel-ridge"]])
-def test_what_is_installed_fits_every_terminal(capsys, monkeypatch, arguments, width):
-    for name, value in (("COLUMNS", str(width)), ("FORCE_COLOR", "1"), ("NO_COLOR", "1")):
-        monkeypatch.setenv(name, value)
-    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    assert run(arguments) == 0
-    text = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
-    assert "…" not in text
-    assert max(map(len, text.splitlines())) <= width
-    assert "kernel" in text
-
-
 def test_a_pipe_gets_lines_as_they_come():
     out, taken = Console(file=io.StringIO(), width=80), []
 

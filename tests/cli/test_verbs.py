@@ -55,16 +55,6 @@ def test_results_in_every_format_hold_the_same_rows(ran, bench, tmp_path):
     assert len(table.splitlines()) == 7
 
 
-def test_report_names_every_learner_and_every_reason(ran, bench, tmp_path):
-    path, store = ran
-    answer = bench("report", path, "--store", store, "--output", tmp_path / "out")
-    assert answer.returncode == 0, answer.stderr
-    page = (tmp_path / "out" / "report.html").read_text()
-    for text in ("mean", "faulty", "huge", "ZeroDivisionError: one over nothing", "needs 20 GB of memory"):
-        assert text in page
-    assert len(pd.read_parquet(tmp_path / "out" / "rows.parquet")) == 6
-
-
 def test_help_and_list_import_nothing_heavy():
     heavy = {"torch", "jax", "mlflow", "matplotlib", "pandas", "sklearn", "scipy", "ray"}
     for arguments in (["--help"], ["list"]):

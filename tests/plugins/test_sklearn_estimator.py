@@ -62,22 +62,12 @@ def test_kind_decides_the_labels():
     assert np.array_equal(predictions, SVC().fit(data.x, signs.y).predict(data.x))
 
 
-def test_fits_the_inputs_as_they_are_unless_a_suite_asks_for_squares():
-    data = sample()
-    linear = SklearnEstimator.variant("linear_model.LinearRegression")
-    residues = [linear(**options).fit(data, LAW).predict(data.x) - data.y for options in ({}, {"with_squares": True})]
-    assert np.std(residues[0]) > 0.5  # y = x_0^2 + x_1 is not linear in x
-    assert np.std(residues[1]) < 1e-12  # but in x and x^2
-
-
 @pytest.mark.parametrize(
     ("path", "words"),
     [
         ("linear_model.Rigde", "sklearn.linear_model has no 'Rigde'. Did you mean 'Ridge'"),
-        ("linear_models.Ridge", "no module 'linear_models'. Did you mean 'linear_model'"),
         ("Ridge", "must be sklearn:module.Class, for example sklearn:linear_model.Ridge"),
         ("decomposition.PCA", "must be a regressor or a classifier; it is neither"),
-        ("linear_model.nothing.Ridge", "cannot be imported"),
         ("linear_model.__doc__", "has no '__doc__'"),
     ],
 )
@@ -90,26 +80,13 @@ def test_unknown_paths(path, words):
 @pytest.mark.parametrize(
     ("path", "options", "words"),
     [
-        ("linear_model.Ridge", {"alpah": 1}, "suite: unknown option 'alpah'. Did you mean 'alpha'?"),
         (
             "linear_model.Ridge",
             {"alpha": -5},
             "suite: The 'alpha' parameter of Ridge must be a float in the range [0.0",
         ),
-        ("linear_model.Ridge", {"fit__alpha": 1}, "suite: sklearn:linear_model.Ridge: unknown option 'fit__alpha'"),
-        (
-            "make_pipeline",
-            {"steps": ["sklearn:svm.SRV"]},
-            "sklearn:svm.SRV: sklearn.svm has no 'SRV'. Did you mean 'SVR'",
-        ),
         ("make_pipeline", {"steps": [SCALER]}, "suite: must end in a regressor or a classifier"),
-        (
-            "make_pipeline",
-            {"steps": ["sklearn:svm.SVR", SCALER]},
-            "suite: All intermediate steps should be transformers",
-        ),
         ("make_pipeline", {"steps": [SCALER, SVR], "svr__D": 3}, "unknown option 'svr__D'. Did you mean 'svr__C'"),
-        ("make_pipeline", {"steps": [{**SVR, "label": "a"}]}, "suite: sklearn:svm.SVR: unknown key 'label'"),
     ],
 )
 def test_wrong_options(path, options, words):

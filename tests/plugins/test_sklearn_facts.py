@@ -72,17 +72,3 @@ def test_a_file_that_is_something_else_is_not_believed(ask, tmp_path):
         for file in files:
             file.write_text(content)
         assert ask(RIDGE) == expected
-
-
-def test_a_finished_suite_is_found_so_without_scikit_learn(suite_file, tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    suite = suite_file(learner=[{"name": "sklearn:linear_model.Ridge"}, {"name": "sklearn:svm.SVR"}])
-    program = [sys.executable, "-X", "importtime", "-m", "bfc_bench"]
-    run = [*program, "run", suite, "--no-mlflow", "--store", tmp_path / "store"]
-    first, second = (
-        subprocess.run(run, capture_output=True, text=True, timeout=120, check=True, cwd=tmp_path) for _ in range(2)
-    )
-    assert "4 ok" in first.stdout
-    assert "nothing to do" in second.stdout
-    assert "| sklearn" in " ".join(first.stderr.split())
-    assert "| sklearn" not in " ".join(second.stderr.split())

@@ -2,10 +2,8 @@
 
 import ctypes
 
-import jax
 import numpy as np
 import pytest
-from meddling_learners import reach
 from stored_rows import read_results
 
 from bfc_bench import RunOptions, run_suite
@@ -84,32 +82,6 @@ def test_no_learner_is_lent_a_number_beyond_its_own_points(executor, faulty, sui
         lent = [line.split() for line in (tmp_path / name).read_text().splitlines()]
         assert {(what, int(size)) for what, size, _ in lent} == own
         assert [(what, size) for what, size, _ in lent] == [(what, reached) for what, _, reached in lent]
-
-
-def aligned(rows, columns):
-    """Random numbers where JAX would take the memory as it is."""
-    size = rows * columns
-    memory = np.empty(size + 8)
-    start = -memory.ctypes.data % 64 // memory.itemsize
-    memory[start : start + size] = np.random.default_rng(0).standard_normal(size)
-    return memory[start : start + size].reshape(rows, columns)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_loan_shows_its_own_points_only_and_is_shared_by_equals(kind):
-    mine = aligned(1024, 3)
-    loans = ArrayGuard(kind, "cpu")
-    with jax.enable_x64(True):  # of float32 JAX makes a copy anyway
-        lent = loans.guarded_copy("inputs", "s", mine[:10])
-    assert lent is loans.guarded_copy("inputs", "s", mine[:10])
-    assert lent is not loans.guarded_copy("inputs", "s", mine[:11])
-    assert lent is not loans.guarded_copy("inputs", "t", mine[:10])
-    np.testing.assert_array_equal(np.asarray(lent), mine[:10])
-    assert not np.shares_memory(np.asarray(lent), mine)
-    assert reach(lent) == mine[:10].size
-    if kind == "numpy":
-        assert not lent.flags.writeable
-    assert loans.changed() == []
 
 
 @pytest.mark.parametrize("value", [np.nan, -0.0, 1.0])

@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from stored_rows import read_results
 
 from bfc_bench import RunOptions, open_store, run_suite
 from bfc_bench.run.grid import Cell
@@ -125,16 +124,6 @@ def test_what_a_run_wrote_that_was_killed_before_its_row_is_nobodys(faulty, suit
         assert all(len(results["tiny@1"].artifacts(row)) == 2 for row in results["tiny@1"].rows())
 
 
-def test_a_store_without_room_for_them_keeps_no_row_of_them(faulty, suite_file, tmp_path):
-    path, store = suite_file(learner=[{"name": "artist"}]), tmp_path / "store"
-    (store / "artifacts").mkdir(parents=True)
-    (store / "artifacts" / "tiny@1").write_text("a file where a folder should be")
-    with pytest.raises(Exception, match=r"store in .* cannot be written: The folder .*tiny@1.* run the same command"):
-        run_suite(path, RunOptions(store=store, executor="serial"))
-    with Store(store) as opened:
-        assert opened.rows("tiny", 1) == []
-
-
 def batch() -> Batch:
     return Batch(None, {}, {}, (Cell("c", "t", "mean", 4, 10, 0),))
 
@@ -155,18 +144,6 @@ def test_the_session_takes_the_files_that_the_row_names_and_no_others():
             receive(batch(), b"{}\n" + pack(one, "", sent))
     with pytest.raises(ValueError, match="names of artifacts"):
         receive(batch(), b"{}\n" + pack(row(artifacts={"../x.png": "0"}), "", {"../x.png": PNG}))
-
-
-def test_rows_without_files_are_as_before(faulty, suite_file, tmp_path):
-    path = suite_file(learner=[{"name": "mean"}])
-    run_suite(path, RunOptions(store=tmp_path / "store", executor="serial"))
-    assert not (tmp_path / "store" / "artifacts").exists()
-    with Store(tmp_path / "store", write=True) as store:
-        store._db.execute("UPDATE rows SET row = json_remove(row, '$.artifacts')")
-    rows = read_results(path, store=tmp_path / "store")
-    assert [row.artifacts for row in rows] == [{}, {}]
-    with Store(tmp_path / "store") as store:
-        assert store.artifacts(rows[0].cell) == {}
 
 
 def test_results_name_them(faulty, suite_file, tmp_path, bench):

@@ -3,18 +3,15 @@
 import json
 
 import pytest
-from bfc_plugins.tangents.ntk_raw import NtkRaw
 from stored_rows import read_results
 
 from bfc_bench import RunOptions, run_suite
 from bfc_bench.tasks.inputs.gaussian import Gaussian
 from bfc_bench.tasks.inputs.sphere import Sphere
 from bfc_bench.tasks.labels.clean import Clean
-from bfc_bench.tasks.labels.threshold import BeyondThreshold
 from bfc_bench.tasks.targets.lowrank_poly import LowrankPoly
 from bfc_bench.tasks.targets.toys import ToyRich
 from bfc_bench.tasks.teacher_task import TeacherTask
-from bfc_bench.toolkit.parity import parity_caution
 
 TEXT = (
     "parity trap: ntk-raw with activation = 'relu2' and no bias has no part of degree 4, which the target lowrank-poly"
@@ -79,16 +76,3 @@ def test_the_chosen_candidate_is_the_one_whose_caution_a_row_has(suite_file, tmp
 )
 def test_learners_may_know_the_degrees_of_targets_on_the_sphere(inputs, target, degrees):
     assert TeacherTask("t", inputs, target, Clean()).facts(6).degrees == degrees
-
-
-def test_inputs_with_more_columns_are_no_sphere():
-    assert TeacherTask("t", Sphere(), LowrankPoly(degree=4), BeyondThreshold(form="coordinate")).facts(6).degrees == ()
-
-
-def test_a_caution_names_every_missing_degree_of_the_target_and_the_way_out():
-    facts = TeacherTask("t", Sphere(), LowrankPoly(degree=4, form="monomial"), Clean()).facts(6)
-    text = parity_caution("this", lambda degree: degree > 4, facts, "do that")
-    assert "this has no part of degree 2 or 4, which the target lowrank-poly has" in text
-    assert text.endswith("do that.")
-    assert parity_caution("this", lambda degree: True, facts, "do that") is None
-    assert NtkRaw(bias=False).caution(facts, 10) is not None

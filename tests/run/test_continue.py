@@ -1,7 +1,6 @@
 """A run that was cut short goes on where it was, with the numbers of an undisturbed run."""
 
 import contextlib
-import json
 import os
 import signal
 import subprocess
@@ -187,17 +186,3 @@ def test_executors_jobs_and_company_do_not_change_numbers(slow_suite, tmp_path):
     assert numbers(read_results(slow_suite, store=tmp_path / "a")) == numbers(
         read_results(slow_suite, store=tmp_path / "b")
     )
-
-
-def test_progress_is_on_the_console_and_json_has_every_column(faulty, suite_file, tmp_path, bench):
-    from bfc_bench.store.row import COLUMNS
-
-    path = suite_file(learner=[{"name": "mean"}, {"name": "faulty", "options": {"how": "raise"}}])
-    ran = bench("run", path, "--store", tmp_path / "s", "--no-mlflow")
-    assert ran.returncode == 1
-    assert "failed: faulty · t · d=4 · n=10 · r0: ZeroDivisionError: one over nothing" in ran.stdout
-    assert "report.html" in ran.stdout
-    listed = bench("results", path, "--store", tmp_path / "s", "--format", "json")
-    rows = json.loads(listed.stdout)
-    assert len(rows) == 4
-    assert all(tuple(row) == COLUMNS for row in rows)

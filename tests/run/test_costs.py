@@ -12,7 +12,7 @@ from bfc_bench.run.costs import FLOPS
 from bfc_bench.run.grid import resolve
 from bfc_bench.run.plan import Plan
 from bfc_bench.run.session import plan_for
-from bfc_bench.store.row import Row, measured
+from bfc_bench.store.row import Row
 from bfc_bench.store.store import Store
 from bfc_bench.suite.model import Suite
 
@@ -77,13 +77,6 @@ def test_estimates_of_cells_with_rows_are_what_their_rows_say(tmp_path):
     assert sum(item.seconds for item in made.batches(1)) == pytest.approx(2 * sum(taken.values()))
 
 
-def test_a_learner_that_claims_to_cost_nothing_is_planned_all_the_same(monkeypatch):
-    from bfc_plugins.kernels.kernel_ridge import KernelRidge
-
-    monkeypatch.setattr(KernelRidge, "cost", lambda self, n, d: Cost(0.0, 0.0))
-    assert total(planned()) == 0
-
-
 def test_rows_have_the_declared_operations_of_all_candidates_and_the_parameters_of_the_chosen_learner(tmp_path):
     tuned = suite(task=[{**TASK, "n": [100, 200]}], learner=[TUNED, fixed(1.0)], test_size=100)
     with_scikit = {"name": "sklearn:neighbors.KNeighborsRegressor", "label": "knn"}
@@ -100,21 +93,3 @@ def test_rows_have_the_declared_operations_of_all_candidates_and_the_parameters_
         assert rows["ridge-1", n].parameters == rows["kernel-ridge", n].parameters == n
         assert rows["knn", n].fit_flops == 50.0 * n * 20
         assert rows["knn", n].parameters is None
-
-
-def test_a_learner_without_a_declared_cost_has_rows_without_operations(tmp_path, monkeypatch):
-    from bfc_plugins.kernels.kernel_ridge import KernelRidge
-
-    monkeypatch.setattr(KernelRidge, "cost", lambda self, n, d: None)
-    small = suite(task=[{**TASK, "n": [50]}], learner=[fixed(1.0)], test_size=100)
-    assert run_suite(small, RunOptions(store=tmp_path, executor="serial")).exit_code == 0
-    with open_store(tmp_path) as store:
-        (row,) = store["s"].rows()
-    assert (row.status, row.fit_flops, row.parameters) == ("ok", None, None)
-
-
-def test_declared_operations_are_no_measured_column():
-    """A release that declares other operations, or none, has the same results."""
-    row = Row("c", "s", 1, "t", "l", "l", {}, 2, 3, 0, "ok")
-    declared = replace(row, fit_flops=1.0, parameters=2)
-    assert measured(declared.as_dict()) == measured(row.as_dict())

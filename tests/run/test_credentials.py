@@ -10,7 +10,6 @@ from stored_rows import read_results
 
 from bfc_bench import RunOptions, hookimpl, run_suite
 from bfc_bench.cli.app import run
-from bfc_bench.utils.masking import masked
 
 SECRETS = ("h4pass", "abc-query-token", "v4lue-of-a-variable", "inner-passw0rd")
 TEXT = (
@@ -77,23 +76,3 @@ def test_a_worker_cannot_read_the_environment_of_its_session(faulty, suite_file,
     subprocess.run(command, env=environment, preexec_fn=without_rights, check=True, timeout=120)
     reasons = {row.reason for row in read_results(path, store=store)}
     assert all("PermissionError" in reason for reason in reasons), reasons
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("?token=abc", "?token=***"),
-        ("GET /x?n=5&X-Amz-Signature=abc done", "GET /x?n=5&X-Amz-Signature=*** done"),
-        ("('https://bob:h4pass@host')", "('https://***@host')"),
-        ("a=1;steps=20 lr?x=3", "a=1;steps=20 lr?x=3"),
-    ],
-)
-def test_secret_values_are_hidden_in_any_text(text, expected):
-    assert masked(text).startswith(expected.rstrip("')"))
-
-
-def test_values_of_variables_that_are_no_secrets_stay(monkeypatch):
-    for name, value in (("TOKEN_LIMIT", "100000"), ("AUTH", "none"), ("WANDB_MODE", "offline"), ("FOLDER", "/data")):
-        monkeypatch.setenv(name, value)
-    text = "n = 100000, none, offline, /data"
-    assert masked(text) == text

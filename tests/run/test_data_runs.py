@@ -9,10 +9,8 @@ import pytest
 from stored_rows import judge_claims, read_results
 
 import bfc_bench as bb
-from bfc_bench.errors import UsageError
 
 LEARNERS = [{"name": "kernel-ridge", "tune": {}}, {"name": "sklearn:neighbors.KNeighborsRegressor"}]
-CLAIM = {"id": "low", "kind": "reaches", "label": "kernel-ridge", "task": "mine", "at_most": 0.5}
 
 
 def write_table(path, seed=0, rows=120):
@@ -140,12 +138,6 @@ def test_a_claim_adds_no_size_beyond_the_points_that_there_are(suite, tmp_path):
     assert decided.ended
 
 
-def test_the_example_leaves_nothing_out(bench, tmp_path):
-    done = bench("plan", "tabular", "--store", tmp_path / "store", "--format", "json")
-    facts = json.loads(done.stdout)
-    assert (facts["cells"], facts["todo"], facts["skipped"]) == (405, 405, 0)
-
-
 # --- arrays of a session
 
 
@@ -187,73 +179,8 @@ def test_a_claim_about_an_error_rate_says_whose_test_points_it_is_about(suite, t
     assert "on the data's own 30 test points, whose sampling the interval does not include" in verdict.note
 
 
-def test_a_text_target_is_classes(tmp_path):
-    frame = write_table(tmp_path / "t" / "house.csv")
-    made = own("mine", frame[["area", "rooms"]], np.where(frame.price > 4, "dear", "cheap"), stratify=True)
-    session = run(made, tmp_path / "store")
-    assert session.statuses["ok"] >= 4
-    with bb.open_store(tmp_path / "store") as held:
-        rows = held["own"].rows()
-    assert all(row.error_rate is not None for row in rows if row.status == "ok")
-
-
 def test_the_same_arrays_are_one_file_and_others_another(cache):
     x, y = np.random.default_rng(0).standard_normal((2, 30, 1))
     for change in (0.0, 0.0, 1e-9):
         bb.TaskEntry.from_arrays("mine", x + change, y[:, 0], n=[5])
     assert len(list((cache / "bfc-bench" / "arrays").glob("*.npz"))) == 2
-
-
-def test_what_is_given_is_what_is_read(tmp_path):
-    from bfc_bench.tasks.data import Table
-
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame({"b": rng.integers(0, 9, 30), "a": rng.standard_normal(30), "c": rng.random(30) > 0.5})
-    y = pd.Series(pd.Categorical(["lo", "hi", "mid"] * 10), index=np.arange(30) + 7)
-    test = frame[["c", "a", "b"]][:6]
-    task = bb.TaskEntry.from_arrays(
-        "mine", frame, y, n=[5], x_test=test, y_test=y[:6], folder=tmp_path / "f", test_size=5
-    )
-    data = dict(task.data)
-    assert data.pop("kind") == "table"
-    found = Table(**data).load()
-    np.testing.assert_array_equal(found.points.x, frame.to_numpy(float))
-    np.testing.assert_array_equal(found.test.x, frame.to_numpy(float)[:6])
-    assert (found.columns, found.classes) == (("b", "a", "c"), ("hi", "lo", "mid"))
-    assert found.points.y.tolist() == [1, 0, 2] * 10
-    assert found.test.y.tolist() == [1, 0, 2] * 2
-    assert (task.test_size, str(tmp_path / "f") in data["path"]) == (5, True)
-
-
-def test_images_and_whole_numbers_that_are_classes():
-    from bfc_bench.tasks.data import Npz
-
-    x, y = np.random.default_rng(0).integers(0, 256, (30, 3, 4, 4)).astype(np.uint8), np.arange(30) % 3 + 5
-    task = bb.TaskEntry.from_arrays("mine", x, y, n=[5], classes=True, divisor=255.0)
-    found = Npz.parse({key: value for key, value in task.data.items() if key != "kind"}, "t").load()
-    assert (found.shape, found.classes, found.divisor) == ((3, 4, 4), ("5", "6", "7"), 255.0)
-    assert found.points.x.dtype == np.uint8
-
-
-X, Y = np.random.default_rng(0).standard_normal((2, 30, 2))
-FRAME = pd.DataFrame({"a": ["1", "x"] * 15, "b": X[:, 0]})
-WRONG = {
-    "text column": ((FRAME, Y[:, 0]), {}, "row 2 of 30, column 'a' must be a number. Got 'x'"),
-    "texts": ((X.astype(str).astype(object), Y[:, 0]), {}, "x must hold numbers. Got dtype <U"),
-    "shape": ((X, Y), {}, "y must have shape (N,). Got (30, 2)"),
-    "gap": ((X, np.where(Y[:, 0] > 0, np.nan, 1)), {}, "y must be finite. Got nan"),
-    "option": ((X, Y[:, 0]), {"scale": True}, "unknown option 'scale'"),
-    "half": ((X, Y[:, 0]), {"x_test": X}, "x_test and y_test go together"),
-    "columns": ((FRAME[["b"]], Y[:, 0]), {"x_test": FRAME[["a"]], "y_test": Y[:, 0]}, "there is no column 'b'"),
-    "name": ((X, Y[:, 0]), {"name": "my task"}, "task 'my task': name must begin with a letter or a digit"),
-}
-
-
-@pytest.mark.parametrize("case", WRONG)
-def test_arrays_that_cannot_be_learned_from_are_one_line(case):
-    arrays, options, expected = WRONG[case]
-    options = {"name": "mine", "n": [5], **options}
-    with pytest.raises(UsageError) as caught:
-        bb.TaskEntry.from_arrays(options.pop("name"), *arrays, **options)
-    assert expected in str(caught.value)
-    assert "\n" not in str(caught.value)

@@ -58,10 +58,3 @@ def test_where_a_suite_runs_is_no_part_of_its_cells(faulty, suite_file, tmp_path
         assert "executor" not in read_suite(path).definition()
         ids.add(frozenset(row.cell for row in read_results(path, store=tmp_path / name)))
     assert len(ids) == 1
-
-
-def test_show_lists_the_options_of_an_executor(capsys):
-    assert run(["show", "processes"]) == 0
-    shown = capsys.readouterr().out
-    assert "jobs_per_gpu  integer > 0" in shown
-    assert "Workers that share one" in shown

@@ -10,7 +10,7 @@ from stored_rows import read_results
 
 from bfc_bench import Data, RunOptions, run_suite
 from bfc_bench.plugins import load_plugins
-from bfc_bench.run.fitting import _validation_error, split
+from bfc_bench.run.fitting import split
 from bfc_bench.run.grid import resolve
 from bfc_bench.suite.model import read_suite
 
@@ -131,14 +131,6 @@ def test_the_validation_error_is_that_of_the_points_left_out_over_their_variance
     left_out = y[4::5]
     expected = np.mean(left_out**2) / np.var(left_out)
     assert row.chosen["validation_error"] == pytest.approx(expected, rel=1e-6)
-
-
-@pytest.mark.parametrize(("kind", "classes"), [("binary", 0), ("class", 3)])
-def test_the_validation_error_of_classes_is_the_share_that_is_wrong(kind, classes):
-    labels = np.array([1.0, -1.0, -1.0, 1.0]) if kind == "binary" else np.array([0.0, 1.0, 2.0, 2.0])
-    prediction = np.array([0.5, 2.0, -1.0, 1.0]) if kind == "binary" else np.eye(3)[[0, 1, 1, 2]]
-    held = Data(sample="s", n=4, d=1, kind=kind, classes=classes, x=np.zeros((4, 1)), y=labels)
-    assert _validation_error(held, prediction) == 0.25
 
 
 def test_the_time_of_cells_that_are_fitted_together_is_divided_as_their_costs_are(suite_file, tmp_path):

@@ -1,13 +1,10 @@
 """Every way in which a learner can fail ends in a row that says so, and touches no other cell."""
 
-import time
-
 import pytest
 from stored_rows import read_results
 
-from bfc_bench import RunOptions, hookimpl, run_suite
+from bfc_bench import RunOptions, run_suite
 from bfc_bench.cli.app import run as cli
-from bfc_bench.plugins import load_plugins
 from bfc_bench.store.store import Store
 
 FAULTS = {
@@ -64,15 +61,6 @@ def test_a_run_with_failures_does_not_repeat_them_unless_asked(faulty, suite_fil
     assert [s.exit_code for s in (first, second, third)] == [1, 1, 1]
 
 
-def test_a_cell_over_the_memory_budget_is_skipped_with_the_numbers(faulty, suite_file, tmp_path):
-    path = suite_file(learner=[{"name": "huge"}], budget={"memory_gb": 15})
-    session = run_suite(path, RunOptions(store=tmp_path / "store", jobs=1))
-    rows = {row.n: row for row in read_results(path, store=tmp_path / "store")}
-    assert (rows[10].status, rows[20].status) == ("ok", "skipped")
-    assert rows[20].reason == "needs 20 GB of memory; the budget is 15 GB"
-    assert session.exit_code == 0
-
-
 def test_a_skipped_cell_runs_once_the_reason_is_gone(faulty, suite_file, tmp_path):
     sessions = []
     for memory in (15, 15, 25, 15):
@@ -88,22 +76,6 @@ def test_a_run_with_nothing_to_do_exits_with_1_while_a_cell_of_an_earlier_run_is
     path = suite_file(learner=[{"name": "faulty", "options": {"how": "raise", "at": 20}}])
     command = ["run", str(path), "--store", str(tmp_path / "store"), "--executor", "serial", "--no-mlflow"]
     assert [cli([*command, *more]) for more in ([], [], ["--until-decided"])] == [1, 1, 1]
-
-
-@pytest.mark.parametrize("how", ["leave", "fork"])
-def test_a_worker_that_vanishes_costs_its_cell_and_no_time(how, faulty, suite_file, tmp_path):
-    path = suite_file(learner=[{"name": "faulty", "options": {"how": how}}], budget={"cell_seconds": 600})
-    times = []
-
-    class Listener:
-        @hookimpl
-        def bfc_result(self, result):
-            times.append(time.monotonic())
-
-    started = time.monotonic()
-    session = run_suite(path, RunOptions(store=tmp_path / "store", jobs=1, listeners=[Listener()]))
-    assert dict(session.statuses) == {"killed": 2}
-    assert times[-1] - started < 300  # not the limit of a cell
 
 
 def mortal(tmp_path, **options):
@@ -147,21 +119,3 @@ def test_what_a_learner_declares_is_imported_before_its_clock_starts(faulty, sui
     path = suite_file(learner=[{"name": "importing"}])
     run_suite(path, RunOptions(store=tmp_path / "store", jobs=1))
     assert [row.chosen["info"]["loaded"] for row in read_results(path, store=tmp_path / "store")] == [True, True]
-
-
-def test_a_raising_event_hook_is_reported_and_does_not_stop_the_run(faulty, suite_file, tmp_path, caplog):
-    from bfc_bench.executors.serial import SerialExecutor
-    from bfc_bench.run.grid import resolve
-    from bfc_bench.run.session import run
-    from bfc_bench.suite.model import read_suite
-
-    class Listener:
-        @hookimpl
-        def bfc_result(self, result):
-            raise RuntimeError("listener is broken")
-
-    plugins = load_plugins()
-    grid = resolve(read_suite(suite_file(learner=[{"name": "mean"}])), plugins, "suite")
-    session = run(grid, plugins, tmp_path / "store", executor=SerialExecutor(), listeners=[Listener()])
-    assert session.statuses == {"ok": 2}
-    assert "listener is broken" in caplog.text

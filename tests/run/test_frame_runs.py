@@ -1,17 +1,14 @@
 """Learners that take frames and others on one table, run as cells."""
 
-from typing import ClassVar
-
 import numpy as np
 import pandas as pd
 import pytest
 
 import bfc_bench as bb
 from bfc_bench.errors import UsageError
-from bfc_bench.learner import Capabilities, Column, Data
+from bfc_bench.learner import Column, Data
 from bfc_bench.run.array_guard import ArrayGuard
 
-RNG = np.random.default_rng(0)
 N = 160
 IMPUTER = {
     "name": "sklearn:make_pipeline",
@@ -92,13 +89,6 @@ def test_which_estimators_take_frames():
         bb.load_learner("sklearn:linear_model.Ridge", frame=7)
 
 
-def test_a_new_option_changes_neither_identity_nor_rows_of_estimators_without_it():
-    plain = bb.load_learner("sklearn:linear_model.Ridge")
-    assert "frame" not in plain.options()
-    assert "frame" not in plain.changed()
-    assert bb.load_learner("sklearn:linear_model.Ridge", frame=True).changed()["frame"] is True
-
-
 COLUMNS = (Column("size"), Column("city", ("a", "b")))
 CHANGES = {
     "a number": lambda frame: frame.__setitem__("size", 1.0),
@@ -123,18 +113,3 @@ def test_a_learner_that_changes_its_frame_is_noticed(change):
         except Exception:  # the framework takes it for a change
             found = ["inputs"]
         assert found == ["inputs"]
-
-
-class TakesFrames(bb.Learner):
-    """Declares that it takes frames."""
-
-    name: ClassVar[str] = "takes-frames"
-    capabilities: ClassVar[Capabilities] = Capabilities(frames=True)
-
-    def fit(self, train, ctx):
-        raise AssertionError("it is not fitted here")
-
-
-def test_a_learner_declares_that_it_takes_frames():
-    assert TakesFrames().takes_frames()
-    assert not bb.load_learner("kernel-ridge").takes_frames()

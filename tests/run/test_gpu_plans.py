@@ -7,7 +7,6 @@ import json
 import pytest
 from declared_gpus import H200, declare
 
-from bfc_bench import UsageError
 from bfc_bench.executors.processes import ProcessExecutor
 from bfc_bench.extras.ray.executor import RayExecutor
 from bfc_bench.plugins import load_plugins
@@ -118,19 +117,3 @@ def test_a_login_node_plans_for_a_gpu_that_it_does_not_see_and_runs_nothing(opti
     assert refused.returncode == 2
     assert "neither torch nor jax can see a GPU here" in refused.stderr
     assert not (tmp_path / "s").exists()
-
-
-def test_a_plan_where_a_gpu_is_seen_does_not_say_that_there_is_none(monkeypatch, suite_file, capsys, tmp_path):
-    from bfc_bench.cli.app import run
-    from bfc_bench.toolkit import precision
-
-    declare(monkeypatch, H200)
-    monkeypatch.setattr(precision, "count_gpus", lambda: 1)
-    monkeypatch.setattr(precision, "_torch_sees_gpu", lambda: True)
-    path = suite_file(learner=[KERNEL])
-    assert run(["plan", str(path), "--device", "cuda", "--store", str(tmp_path / "s")]) == 0
-    shown = capsys.readouterr().out
-    assert "no GPU is visible" not in shown
-    assert "of 67.50 GB" in shown
-    with pytest.raises(UsageError, match="'auto', 'cpu' or 'cuda'"):
-        ProcessExecutor().resolve_device("gpu")

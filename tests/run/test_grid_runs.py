@@ -1,15 +1,10 @@
 """A run of a suite with grids: its rows, exports, report and MLflow runs, and laws that are known exactly."""
 
-import csv
-import io
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
 
 import bfc_bench as bb
-from bfc_bench.extras.mlflow.curves import replicate_curves
 
 SUITE = """
 name = "noise"
@@ -84,6 +79,7 @@ def test_rows_have_their_values_on_all_axes(stored):
     frame = stored.frame()
     assert set(frame["axes.sd"]) == {0.5, 1.0, 2.0}
     assert frame["axes.features"].isna().sum() == sum(row.label == "ols" for row in rows)
+    assert [name for name in frame if name.startswith("axes.")] == ["axes.sd", "axes.features"]
 
 
 def test_noise_with_shared_draws_has_the_error_that_theory_gives_exactly(stored):
@@ -100,24 +96,6 @@ def test_noise_with_shared_draws_has_the_error_that_theory_gives_exactly(stored)
     assert scaling.exponent.value == pytest.approx(verdicts["n-star"].estimate)
 
 
-def test_exports_have_a_column_per_axis(run, bench):
-    command = ["results", run / "noise.toml", "--store", run / "store"]
-    lines = list(csv.DictReader(io.StringIO(bench(*command, "--format", "csv").stdout)))
-    assert {(line["task"], line["axes.sd"]) for line in lines} == {(f"line:sd{sd}", str(v)) for sd, v in
-        (("0.5", 0.5), ("1", 1.0), ("2", 2.0))}  # fmt: skip
-    found = json.loads(bench(*command, "--format", "json", "--columns", "label,axes.features").stdout)
-    assert {(line["label"], line["axes.features"]) for line in found} == {
-        ("ols", None), ("random:features8", 8), ("random:features32", 32)
-    }  # fmt: skip
-    bench(*command, "--format", "parquet", "--output", run / "rows.parquet")
-    assert pd.read_parquet(run / "rows.parquet")["axes.sd"].dtype == "float64"
-    header = bench(*command).stdout.split("\n")[0].split()
-    assert header[:5] == ["task", "label", "axes.sd", "axes.features", "d"]
-    wrong = bench(*command, "--format", "csv", "--columns", "axes.width")
-    assert wrong.returncode == 2
-    assert "axes.width" in wrong.stderr
-
-
 def test_the_report_has_figures_of_each_axis(stored, tmp_path):
     page = stored.report(tmp_path / "out", figures=["png"]).read_text()
     assert '<section id="axes">' in page
@@ -126,16 +104,6 @@ def test_the_report_has_figures_of_each_axis(stored, tmp_path):
         for stem in (f"thresholds-axis-{axis}", f"errors-axis-{axis}"):
             assert (tmp_path / "out" / "figures" / f"{stem}.png").stat().st_size > 5000
     assert "axes.sd" in pd.read_parquet(tmp_path / "out" / "rows.parquet").columns
-
-
-def test_mlflow_gets_axes_as_parameters(stored):
-    params = [curve.params for curve in replicate_curves(stored.rows())]
-    assert {(p["task"], p["axis.sd"]) for p in params} == {
-        ("line:sd0.5", "0.5"),
-        ("line:sd1", "1.0"),
-        ("line:sd2", "2.0"),
-    }
-    assert {p["axis.features"] for p in params if "axis.features" in p} == {"8", "32"}
 
 
 def test_the_same_run_again_finds_all_cells(run, bench):

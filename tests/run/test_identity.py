@@ -5,16 +5,14 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 import pytest
-from pydantic import Field
 
 from bfc_bench.learner import Learner
 from bfc_bench.plugins import load_plugins
 from bfc_bench.run.grid import resolve
 from bfc_bench.suite.model import Suite
-from bfc_bench.tasks.base import Target
 from bfc_bench.tasks.labels.sign import Sign
 
 TASK = {
@@ -133,29 +131,3 @@ def test_sets_have_one_identity_whatever_the_hash_seed(tmp_path):
         ids.add(tuple(json.loads(done.stdout)))
     assert len(ids) == 1
     assert len(set(*ids)) == 2
-
-
-def test_sets_inside_other_values_are_sorted():
-    class Nested(Target):
-        """A target with sets inside."""
-
-        kind: ClassVar[str] = "nested"
-        groups: tuple[frozenset[int], ...] = ()
-        named: dict[str, frozenset[str]] = {}
-        limit: Annotated[int, Field(ge=0)] = 0
-
-        def draw(self, rng, law):
-            raise NotImplementedError
-
-    made = Nested(groups=(frozenset({30, 1, 200}),), named={"x": frozenset("qwertz")})
-    assert made.plain() == {"groups": [[1, 30, 200]], "named": {"x": sorted("qwertz")}, "limit": 0}
-    assert made.changed() == {"groups": [[1, 30, 200]], "named": {"x": sorted("qwertz")}}
-
-
-def test_sets_among_the_facts_of_a_fit_are_sorted_too():
-    from bfc_bench.utils.plain_json import plain_json
-
-    assert plain_json({"used": {30, 1, 200}, "names": frozenset("cab")}) == {
-        "used": [1, 30, 200],
-        "names": ["a", "b", "c"],
-    }

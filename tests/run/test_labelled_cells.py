@@ -49,12 +49,6 @@ def test_noisy_labels_are_measured_beside_the_clean_error(faulty, suite_file, tm
         assert measured["label_nmse"] == pytest.approx(measured["opt"] + row.nmse, abs=0.01)
 
 
-def test_clean_labels_have_no_opt(faulty, suite_file, tmp_path):
-    (row,) = rows(suite_file, tmp_path, {"kind": "clean"}, {"name": "linear-ridge", "tune": {}})
-    assert row.status == "ok", row.reason
-    assert "measured" not in row.chosen
-
-
 def test_errors_in_parts_of_the_target_have_a_column_of_their_own(faulty, suite_file, tmp_path):
     """A linear learner has the part of degree 1 of a staircase and none of degree 2; estimates are not clipped."""
     task = {"name": "t", "inputs": {"kind": "sphere"}, "target": {"kind": "staircase", "degree": 2}, "d": [4]}

@@ -5,7 +5,7 @@ import pytest
 from bfc_bench.errors import UsageError
 from bfc_bench.plugins import load_plugins
 from bfc_bench.run.grid import resolve
-from bfc_bench.suite.model import Suite, read_suite
+from bfc_bench.suite.model import read_suite
 
 TASK = {
     "name": "t",
@@ -48,19 +48,6 @@ def test_a_largest_d_leaves_the_cells_up_to_it(suite_file):
     assert by_d(max_d=5, max_n=10) == {cell for cell in every if cell[:2] == (4, 10)}
     with pytest.raises(UsageError, match=r"learner 'kernel-ridge': max_d must be at least 4, .* task 't'\. Got 3"):
         by_d(max_d=3)
-
-
-def test_a_largest_d_may_leave_out_members_of_a_grid(suite_file):
-    """Their d follows from options, and is part of the definition that a store keeps."""
-    law = {"kind": "random-hierarchy", "vocabulary": 4, "synonyms": 2, "classes": 2}
-    task = {"name": "t", "law": law, "grid": {"levels": [1, 2]}, "n": [10]}
-    path = suite_file(task=[task], learner=[{"name": "kernel-ridge", "tasks": ["t"], "max_d": 8}])
-    resolved = resolve(read_suite(path), load_plugins(), str(path))
-    assert {cell.d for cell in resolved.cells()} == {8}
-    assert Suite.parse(resolved.suite.definition(), "a store").definition() == resolved.suite.definition()
-    none = {**task, "law": {**law, "levels": 1}, "grid": {"zipf": [0.5, 1.0]}, "d": [8]}
-    with pytest.raises(UsageError, match=r"max_d must be at least 8, .* task 't:zipf0.5'\. Got 7"):
-        read_suite(suite_file(task=[none], learner=[{"name": "kernel-ridge", "max_d": 7}]))
 
 
 def test_bounds_and_laws_that_are_not_used_are_not_in_the_definition(suite_file):

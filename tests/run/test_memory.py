@@ -8,7 +8,7 @@ from stored_rows import read_results
 from bfc_bench import RunOptions, run_suite
 from bfc_bench.learner import TaskFacts
 from bfc_bench.plugins import load_plugins
-from bfc_bench.run.memory_limits import machine_memory, memory_warnings
+from bfc_bench.run.memory_limits import machine_memory
 from bfc_bench.run.skip_reasons import data_bytes, skip_reason
 
 TAKERS = {
@@ -96,13 +96,6 @@ def test_workers_that_may_take_more_than_there_is_are_told_of_before_they_start(
     assert "2 workers may take" in line
     assert "--set budget.memory_gb=" in line
     assert "warning" not in bench("run", path, "--store", tmp_path / "store", "--no-mlflow", "--jobs", 2).stdout
-
-
-def test_the_advice_names_numbers_that_fit():
-    there = machine_memory() / 1e9
-    assert memory_warnings(2, there / 2.01) == []
-    (line,) = memory_warnings(4, there / 2.5)
-    assert "Use --jobs 2 or --set budget.memory_gb=" in line
 
 
 def test_a_control_groups_limit_is_the_machines(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 
 from bfc_bench.executors.processes import ProcessExecutor
 from bfc_bench.run import provenance
-from bfc_bench.run.provenance import git_commit, processor
+from bfc_bench.run.provenance import git_commit
 
 
 @pytest.fixture
@@ -46,13 +46,6 @@ def test_outside_of_a_repository_and_without_git_there_is_no_commit(tmp_path, mo
     git_commit.cache_clear()
     monkeypatch.setenv("PATH", "")
     assert git_commit(tmp_path) is None
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="/proc/cpuinfo is Linux's")
-def test_the_processor_is_one_that_the_system_lists():
-    with open("/proc/cpuinfo") as file:
-        listed = [line.split(":", 1)[1].strip() for line in file if line.startswith("model name")]
-    assert processor() in listed or not listed
 
 
 @pytest.mark.parametrize(

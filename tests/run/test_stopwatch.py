@@ -66,13 +66,6 @@ def test_sleeping_is_waiting_on_a_crowded_core_too(crowded: None) -> None:
     assert seconds["fit_wait_seconds"] < seconds["fit_wall_seconds"]
 
 
-@needs_schedstat
-def test_waiting_for_another_process_is_waiting() -> None:
-    stopwatch = Stopwatch()
-    subprocess.run([sys.executable, "-c", "import time; time.sleep(0.3)"], check=True)
-    assert stopwatch.seconds()["fit_wait_seconds"] >= 0.3
-
-
 def test_where_the_system_does_not_say_nothing_is_made_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bfc_bench.run.stopwatch._queued", lambda: None)
     assert Stopwatch().seconds()["fit_wait_seconds"] is None

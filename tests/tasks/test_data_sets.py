@@ -102,21 +102,11 @@ TABLES = {
         {},
         ["row 3 of 3, column 'y' must be a number", "Got 'oops'", "classes = true"],
     ),
-    "no-classes": ("a,y\n1,u\n2,v\n", {"classes": False}, ["row 1 of 2, column 'y' must be a number. Got 'u'"]),
     "gap": ("a,b,y\n1,2,3\n4,,6\n", {}, ["row 2 of 2, column 'b' is empty"]),
-    "long-line": ("a,y\n1,2\n4,5,6\n", {}, ["is no table", "line 3, saw 3"]),
     "infinite": ("a,y\n1,2\ninf,3\n", {}, ["row 2 of 2, column 'a' must be finite. Got inf"]),
-    "date": (
-        "a,y\n01/02/2020,2\n02/02/2020,3\n",
-        {},
-        ["row 1 of 2, column 'a' must be", "Got '01/02/2020'", "dates"],
-    ),
     "target": ("a,prize\n1,2\n3,4\n", {"target": "price"}, ["there is no column 'price'", "Did you mean 'prize'?"]),
     "both": ("a,y\n1,2\n3,4\n", {"columns": ["a", "y"]}, ["columns must not have the target, 'y'"]),
-    "lonely": ("y\n1\n2\n", {}, ["Got (2, 0)"]),
     "empty": ("", {}, ["is no table"]),
-    "bytes": (b"a,y\n\xff,2\n", {}, ["must be text in utf-8", "'latin-1'"]),
-    "lone-class": ("a,y\n1,u\n2,u\n3,v\n", {}, ["each class needs 2 points or more; 'v' has 1"]),
 }
 
 
@@ -125,13 +115,6 @@ def test_a_table_that_is_wrong_names_file_row_and_column(table, name):
     text, options, expected = TABLES[name]
     path = table(text)
     refuses(path, *expected, kind="table", **{"path": path, "target": "y", **options})
-
-
-def test_a_parquet_file_that_is_wrong_names_file_row_and_column(tmp_path, table):
-    path = str(tmp_path / "t.parquet")
-    pd.DataFrame({"a": ["1", "x"], "y": [1.0, 2.0]}).to_parquet(path)
-    refuses(path, "row 2 of 2, column 'a' must be a number. Got 'x'", kind="table", path=path, target="y")
-    refuses("is no table", kind="table", path=table("nothing of the kind", "u.parquet"), target="y")
 
 
 def test_a_table_that_is_not_there_or_of_another_kind():

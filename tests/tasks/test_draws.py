@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bfc_bench.seeds import BLOCK, stream
-from bfc_bench.tasks.data.shipped import Diabetes, Digits, Wine
+from bfc_bench.tasks.data.shipped import Wine
 from bfc_bench.tasks.data_task import DataTask
 from bfc_bench.tasks.inputs import INPUTS
 from bfc_bench.tasks.inputs.gaussian import Gaussian
@@ -67,8 +67,6 @@ LABELS = {
     "coordinate": lambda: drawn(BeyondThreshold(), unlabeled=5),
     "direction": lambda: drawn(BeyondThreshold(form="direction")),
     "adversary": lambda: drawn(Agnostic(opt=0.04, noise="adversarial")),
-    "diabetes": lambda: of_data(Diabetes(), Noise(sd=0.5)),
-    "digits": lambda: of_data(Digits(), Clean()),
     "wine": lambda: of_data(Wine(), Flip(rate=0.3)),
 }
 PINNED = {
@@ -102,13 +100,6 @@ PINNED = {
         "test y": [0.124879294767, 1.08761638746],
         "test labels": [0.854030300747, 0.358465381476],
     },
-    "diabetes": {
-        "x": [685.8274, 546.5918],
-        "y": [74.5457473074, 175.546467886],
-        "test x": [460.3254, 783.2553],
-        "test y": [37.0, 272.0],
-    },
-    "digits": {"x": [21.6875, 20.4375], "y": [9.0, 4.0], "test x": [25.0, 20.5625], "test y": [1.0, 1.0]},
     "wine": {"x": [635.38, 850.49], "y": [1.0, 2.0], "test x": [1019.236, 939.76], "test y": [1.0, 0.0]},
 }
 LAWS = {

@@ -5,7 +5,6 @@ from math import comb
 import numpy as np
 import pytest
 
-from bfc_bench.errors import UsageError
 from bfc_bench.tasks.inputs.gaussian import Gaussian
 from bfc_bench.tasks.inputs.hypercube import Hypercube
 from bfc_bench.tasks.inputs.uniform import Uniform
@@ -68,32 +67,6 @@ def test_the_hard_term_is_the_only_product_of_p_signs(depth):
         assert coefficient == pytest.approx(expected, abs=1e-10 * np.abs(values).max())
 
 
-def power(law, teacher, depth):
-    """The degree of a teacher along a line, from its finite differences."""
-    rng = np.random.default_rng(5)
-    start, direction = rng.standard_normal(law.d), rng.standard_normal(law.d)
-    degree = 2**depth
-    line = teacher(start + np.linspace(-3, 3, degree + 2)[:, None] * direction)
-    top = np.min(np.abs(np.diff(line, degree)))
-    return degree if np.max(np.abs(np.diff(line, degree + 1))) < 1e-7 * top else None
-
-
-@pytest.mark.parametrize("depth", [2, 3])
-@pytest.mark.parametrize("make", [HardKernel, HardPoly, lambda alphas: HardPoly(alphas=alphas, theorem="I.7")])
-def test_the_degree_is_two_to_the_depth(make, depth):
-    assert power(*draw(make(alphas=ALPHAS[: depth - 1])), depth) == 2**depth
-
-
-@pytest.mark.parametrize("target", [HardKernel(alphas=ALPHAS), HardPoly(alphas=ALPHAS)], ids=lambda t: t.kind)
-def test_hidden_features_give_back_the_target(target):
-    law, teacher = draw(target)
-    x = law.sample(np.random.default_rng(9), 50)
-    hidden = teacher.hidden(x)
-    assert [s.shape[1] for s in hidden.values()] == teacher.facts["widths"]
-    np.testing.assert_allclose(sum(np.sum(s**2, axis=1) for s in hidden.values()), teacher(x), rtol=1e-10)
-    assert teacher.facts["alphas"] == list(ALPHAS)
-
-
 def test_the_wide_instance_is_its_formula():
     law, teacher = draw(HardPoly(alphas=(1.0, 0.5, 0.25)))
     x = law.sample(np.random.default_rng(9), 20)
@@ -129,22 +102,6 @@ def test_what_a_dimension_must_hold():
     for hard in (target, HardPoly(alphas=ALPHAS)):
         assert "hypercube" in hard.check_inputs(Hypercube())
         assert hard.check_inputs(Gaussian()) is None
-
-
-@pytest.mark.parametrize("target", [HardKernel, HardPoly])
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"alphas": []}, "alphas must have an entry per layer"),
-        ({"alphas": [0.1, 1]}, "alphas must not increase"),
-        ({"alphas": [1, -0.1]}, r"alphas\[1\] must be greater than 0. Got -0.1"),
-        ({}, "alphas is required"),
-        ({"alphas": [1], "k": 1}, "unknown option 'k'"),
-    ],
-)
-def test_bad_options_name_their_field_and_range(target, options, message):
-    with pytest.raises(UsageError, match=f"^here: {message}"):
-        target.parse(options, "here")
 
 
 def product_of(teacher, x):

@@ -1,11 +1,8 @@
 """The target index-model: orthonormal terms, leaps, directions and the errors of its terms."""
 
-import re
-
 import numpy as np
 import pytest
 
-from bfc_bench.errors import UsageError
 from bfc_bench.tasks.inputs.gaussian import Gaussian
 from bfc_bench.tasks.inputs.hypercube import Hypercube
 from bfc_bench.tasks.inputs.sphere import Sphere
@@ -90,21 +87,6 @@ def test_the_error_of_a_term_is_unbiased():
     parts = [teacher.part_errors(x[i : i + 50], teacher(x[i : i + 50]) + noise[i : i + 50]) for i in range(0, M, 50)]
     errors = np.array([part["term1"] for part in parts])
     assert abs(errors.mean()) < 4 * errors.std() / np.sqrt(len(errors))
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"terms": ((0,),)}, "every term must have an exponent above 0"),
-        ({"terms": ((1,), (1, 0))}, "terms must be different"),
-        ({"terms": ((0, 1),)}, "every direction must have an exponent above 0 in some term"),
-        ({"terms": ((1,),), "coefficients": (1, 0)}, "must have one entry per term, 1 in all"),
-        ({"terms": ((1,),), "coefficients": (0,)}, "must not all be 0"),
-    ],
-)
-def test_wrong_options(options, message):
-    with pytest.raises(UsageError, match=re.escape(message)):
-        IndexModel(**options)
 
 
 def test_where_it_does_not_exist():

@@ -83,24 +83,6 @@ def test_checks_of_dimension_and_inputs():
     assert LowrankPoly(degree=3, form="monomial").check_inputs(Uniform()) is None
 
 
-@pytest.mark.parametrize(
-    ("options", "field"),
-    [
-        ({}, "degree is required"),
-        ({"degree": 0}, "degree must"),
-        ({"degree": 2, "rank": 0}, "rank must"),
-        ({"degree": 2, "form": "legendre"}, "form must"),
-        ({"degree": 2, "rank": 2, "coefficients": [1.0]}, "coefficients must have one entry per term, 2 in all"),
-        ({"degree": 2, "coefficients": [2.0]}, r"coefficients\[0\] must"),
-        ({"degree": 2, "coefficients": [0.0]}, "coefficients must not all be 0"),
-        ({"degree": 2, "degre": 2}, "'degre'.* 'degree'"),
-    ],
-)
-def test_bad_options_name_their_field(options, field):
-    with pytest.raises(UsageError, match=f"here: .*{field}"):
-        LowrankPoly.parse(options, "here")
-
-
 @pytest.mark.parametrize(("coefficients", "degree", "rank"), [(None, 2, D), ((0.5,) * D, 2, D)])
 def test_a_constant_target_is_refused_before_anything_runs(coefficients, degree, rank):
     """sum_s (beta_s . x)^2 = |x|^2 for a whole basis: its variance is 0, and so is that of the harmonics."""

@@ -73,14 +73,6 @@ def test_a_deeper_teacher_has_the_same_layers_below():
         assert all(np.array_equal(layer[j], same[j]) for j in layer)
 
 
-def test_without_a_teacher_tasks_share_nothing():
-    own = replace(ROOT, name="other")
-    assert not np.array_equal(problem(ROOT).test_x, problem(own).test_x)
-    assert "teacher" not in own.definition()
-    assert "teacher" not in own.identity()
-    assert paired().identity() == {**own.identity(), "teacher": "root"}
-
-
 @pytest.mark.parametrize(
     ("target", "other"),
     [
@@ -122,9 +114,7 @@ def suite(*changes):
     [
         ([{"teacher": "rot"}], "task 't0': teacher names an unknown task 'rot'. Did you mean 'root'?"),
         ([{}, {"teacher": "t0"}], "teacher names 't0', which has the teacher 'root' itself; name 'root' here"),
-        ([{"teacher": "t0"}], "task 't0': teacher names 't0', which has the teacher 't0' itself; leave out one"),
         ([{"d": [5, 6]}], "task 't0': teacher: d must be among those of task 'root', [4, 6]. Got [5] besides"),
-        ([{"inputs": {"kind": "gaussian"}}], "task 't0': teacher = 'root': both need the same inputs."),
         (
             [{"target": {"kind": "slide-densenet", "widths": [3, 2], "alphas": [1.0, 0.3]}}],
             "both need one kind of target, not 'slide-densenet' and 'quadratic-densenet'.",
@@ -134,7 +124,7 @@ def suite(*changes):
             "both need the same widths and skips in the layers that both have.",
         ),
     ],
-    ids=["unknown", "not-its-own", "itself", "d", "inputs", "kind", "widths"],
+    ids=["unknown", "not-its-own", "d", "kind", "widths"],
 )
 def test_what_cannot_be_shared_is_an_error_of_one_line(changes, message):
     with pytest.raises(UsageError) as caught:

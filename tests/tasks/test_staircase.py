@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from bfc_bench.errors import UsageError
 from bfc_bench.tasks.inputs.gaussian import Gaussian
 from bfc_bench.tasks.inputs.sphere import Sphere
 from bfc_bench.tasks.scaled_teacher import ScaledTeacher
@@ -71,19 +70,6 @@ def test_degrees_without_a_coefficient_are_left_out():
     assert Staircase(degree=3).degrees == (1, 2, 3)
     drawn = target.draw(np.random.default_rng(1), Sphere().law(np.random.default_rng(0), D))
     assert set(drawn.part_errors(points(50), np.zeros(50))) == {"degree1", "degree3"}
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"degree": 0}, "degree must be greater than 0"),
-        ({"degree": 2, "coefficients": [1.0]}, "one entry per degree from 1 on, 2 in all"),
-        ({"degree": 1, "coefficients": [0.0]}, "must not all be 0"),
-    ],
-)
-def test_bad_options_are_named(options, words):
-    with pytest.raises(UsageError, match=words):
-        Staircase.parse(options, "suite: target")
 
 
 def test_other_inputs_than_the_sphere_are_refused():

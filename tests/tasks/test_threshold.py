@@ -156,15 +156,3 @@ def test_a_constant_target_has_no_unit_variance():
 
     with pytest.raises(UsageError, match="task 'c': the target is constant"):
         problem(replace(COORDINATE, target=Constant(degree=1, form="monomial"))).train(1)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"form": "rotated"}, "form must be 'coordinate' or 'direction'. Got 'rotated'"),
-        ({"column": 0}, "unknown option 'column'"),
-    ],
-)
-def test_bad_options_are_named(options, message):
-    with pytest.raises(UsageError, match=f"^here: {message}"):
-        BeyondThreshold.parse(options, "here")

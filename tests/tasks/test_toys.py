@@ -66,16 +66,6 @@ def test_rotated_toys_are_their_formulas_in_an_orthonormal_basis(toy, formula, a
     assert not np.allclose(teacher.basis, draw(toy(rotate=True), seed=5)[1].basis)
 
 
-@pytest.mark.parametrize("toy", TOYS)
-@pytest.mark.parametrize("rotate", [False, True])
-def test_hidden_features_give_back_the_target(toy, rotate):
-    x, teacher = draw(toy(rotate=rotate))
-    hidden = teacher.hidden(x)
-    assert [s.shape[1] for s in hidden.values()] == teacher.facts["widths"]
-    assert list(hidden) == ["S2", "S3"]
-    np.testing.assert_allclose(sum(np.sum(s**2, axis=1) for s in hidden.values()), teacher(x), rtol=1e-10)
-
-
 def test_hidden_features_are_those_of_the_text():
     x, teacher = draw(ToyOverfit())
     a, b, c = x.T[:3] ** 2
@@ -84,19 +74,6 @@ def test_hidden_features_are_those_of_the_text():
     x, teacher = draw(SlideCorrection())
     np.testing.assert_allclose(teacher.hidden(x)["S2"], x[:, :2])
     np.testing.assert_allclose(teacher.hidden(x)["S3"], np.sqrt(0.3) * (x[:, :2] ** 2 + x[:, 2:4]))
-
-
-@pytest.mark.parametrize(
-    ("toy", "skips"),
-    [
-        (ToyOverfit, [[1], [1, 2]]),
-        (ToyRich, [[1], [0, 2]]),
-        (SlideQuartic, [[0], [2]]),
-        (SlideCorrection, [[0], [0, 2]]),
-    ],
-)
-def test_skips_are_those_of_the_text(toy, skips):
-    assert draw(toy())[1].facts["skips"] == skips
 
 
 def test_moments_of_the_quartic_on_gaussian_inputs():

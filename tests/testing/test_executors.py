@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,10 +25,8 @@ def failed(report: CheckReport) -> list[str]:
 def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Processes that still run after 3 s count as left behind; they end with the test."""
     monkeypatch.setattr(pool_trial, "EXIT_SECONDS", 3.0)
-    monkeypatch.delenv("BFC_LITTER", raising=False)
     yield
     breaking.end()
-    os.environ.pop("BFC_LITTER", None)
 
 
 def test_processes_meet_every_requirement() -> None:
@@ -41,7 +37,7 @@ def test_processes_meet_every_requirement() -> None:
 def test_serial_meets_the_requirements_that_apply() -> None:
     report = check_executor(SerialExecutor)
     assert report.failed == 0
-    assert report.passed == 9
+    assert report.passed == 7
     assert all(check.reason for check in report.checks if check.outcome == "skipped")
 
 
@@ -74,13 +70,6 @@ def test_only_executors_can_be_checked() -> None:
         check_executor(int)  # type: ignore[arg-type]
 
 
-def test_a_time_limit_fails_the_requirement_and_restores_the_handler() -> None:
-    before = signal.getsignal(signal.SIGALRM)
-    with pytest.raises(AssertionError, match=r"a nap: did not end within 0.1 s"), pool_trial.within(0.1, "a nap"):
-        threading.Event().wait(60)
-    assert signal.getsignal(signal.SIGALRM) is before
-
-
 def test_the_command_checks_an_executor_in_a_separate_process(bench, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     path = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
     environment = {**os.environ, "PYTHONPATH": path}
@@ -88,4 +77,4 @@ def test_the_command_checks_an_executor_in_a_separate_process(bench, tmp_path: P
     assert (broken.returncode, "failed  says how many units run at once: slots('cpu')" in broken.stdout) == (1, True)
     wrong = bench("check", "processes", "--set", "jobs_per_gpu='none'", cwd=tmp_path)
     assert (wrong.returncode, wrong.stderr) == (2, wrong.stderr)
-    assert "executor 'processes': jobs_per_gpu must be a valid integer" in wrong.stderr
+    assert "check: processes: jobs_per_gpu must be a valid integer" in wrong.stderr

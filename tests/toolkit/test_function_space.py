@@ -60,15 +60,6 @@ def test_kernel_functions_of_every_size_solve_the_normal_equations(columns, cent
     assert space.info == {"fact": 1}
 
 
-@pytest.mark.parametrize("space", ["kernel", "features"])
-def test_sizes_with_a_point_that_is_not_finite_have_no_solution_and_others_do(space):
-    x, y = sample()
-    x[30] = torch.nan
-    phi = make_map("relu", FEATURES, 3, 0.5, seed=0, like=x)
-    space = KernelSpace.on(x, make_kernel("rbf", 0.5)) if space == "kernel" else FeatureSpace(phi)
-    assert space.solve(x, y, {0.1: [5, 30, 31, 40]}, True).keys() == {(0.1, 5), (0.1, 30)}
-
-
 def test_predictions_at_many_points_are_those_at_each():
     x, _ = sample(CHUNK + 5)
     space = FeatureSpace(make_map("relu", FEATURES, 3, 0.5, seed=0, like=x))

@@ -27,26 +27,6 @@ def test_where_there_is_no_gpu_nothing_is_said_of_one(driver, monkeypatch):
     assert (gpu.count_gpus(), gpu.gpu_name(), gpu.gpu_memory(), gpu.cell_memory(), gpu.jax_memory()) == (0, "", 0, 0, 0)
 
 
-@pytest.mark.parametrize(("error", "is_used"), [(0, True), (100, False), (-1, False)])
-def test_a_driver_is_used_if_it_could_be_initialised(error, is_used, monkeypatch):
-    """CUDA's cuInit takes flags that must be 0 and returns 0, or the number of an error."""
-
-    class Library:
-        def cuInit(self, flags):
-            assert flags == 0
-            return error
-
-    library = Library()
-    monkeypatch.setattr(gpu.ctypes, "CDLL", lambda name: library)
-    assert gpu.driver() is (library if is_used else None)
-
-    def missing(name):
-        raise OSError(name)
-
-    monkeypatch.setattr(gpu.ctypes, "CDLL", missing)
-    assert gpu.driver() is None
-
-
 @pytest.mark.parametrize("workers", [1, 2, 4])
 def test_all_libraries_of_all_workers_together_stay_within_a_gpus_memory(workers, monkeypatch):
     declare(monkeypatch, H200)

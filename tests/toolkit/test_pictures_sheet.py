@@ -3,7 +3,7 @@ import io
 import numpy as np
 from PIL import Image
 
-from bfc_bench.toolkit.pictures import COLUMNS, GAP, sheet
+from bfc_bench.toolkit.pictures import GAP, sheet
 
 
 def pixels(png: bytes) -> np.ndarray:
@@ -25,12 +25,3 @@ def test_images_of_one_place_stand_below_each_other_at_whole_multiples_of_their_
     assert red[1] == green[1]
     assert green[0] == red[0] + 60 + GAP
     assert (page[: red[0] - GAP].min(), page[: red[0] - GAP, : red[1]].max()) == (0, 255)  # the title is black on white
-
-
-def test_long_rows_go_on_below_and_grey_is_the_mean_of_other_channels():
-    images = np.full((COLUMNS + 3, 2, 48, 48), 0.25)
-    images[-1, 0], images[-1, 1] = 0.2, 0.6
-    page = pixels(sheet("", {"a": images, "b": images}))
-    _, _, height, width = runs(page[:, 40:], (102, 102, 102))
-    assert (height, width) == (2 * 48 + GAP, 48)
-    assert page.shape[0] > 4 * 48

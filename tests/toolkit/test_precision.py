@@ -6,7 +6,6 @@ import subprocess
 import sys
 
 import pytest
-from declared_gpus import declare
 
 from bfc_bench.errors import UsageError
 from bfc_bench.toolkit import precision
@@ -34,14 +33,6 @@ def test_a_driver_without_a_library_that_sees_the_gpu_is_not_enough(monkeypatch)
     assert precision.resolve_device("auto") == "cpu"
     monkeypatch.setattr(precision, "_jax_sees_gpu", lambda: True)
     assert precision.resolve_device("auto") == "cuda"
-
-
-def test_provenance_names_the_gpu_that_was_computed_on(monkeypatch):
-    declare(monkeypatch, ("NVIDIA H100 80GB HBM3", 80 * 10**9), ("another", 1))
-    assert precision.precision_state("cuda")["gpu"] == "NVIDIA H100 80GB HBM3"
-    assert "gpu" not in precision.precision_state("cpu")
-    declare(monkeypatch)
-    assert "gpu" not in precision.precision_state("cuda")
 
 
 def test_torch_computes_in_full_float32():
@@ -89,10 +80,3 @@ def test_jax_device_and_compile_cache():
     assert precision.prepare_jax("cpu").platform == "cpu"
     assert jax.config.jax_compilation_cache_dir
     assert precision.precision_state()["jax"] == jax.__version__
-
-
-def test_an_unwritable_cache_folder_is_done_without(monkeypatch, tmp_path):
-    blocked = tmp_path / "file"
-    blocked.write_text("")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(blocked))
-    assert precision._compile_cache() is None

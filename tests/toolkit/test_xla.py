@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -67,17 +66,3 @@ def test_a_wrong_program_is_one_line(tmp_path, monkeypatch, script, problem):
     monkeypatch.setattr(xla_check.sys, "executable", str(program))
     monkeypatch.setattr(xla_check, "SECONDS", 0.2 if "sleep" in script else 60)
     assert xla_check.compiles_wrongly() == f"a test program {problem}"
-
-
-def has_wide_vectors() -> bool:
-    cpu = Path("/proc/cpuinfo")
-    return cpu.exists() and " avx512f" in cpu.read_text()
-
-
-@pytest.mark.skipif(not has_wide_vectors(), reason="the CPU has no AVX-512")
-def test_the_fault_of_wide_vectors_is_still_there(monkeypatch):
-    """When this fails, XLA is mended for such CPUs, and the default may go."""
-    if problem := missing({"neural-tangents"}):
-        pytest.skip(problem)
-    monkeypatch.setenv(xla.VARIABLE, f"{xla.INSTRUCTIONS}=AMX_FP16")
-    assert "ended with -11" in str(xla_check.compiles_wrongly())

@@ -29,7 +29,7 @@ from bfc_bench.extras.ray.cluster import import_ray
 from bfc_bench.extras.ray.executor import RayExecutor
 from bfc_bench.testing import check_executor
 from bfc_bench.testing.executor_units import give
-from bfc_bench.testing.pool_trial import alive
+from bfc_bench.utils.process_start import process_start
 
 ROOT = Path(__file__).parents[3]
 sys.path.append(str(ROOT))  # last, so that the installed bfc_bench stays the one that is tested
@@ -285,10 +285,10 @@ def test_workers_end_with_a_session_that_is_killed(cluster: Any, tmp_path: Path)
     session = subprocess.Popen([sys.executable, "-c", SESSION, cluster.address, str(file)])
     wait_until(file.exists)
     worker = int(file.read_text().split()[1])
-    assert alive(worker)
+    assert process_start(worker)
     session.kill()
     session.wait()
-    wait_until(lambda: not alive(worker), 60)
+    wait_until(lambda: not process_start(worker), 60)
 
 
 @needs_ray

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 from bfc_plugins.algorithm_1.controller import FitController
 from bfc_plugins.algorithm_1.wkr_densenet import WkrDenseNet
+from teacher_fits import fit, nmse, problem
 
 from bfc_bench.errors import Diverged, UsageError
-from bfc_bench.learner import Context, Failure, Job, Predictor
+from bfc_bench.learner import Context, Predictor
 from bfc_bench.seeds import stream
 from bfc_bench.tasks.feature_errors import measure_features
 from bfc_bench.tasks.inputs.gaussian import Gaussian
 from bfc_bench.tasks.inputs.uniform import Uniform
 from bfc_bench.tasks.labels.agnostic import Agnostic
-from bfc_bench.tasks.labels.clean import Clean
 from bfc_bench.tasks.labels.threshold import BeyondThreshold
 from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
 from bfc_bench.tasks.teacher_task import TeacherProblem, TeacherTask
@@ -30,25 +30,6 @@ SMALL = {
     "max_steps": 400,
     "check_every": 50,
 }
-
-
-def problem(d: int = 6, replicate: int = 0, inputs=Uniform, **target) -> TeacherProblem:
-    target = {"widths": (3, 2), "alphas": (1.0, 0.3), **target}
-    return TeacherTask("teacher", inputs(), QuadraticDensenet(**target), Clean()).problem(0, d, replicate, 4096)
-
-
-def job(learner: WkrDenseNet, p: TeacherProblem, n: int) -> Job:
-    facts = p.facts(learner.oracle())
-    return Job(learner, p.train(n), Context(seed=p.replicate, square_mean=p.square_mean, oracle=facts))
-
-
-def fit(learner: WkrDenseNet, p: TeacherProblem, n: int) -> Predictor:
-    one = job(learner, p, n)
-    return learner.fit(one.train, one.ctx)
-
-
-def nmse(predictor: Predictor, p: TeacherProblem) -> float:
-    return float(np.mean((predictor.predict(p.test_x) - p.test_y) ** 2) / np.var(p.test_y))
 
 
 def errors(predictor: Predictor, p: TeacherProblem) -> dict[str, float]:
@@ -155,17 +136,6 @@ def test_growth_leaves_the_function_and_the_features_above_as_they_are():
     np.testing.assert_array_equal(run.training.rates["W3"] > 0, run.net.live(run.training.fixed, 3))
 
 
-def test_a_layer_grows_no_further_than_what_its_weights_are_worth():
-    run, _ = middle(rank_threshold=0.9)
-    run.training.loss = 1e9
-    assert not run._add_feature()
-    run.training.loss = 1e-9
-    while run._add_feature():
-        pass
-    assert run.ranks[2] == 4
-    assert [layer for _, layer in run.grown] == [2] * len(run.grown)
-
-
 def test_cutting_to_what_is_worth_something_leaves_the_function_where_the_rest_is_nothing():
     """W_2 of rank 2 and K_2 of four rows, two of which no feature of W_2 needs."""
     run, p = middle(("W2",))
@@ -256,7 +226,7 @@ NOTHING = {None: np.log(2.0) / 100.0, 0: 0.25}
 
 
 @pytest.mark.parametrize("column", [None, 0])
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(3))
 def test_layers_that_join_before_anything_is_learned_do_no_harm(seed, column):
     """W_2 is as small as its noise when K_2 joins here; inputs that differ in the seventh digit round differently."""
     p, ctx = binary_problem()
@@ -298,32 +268,6 @@ def test_noisy_labels_are_learned_to_below_their_noise():
     assert fitted.info["cut"] == 7200
 
 
-def test_a_batch_of_different_jobs_equals_single_fits_bitwise():
-    a, b = problem(replicate=0), problem(replicate=1)
-    jobs = [
-        job(WkrDenseNet(**SMALL), a, 50),
-        job(WkrDenseNet(**{**SMALL, "max_steps": 250}, lr=0.01), a, 200),
-        job(WkrDenseNet(**SMALL, decay=0.0), b, 1500),
-    ]
-    assert len({one.learner.batch_key(one.train) for one in jobs}) == 1
-    for one, fitted in zip(jobs, WkrDenseNet.fit_batch(jobs), strict=True):
-        alone = one.learner.fit(one.train, one.ctx)
-        np.testing.assert_array_equal(alone.predict(a.test_x), fitted.predict(a.test_x))
-        assert alone.info == fitted.info
-
-
-def test_divergence_is_one_jobs_own():
-    p = problem()
-    good = job(WkrDenseNet(**SMALL), p, 100)
-    wild = job(WkrDenseNet(**SMALL, lr=1e25), p, 100)
-    failed, fitted = WkrDenseNet.fit_batch([wild, good])
-    assert isinstance(failed, Failure)
-    assert failed.status == "diverged"
-    assert not isinstance(fitted, Failure)
-    with pytest.raises(Diverged, match="wkr-densenet: a gradient or the objective was not finite at step 50"):
-        wild.learner.fit(wild.train, wild.ctx)
-
-
 @pytest.mark.parametrize("kind", ["real", None, 0])
 def test_ending_far_above_what_has_learned_nothing_is_divergence(kind):
     p, ctx = (problem(), Context()) if kind == "real" else binary_problem()
@@ -338,10 +282,7 @@ def test_ending_far_above_what_has_learned_nothing_is_divergence(kind):
     ("options", "match"),
     [
         ({"skips": [[1]]}, r"skips must have 2 entries for depth 3"),
-        ({"skips": [[1], [0, 3]]}, r"J_3 in skips must be distinct layers among"),
         ({"alphas": [1.0, 0.5, 0.2]}, r"alphas must have 2 entries for depth 3"),
-        ({"alphas": [0.3, 1.0]}, r"alphas must not increase"),
-        ({"join_steps": [1, 2]}, r"join_steps must have 3 entries for depth 3"),
         ({"join_steps": [300, 200, 400]}, r"join_steps must not decrease"),
         ({"schedule": "printed"}, r"alphas must be 'oracle' or numbers for schedule 'printed'"),
     ],

@@ -97,12 +97,10 @@ def test_a_dense_readout_is_linear_in_what_all_blocks_give():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"architecture": "vgg-14"}, "architecture must be one of vgg-13"),
         ({"architecture": "wrn-12-2"}, "the depth of a wrn 6 n \\+ 4"),
         ({"architecture": "resnet-22", "channels": [4]}, "channels stand for those of a VGG; resnet-22 has its own"),
         ({"channels": [4, "M"]}, "channels must be numbers, M between two of them"),
         ({"depth": 7}, "depth must be at most 6, the number of blocks of small-vgg. Got 7"),
-        ({"wider": 2}, "Did you mean 'widen'"),
     ],
 )
 def test_bad_options_are_named(options, words):

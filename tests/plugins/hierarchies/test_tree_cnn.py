@@ -5,7 +5,7 @@ import pytest
 from bfc_plugins.hierarchies.tree_cnn import TreeCnn
 from bfc_plugins.hierarchies.tree_net import TreeNet
 
-from bfc_bench.learner import Context, Job
+from bfc_bench.learner import Context
 from bfc_bench.seeds import stream
 from bfc_bench.tasks.joint_task import JointTask
 from bfc_bench.tasks.labels import Clean
@@ -61,17 +61,6 @@ def test_a_frozen_layer_keeps_its_features_and_the_first_stage_reads_one_level_o
     for stage in predictor.stages.values():
         for name, features in stage.hidden(task.test_x).items():
             np.testing.assert_array_equal(features, predictor.hidden(task.test_x)[name])
-
-
-def test_a_batch_is_what_fits_give_alone(usable):
-    learners = [TreeCnn(train="layerwise", steps=30, width=4, lr=lr) for lr in (3e-3, 1e-2)]
-    usable(learners[0])
-    task = problem(classes=3)
-    jobs = [Job(learner, task.train(n), Context(seed=1)) for learner in learners for n in (60, 90)]
-    for job, together in zip(jobs, TreeCnn.fit_batch(jobs), strict=True):
-        alone = job.learner.fit(job.train, job.ctx)
-        np.testing.assert_allclose(together.predict(task.test_x), alone.predict(task.test_x), rtol=1e-6, atol=1e-9)
-        assert alone.predict(task.test_x).shape == (2000, 3)
 
 
 def test_what_is_no_sequence_of_the_tree_is_skipped():

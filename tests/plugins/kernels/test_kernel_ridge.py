@@ -5,15 +5,12 @@ import pytest
 import torch
 from bfc_plugins.kernels.kernel_ridge import KernelRidge
 
-from bfc_bench.errors import BenchError
-from bfc_bench.learner import Context, Data, Failure, Job, TaskFacts
+from bfc_bench.learner import Context, Data, TaskFacts
 from bfc_bench.tasks.targets.harmonics import zonal
 from bfc_bench.testing import check_learner
 from bfc_bench.toolkit import neural_tangents as tangents
 
 LAW = Context(square_mean=np.ones(4))
-SIZES = (5, 40, 90)
-RIDGES = (1e-6, 1e-2, 1.0)
 KERNELS = (
     {"kernel": "rbf"},
     {"kernel": "laplace"},
@@ -29,28 +26,6 @@ def sample(n: int = 90, d: int = 4, seed: int = 0) -> Data:
     rng = np.random.default_rng(seed)
     x = torch.from_numpy(rng.uniform(-(3**0.5), 3**0.5, (n, d)))
     return Data(sample=f"s{seed}", n=n, d=d, x=x, y=x[:, 0] * x[:, 1] + x[:, 2] ** 2 + 3)
-
-
-def prefix(data: Data, n: int) -> Data:
-    return Data(sample=data.sample, n=n, d=data.d, x=data.x[:n].clone(), y=data.y[:n].clone())
-
-
-@pytest.mark.parametrize("ctx", [LAW, Context()], ids=["law known", "law unknown"])
-@pytest.mark.parametrize("options", KERNELS, ids=lambda options: "-".join(map(str, options.values())))
-def test_batched_equals_alone(options, ctx):
-    """Every size and ridge of one sample, shuffled: relative 1e-8 of the largest prediction."""
-    data, test = sample(), sample(300, seed=1).x
-    jobs = [Job(KernelRidge(ridge=r, **options), prefix(data, n), ctx) for n in SIZES for r in RIDGES][::-1]
-    assert len({job.learner.batch_key(job.train) for job in jobs}) == 1
-    batched = KernelRidge.fit_batch(jobs)
-    together = KernelRidge.predict_batch(batched, [test.clone() for _ in jobs])
-    for job, predictor, values in zip(jobs, batched, together, strict=True):
-        alone = job.learner.fit(job.train, job.ctx).predict(test)
-        assert values.dtype == torch.float64
-        assert values.shape == (300,)
-        assert (values - alone).abs().max() <= 1e-8 * alone.abs().max()
-        assert torch.allclose(predictor.predict(test), values, rtol=1e-10, atol=1e-10)
-        assert predictor.info["ridge"] == job.learner.ridge
 
 
 @pytest.mark.parametrize("center", [True, False])
@@ -93,17 +68,6 @@ needs_tangents = pytest.mark.skipif(tangents.unavailable() is not None, reason=s
 
 
 @needs_tangents
-@pytest.mark.parametrize("depth", [1, 2])
-def test_compositional_relu_is_nngp(depth):
-    data, test = sample(), sample(300, seed=1).x
-    one, other = (
-        KernelRidge(kernel=kernel, depth=depth, ridge=1e-3).fit(data, LAW).predict(test)
-        for kernel in ("compositional", "nngp")
-    )
-    assert torch.allclose(one, other, rtol=1e-9, atol=1e-9)
-
-
-@needs_tangents
 def test_compositional_keeps_the_contract():
     check_learner(KernelRidge(kernel="compositional", activation="gelu", depth=2, ridge=1e-3))
 
@@ -129,20 +93,6 @@ def test_quadratics_are_learned_exactly_from_products():
     for squares in (True, False):
         fitted = KernelRidge(kernel="poly", ridge=1e-9, with_squares=squares).fit(data, LAW)
         assert torch.allclose(fitted.predict(test.x), test.y, rtol=0, atol=1e-4)
-
-
-def test_indefinite_ridge_fails_alone():
-    """Infinite inputs leave no factor; other ridges and sizes of the batch are not touched."""
-    data = sample()
-    data.x[60] = torch.inf
-    jobs = [Job(KernelRidge(ridge=1e-3), prefix(data, n), LAW) for n in (40, 90)]
-    good, bad = KernelRidge.fit_batch(jobs)
-    alone = jobs[0].learner.fit(jobs[0].train, LAW)
-    torch.testing.assert_close(good.predict(data.x[:5]), alone.predict(data.x[:5]), rtol=1e-8, atol=1e-8)
-    assert isinstance(bad, Failure)
-    assert "n = 90" in bad.reason
-    with pytest.raises(BenchError, match="larger ridge"):
-        jobs[1].learner.fit(jobs[1].train, LAW)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="torch sees no GPU")

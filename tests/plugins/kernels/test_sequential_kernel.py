@@ -14,17 +14,12 @@ from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
 from bfc_bench.tasks.teacher_task import TeacherTask
 
 LAW = Context(square_mean=np.ones(4))
-SIZES = (40, 61, 90)
 
 
 def sample(n: int = 90, d: int = 4, seed: int = 0) -> Data:
     rng = np.random.default_rng(seed)
     x = torch.from_numpy(rng.uniform(-(3**0.5), 3**0.5, (n, d)))
     return Data(sample=f"s{seed}", n=n, d=d, x=x, y=(x[:, 0] * x[:, 1] + x[:, 2] ** 2) ** 2 + x[:, 3] + 3)
-
-
-def prefix(data: Data, n: int) -> Data:
-    return Data(sample=data.sample, n=n, d=data.d, x=data.x[:n].clone(), y=data.y[:n].clone())
 
 
 @pytest.mark.parametrize("ctx", [LAW, Context()], ids=["law known", "law unknown"])
@@ -38,21 +33,6 @@ def test_one_round_and_every_first_stage_is_kernel_ridge(options, ctx):
     assert list(twice.stages) == ["round1", "round2"]
     assert torch.allclose(twice.stages["round1"].predict(test), expected, rtol=1e-10, atol=1e-10)
     assert torch.equal(twice.stages["round2"].predict(test), twice.predict(test))
-
-
-@pytest.mark.parametrize("ctx", [LAW, Context()], ids=["law known", "law unknown"])
-@pytest.mark.parametrize("features", ["predictions", "spectral"])
-def test_batched_equals_alone(features, ctx):
-    """Sizes and ridges of one sample, shuffled: relative 1e-7 of the largest prediction."""
-    data, test = sample(), sample(300, seed=1).x
-    options = {"features": features, "degree": 2, "directions": 3, "rounds": 3}
-    jobs = [Job(SequentialKernel(ridge=r, **options), prefix(data, n), ctx) for n in SIZES for r in (1e-3, 1e-1)][::-1]
-    assert len({job.learner.batch_key(job.train) for job in jobs}) == 1
-    batched = SequentialKernel.fit_batch(jobs)
-    together = SequentialKernel.predict_batch(batched, [test] * len(jobs))
-    for job, values in zip(jobs, together, strict=True):
-        alone = job.learner.fit(job.train, job.ctx).predict(test)
-        assert (values - alone).abs().max() <= 1e-7 * alone.abs().max()
 
 
 def test_quadratic_form_of_a_quadratic_is_found_exactly():

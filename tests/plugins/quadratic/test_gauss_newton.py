@@ -11,22 +11,18 @@ from bfc_plugins.quadratic.gauss_newton import LeastSquares, factors
 from bfc_plugins.quadratic.net import QuadraticNet
 from bfc_plugins.quadratic.predictor import QuadraticPredictor
 from bfc_plugins.quadratic.quad_densenet import QuadDenseNet
+from teacher_fits import nmse, problem
 
 from bfc_bench.errors import UsageError
 from bfc_bench.learner import Context, Job
 from bfc_bench.seeds import stream
 from bfc_bench.tasks.inputs.gaussian import Gaussian
 from bfc_bench.tasks.inputs.uniform import Uniform
-from bfc_bench.tasks.labels import Clean
 from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
-from bfc_bench.tasks.teacher_task import TeacherProblem, TeacherTask
+from bfc_bench.tasks.teacher_task import TeacherProblem
 
 L3 = {"widths": (3, 2), "alphas": (1.0, 0.3)}
 FAST = {"widths": (10, 6), "steps": 1000}
-
-
-def problem(inputs=Uniform, **target) -> TeacherProblem:
-    return TeacherTask("teacher", inputs(), QuadraticDensenet(**(L3 | target)), Clean()).problem(0, 6, 0, 4096)
 
 
 def fitted(p: TeacherProblem, n: int, noise: float = 0.0, **options) -> QuadraticPredictor:
@@ -35,10 +31,6 @@ def fitted(p: TeacherProblem, n: int, noise: float = 0.0, **options) -> Quadrati
     job = Job(QuadDenseNet(**{**FAST, **options}), replace(train, y=y), Context(seed=0, square_mean=p.square_mean))
     (predictor,) = QuadDenseNet.fit_batch([job])
     return predictor
-
-
-def nmse(predictor: QuadraticPredictor, p: TeacherProblem) -> float:
-    return float(np.mean((predictor.predict(p.test_x) - p.test_y) ** 2) / np.var(p.test_y))
 
 
 @pytest.mark.parametrize(
@@ -52,7 +44,7 @@ def nmse(predictor: QuadraticPredictor, p: TeacherProblem) -> float:
     ],
 )
 def test_clean_labels_are_learned_to_rounding(options, target, inputs):
-    p = problem(inputs, **target)
+    p = problem(inputs=inputs, **target)
     context = {"alphas": QuadraticDensenet(**(L3 | target)).alphas}
     learner = QuadDenseNet(**{**FAST, **options, "finish": "gauss-newton"})
     job = Job(learner, p.train(400), Context(seed=1, square_mean=p.square_mean, oracle=context))

@@ -6,37 +6,18 @@ import numpy as np
 import pytest
 from bfc_plugins.quadratic.grow import Grow
 from bfc_plugins.quadratic.layerwise import Layerwise
+from teacher_fits import fit, job, nmse, problem
 
-from bfc_bench.learner import Context, Job
+from bfc_bench.learner import Context
 from bfc_bench.tasks.feature_errors import measure_features
-from bfc_bench.tasks.inputs.uniform import Uniform
-from bfc_bench.tasks.labels import Clean
-from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
-from bfc_bench.tasks.teacher_task import TeacherProblem, TeacherTask
+from bfc_bench.tasks.teacher_task import TeacherProblem
 
 SMALL = {"widths": (6, 4), "steps": 60, "batch_size": 32}
-
-
-def problem(d: int, replicate: int = 0, widths=(3, 2), alphas=(1.0, 0.3)) -> TeacherProblem:
-    target = QuadraticDensenet(widths=widths, alphas=alphas)
-    return TeacherTask("teacher", Uniform(), target, Clean()).problem(0, d, replicate, 4096)
 
 
 @pytest.fixture(scope="module")
 def small() -> TeacherProblem:
     return problem(6)
-
-
-def job(learner, p: TeacherProblem, n: int) -> Job:
-    return Job(learner, p.train(n), Context(seed=p.replicate, square_mean=p.square_mean))
-
-
-def fit(learner, p: TeacherProblem, n: int):
-    return learner.fit(p.train(n), Context(seed=p.replicate, square_mean=p.square_mean))
-
-
-def nmse(predictor, p: TeacherProblem) -> float:
-    return float(np.mean((predictor.predict(p.test_x) - p.test_y) ** 2) / np.var(p.test_y))
 
 
 def test_layer_2_is_corrected_when_layer_3_joins(small):
@@ -54,8 +35,8 @@ def test_layer_2_is_corrected_when_layer_3_joins(small):
 
 
 def test_error_at_dimension_20_is_that_of_joint_training():
-    jobs = [job(Grow(), problem(20, replicate, (4, 2)), 1000) for replicate in range(3)]
-    errors = [nmse(f, problem(20, i, (4, 2))) for i, f in enumerate(Grow.fit_batch(jobs))]
+    jobs = [job(Grow(), problem(20, replicate, widths=(4, 2)), 1000) for replicate in range(3)]
+    errors = [nmse(f, problem(20, i, widths=(4, 2))) for i, f in enumerate(Grow.fit_batch(jobs))]
     assert np.mean(errors) <= 1e-4
 
 
@@ -90,7 +71,7 @@ def test_weights_say_how_far_each_layer_was_corrected(small):
 
 def test_neurons_are_corrected_locally_at_a_small_rate():
     # BFC Figure 9: the correlation of weights before and after correction is above .9, that with the start is small.
-    p = problem(20, 0, (4, 2))
+    p = problem(20, widths=(4, 2))
     info = fit(Grow(lr=1e-3), p, 1000).info["weight_correlation"]
     assert info["layer2"]["W2"] >= 0.9
     assert info["start"]["W2"] <= 0.5

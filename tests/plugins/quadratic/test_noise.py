@@ -8,17 +8,12 @@ import numpy as np
 import pytest
 from bfc_plugins.quadratic.predictor import QuadraticPredictor
 from bfc_plugins.quadratic.quad_densenet import QuadDenseNet
+from teacher_fits import nmse, problem
 
 from bfc_bench.learner import Context, Job
 from bfc_bench.seeds import stream
-from bfc_bench.tasks.inputs.uniform import Uniform
-from bfc_bench.tasks.labels import Clean
-from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
-from bfc_bench.tasks.teacher_task import TeacherTask
 
-PROBLEM = TeacherTask("teacher", Uniform(), QuadraticDensenet(widths=(4, 2), alphas=(1.0, 0.3)), Clean()).problem(
-    0, 20, 0, 4096
-)
+PROBLEM = problem(20, widths=(4, 2))
 FEW, FITS_NOISE, MANY = 100, 400, 1600
 """Sizes at d = 20 and widths (20, 12), where ranks (4, 4) have 337 parameters and the network has 784 weights."""
 
@@ -30,10 +25,6 @@ def fitted(n: int, noise: float, ranks: str, **options) -> QuadraticPredictor:
     job = Job(QuadDenseNet(ranks=ranks, **options), replace(train, y=y), context)
     (predictor,) = QuadDenseNet.fit_batch([job])
     return predictor
-
-
-def nmse(predictor: QuadraticPredictor) -> float:
-    return float(np.mean((predictor.predict(PROBLEM.test_x) - PROBLEM.test_y) ** 2) / np.var(PROBLEM.test_y))
 
 
 def same(one: QuadraticPredictor, other: QuadraticPredictor) -> bool:
@@ -49,7 +40,7 @@ def test_clean_labels_get_the_network_of_full_rank_bit_for_bit(n):
 def test_noisy_labels_get_selected_ranks_even_if_the_network_fits_the_noise(n):
     given, auto, selected = (fitted(n, 0.25, ranks) for ranks in ("given", "auto", "selected"))
     assert same(auto, selected)
-    assert nmse(auto) < nmse(given) / 2
+    assert nmse(auto, PROBLEM) < nmse(given, PROBLEM) / 2
 
 
 def test_with_fewer_points_than_parameters_ranks_stay_given():

@@ -7,36 +7,18 @@ import pytest
 from bfc_plugins.quadratic.grow import Grow
 from bfc_plugins.quadratic.layerwise import Layerwise
 from bfc_plugins.quadratic.quad_densenet import QuadDenseNet
+from teacher_fits import fit, job, nmse, problem
 
 from bfc_bench.errors import Diverged, UsageError
-from bfc_bench.learner import Context, Data, Failure, Job, Predictor
+from bfc_bench.learner import Context, Data, Failure
 from bfc_bench.seeds import stream
 from bfc_bench.tasks.inputs.gaussian import Gaussian
 from bfc_bench.tasks.inputs.uniform import Uniform
-from bfc_bench.tasks.labels import Clean, Noise
+from bfc_bench.tasks.labels import Noise
 from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
-from bfc_bench.tasks.teacher_task import TeacherProblem, TeacherTask
+from bfc_bench.tasks.teacher_task import TeacherTask
 
 SMALL = {"widths": (6, 4), "steps": 60, "batch_size": 32}
-
-
-def problem(d: int = 6, replicate: int = 0, inputs=Uniform, **target) -> TeacherProblem:
-    target = {"widths": (3, 2), "alphas": (1.0, 0.3), **target}
-    return TeacherTask("teacher", inputs(), QuadraticDensenet(**target), Clean()).problem(0, d, replicate, 4096)
-
-
-def job(learner, p: TeacherProblem, n: int) -> Job:
-    return Job(
-        learner, p.train(n), Context(seed=p.replicate, square_mean=p.square_mean, oracle=p.facts(learner.oracle()))
-    )
-
-
-def fit(one: Job) -> Predictor:
-    return one.learner.fit(one.train, one.ctx)
-
-
-def nmse(predictor, p: TeacherProblem) -> float:
-    return float(np.mean((predictor.predict(p.test_x) - p.test_y) ** 2) / np.var(p.test_y))
 
 
 def feature_error(mine: np.ndarray, theirs: np.ndarray) -> float:
@@ -49,8 +31,8 @@ def feature_error(mine: np.ndarray, theirs: np.ndarray) -> float:
 def test_joint_training_finds_the_teacher_and_its_features_where_layerwise_does_not():
     p = problem()
     options = {"widths": (10, 6), "steps": 2000}
-    joint = fit(job(QuadDenseNet(**options), p, 300))
-    below = fit(job(Layerwise(**options), p, 300))
+    joint = fit(QuadDenseNet(**options), p, 300)
+    below = fit(Layerwise(**options), p, 300)
     assert nmse(joint, p) <= 1e-5
     assert nmse(below, p) >= 1e-3
     truth = p.teacher.hidden(p.test_x)
@@ -140,7 +122,7 @@ def test_layer_with_rate_zero_stays_where_it_started():
 def test_checkpoints_are_stages_of_the_same_training():
     p = problem()
     one = job(QuadDenseNet(**SMALL, checkpoints=(10, 40)), p, 100)
-    fitted = fit(one)
+    fitted = one.learner.fit(one.train, one.ctx)
     assert list(fitted.stages) == ["step10", "step40"]
     assert nmse(fitted.stages["step10"], p) > nmse(fitted, p)
     np.testing.assert_array_equal(
@@ -173,22 +155,11 @@ def test_the_quartic_of_the_talk_is_learned_with_its_features():
     assert feature_error(hidden["S3"], np.sqrt(0.3) * test[:, :2] ** 2) <= 1e-2
 
 
-def test_plain_sgd_learns():
-    p = problem()
-    learner = QuadDenseNet(widths=(10, 6), optimizer="sgd", steps=3000)
-    (fitted,) = QuadDenseNet.fit_batch([job(learner, p, 500)])
-    assert nmse(fitted, p) <= 1e-3
-
-
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ({"skips": [[1], [0, 3]]}, r"J_3 in skips must be distinct layers among \[0, 1, 2\]"),
         ({"first": "learned", "skips": [[1], [0, 2]]}, r"J_2 in skips must be distinct layers among \[0\]"),
-        ({"first": "learned", "skips": [[0], [1, 2]]}, r"J_3 in skips must be distinct layers among \[0, 2\]"),
-        ({"alphas": [1.0]}, r"alphas must have one number per layer"),
         ({"skips": [[1], [0]]}, r"J_3 in skips must contain the layer below, 2. Got \(0,\)"),
-        ({"skips": [[1]]}, r"skips must have one set J_l per layer, 2 for widths"),
         ({"alphas": [0.3, 1.0]}, r"alphas must not increase .*Got \(0.3, 1.0\)"),
         ({"share_skips": True, "widths": [6, 4, 2]}, r"share_skips needs layers 3 and 1 in J_4 of skips"),
     ],
@@ -211,9 +182,9 @@ def test_shared_skips_are_trained_or_refused():
     assert narrow.skip(p.task.facts(6), 100) is None
     assert "widths[0] to be the input dimension, 7" in narrow.skip(p.task.facts(7), 100)
     with pytest.raises(UsageError, match=r"quad-densenet: share_skips needs widths\[0\] to be the input dimension, 7"):
-        fit(job(narrow, problem(d=7), 100))
+        fit(narrow, problem(d=7), 100)
     for cls in (QuadDenseNet, Layerwise, Grow):
-        fitted = fit(job(cls(**{**SMALL, "steps": 500}, share_skips=True), p, 200))
+        fitted = fit(cls(**{**SMALL, "steps": 500}, share_skips=True), p, 200)
         assert fitted.params["W3"].shape == (4, 6)
         assert nmse(fitted, p) <= 0.5
 
@@ -222,8 +193,7 @@ def test_noisy_labels_want_the_square_loss():
     target = QuadraticDensenet(widths=(3, 2), alphas=(1.0, 0.3))
     p = TeacherTask("noisy", Uniform(), target, Noise(sd=0.3)).problem(0, 6, 0, 4096)
     square, weighted = (
-        nmse(fit(job(QuadDenseNet(widths=(10, 6), steps=2000, loss=loss), p, 2000)), p)
-        for loss in ("square", "weighted")
+        nmse(fit(QuadDenseNet(widths=(10, 6), steps=2000, loss=loss), p, 2000), p) for loss in ("square", "weighted")
     )
     assert square < weighted
     assert square <= 0.3**2 * 0.2, "most of the noise is averaged out"

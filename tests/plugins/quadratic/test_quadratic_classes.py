@@ -58,11 +58,3 @@ def test_a_prediction_is_the_known_column_plus_a_function_of_the_others(cls):
     np.testing.assert_array_equal(fitted.hidden(p.test_x + shift)["S2"], fitted.hidden(p.test_x)["S2"])
     rest = fitted.predict(p.test_x) - p.test_x[:, 0] - sum((h**2).sum(1) for h in fitted.hidden(p.test_x).values())
     np.testing.assert_allclose(rest, rest[0], atol=1e-6)
-
-
-@pytest.mark.parametrize("cls", [QuadDenseNet, Layerwise, Grow])
-def test_a_batch_of_binary_jobs_equals_single_fits_bitwise(cls):
-    p = problem()
-    jobs = [labelled(cls(**SMALL), p, 100), labelled(cls(**SMALL, v=5.0), p, 400, told=False)]
-    for one, fitted in zip(jobs, cls.fit_batch(jobs), strict=True):
-        np.testing.assert_array_equal(fit(one).predict(p.test_x), fitted.predict(p.test_x))

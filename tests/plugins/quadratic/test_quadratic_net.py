@@ -9,9 +9,7 @@ import numpy as np
 import pytest
 from bfc_plugins.quadratic.net import (
     QuadraticNet,
-    check_shared_skips,
     default_skips,
-    outside_theory,
     truncated_square,
 )
 from bfc_plugins.quadratic.predictor import QuadraticPredictor, weight_alignment, weight_correlation
@@ -158,31 +156,6 @@ def test_truncation_acts_between_layers_only():
     np.testing.assert_allclose(
         QuadraticPredictor(net, params, x).predict(x), QuadraticPredictor(NETS[1], params, x).predict(x), rtol=1e-12
     )
-
-
-def test_what_the_theory_excludes_is_named():
-    assert outside_theory(default_skips(6)) == []
-    assert outside_theory(((1,), (0, 2), (0, 1, 3))) == []
-    assert outside_theory(((0, 1), (2,), (2, 3))) == [
-        "J_2 = [0, 1] contains layer 0",
-        "J_3 = [2] has no skip link",
-        "J_4 = [2, 3] contains layer 2",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("skips", "widths", "d", "match"),
-    [
-        (((1,), (0, 2)), (4, 2), 5, r"widths\[0\] to be the input dimension, 5.* Got 4"),
-        (((1,), (0, 2), (0, 3)), (5, 5, 2), None, r"layers 3 and 1 in J_4 of skips. Got \(0, 3\)"),
-        (((1,), (0, 2), (1, 3), (2, 4)), (5, 5, 3, 2), None, r"widths\[2\] to be widths\[0\], 5.* Got 3"),
-    ],
-)
-def test_matrices_that_cannot_be_shared_are_named(skips, widths, d, match):
-    with pytest.raises(ValueError, match=match):
-        check_shared_skips(skips, widths, d)
-    check_shared_skips(((1,), (0, 2), (1, 3), (2, 4)), (5, 5, 5, 2), 5)
-    check_shared_skips(((1,), (0, 2)), (4, 2))
 
 
 def test_weight_correlation_is_the_mean_cosine_of_neurons():

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import teacher_fits
 from bfc_plugins.quadratic import ranks
 from bfc_plugins.quadratic.grow import Grow
 from bfc_plugins.quadratic.layerwise import Layerwise
 from bfc_plugins.quadratic.low_rank import factored, less_constant, multiplied, shifted
 from bfc_plugins.quadratic.predictor import QuadraticPredictor
 from bfc_plugins.quadratic.quad_densenet import QuadDenseNet
+from teacher_fits import fit, nmse
 
-from bfc_bench.learner import Context, Data, Job
-from bfc_bench.tasks.inputs.uniform import Uniform
+from bfc_bench.learner import Context, Data
 from bfc_bench.tasks.labels import Clean, Noise
-from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
-from bfc_bench.tasks.teacher_task import TeacherProblem, TeacherTask
+from bfc_bench.tasks.teacher_task import TeacherProblem
 from bfc_bench.testing import check_learner
 
 CLASSES = (QuadDenseNet, Layerwise, Grow)
@@ -23,22 +23,8 @@ TINY = {"widths": (6, 4), "steps": 40, "batch_size": 32, "ranks": "selected"}
 WIDTHS = {"widths": (10, 6), "steps": 2000}
 
 
-def problem(sd: float, replicate: int = 0, d: int = 8) -> TeacherProblem:
-    labels = Noise(sd=sd) if sd else Clean()
-    target = QuadraticDensenet(widths=(3, 2), alphas=(1.0, 1.0))
-    return TeacherTask("teacher", Uniform(), target, labels).problem(0, d, replicate, 4096)
-
-
-def job(learner, p: TeacherProblem, n: int) -> Job:
-    return Job(learner, p.train(n), Context(seed=p.replicate, square_mean=p.square_mean))
-
-
-def fit(learner, p: TeacherProblem, n: int) -> QuadraticPredictor:
-    return learner.fit(*((one := job(learner, p, n)).train, one.ctx))
-
-
-def nmse(predictor, p: TeacherProblem) -> float:
-    return float(np.mean((predictor.predict(p.test_x) - p.test_y) ** 2) / np.var(p.test_y))
+def problem(sd: float, replicate: int = 0) -> TeacherProblem:
+    return teacher_fits.problem(8, replicate, labels=Noise(sd=sd) if sd else Clean(), alphas=(1.0, 1.0))
 
 
 @pytest.mark.parametrize("cls", [QuadDenseNet, Grow])
@@ -68,16 +54,6 @@ def test_labels_of_pure_noise_leave_next_to_nothing():
     chosen, given = (QuadDenseNet(**WIDTHS, ranks=kind).fit(train, ctx) for kind in ("selected", "given"))
     test = rng.uniform(-1, 1, (2000, 8))
     assert np.var(chosen.predict(test)) <= 0.1 * np.var(given.predict(test))
-
-
-@pytest.mark.parametrize("cls", CLASSES)
-def test_a_batch_equals_single_fits_bitwise_and_so_does_a_second_fit(cls):
-    jobs = [job(cls(**TINY), problem(0.3, replicate), n) for replicate, n in ((0, 60), (1, 200), (0, 900))]
-    alone = [one.learner.fit(one.train, one.ctx) for one in jobs]
-    for together, single in zip(cls.fit_batch(jobs), alone, strict=True):
-        x = problem(0.3).test_x
-        np.testing.assert_array_equal(together.predict(x), single.predict(x))
-        assert together.info == single.info
 
 
 @pytest.mark.parametrize("cls", CLASSES)

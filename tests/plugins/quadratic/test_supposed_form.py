@@ -2,7 +2,6 @@
 
 import pytest
 from bfc_plugins.algorithm_1.wkr_densenet import WkrDenseNet
-from bfc_plugins.quadratic.layerwise import Layerwise
 from bfc_plugins.quadratic.quad_densenet import QuadDenseNet
 from stored_rows import read_results
 
@@ -12,7 +11,7 @@ from bfc_bench.tasks.inputs.uniform import Uniform
 from bfc_bench.tasks.labels import Clean
 from bfc_bench.tasks.targets.hard_kernel import HardKernel
 from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
-from bfc_bench.tasks.targets.toys import SlideDensenet, ToyRich
+from bfc_bench.tasks.targets.toys import SlideDensenet
 from bfc_bench.tasks.teacher_task import TeacherTask
 
 L3 = QuadraticDensenet(widths=(4, 2), alphas=(1.0, 0.3))
@@ -28,20 +27,15 @@ DEEP = {"widths": (8, 8, 8)}
     [
         (QuadDenseNet, {}, L3, ()),  # the default has three layers, and J_3 = {0, 2} is all that the rule allows
         (QuadDenseNet, {}, L4, ()),
-        (QuadDenseNet, DEEP, L3, ()),
         (QuadDenseNet, DEEP, L4, ("depth", "skips")),
-        (Layerwise, DEEP, L4, ("depth", "skips")),
         (QuadDenseNet, DEEP, L4_OTHER, ("depth",)),
         # With every link that the rule allows J_l says nothing.
         (QuadDenseNet, {**DEEP, "skips": ((1,), (0, 2), (0, 1, 3))}, L4_OTHER, ("depth",)),
         (QuadDenseNet, {**DEEP, "skips": ((1,), (0, 2), (1, 3))}, L4, ("depth",)),
-        (QuadDenseNet, {**DEEP, "skips": ((1,), (2, 0), (3, 0))}, L4, ("depth", "skips")),
         (QuadDenseNet, {"skips": ((1,), (0, 1, 2))}, L3, ()),
         (QuadDenseNet, {"skips": ((0, 1), (0, 2))}, HARD, ("skips",)),
         (QuadDenseNet, {"first": "learned", "skips": ((0,), (0, 2))}, SLIDE, ()),
-        (QuadDenseNet, {}, ToyRich(), ()),
         (WkrDenseNet, {"depth": 4}, L4, ("depth", "skips")),
-        (WkrDenseNet, {}, L3, ()),
     ],
     ids=str,
 )

@@ -127,20 +127,6 @@ def test_lambdas_of_one_sample_share_their_path_and_come_out_as_alone():
     assert len({tuple(value.tolist()) for value in values}) == len(jobs)
 
 
-def test_the_path_stops_at_the_chosen_lambda():
-    assert QuadRaw(regularization=3e-4).schedule() == (1e-2, 1e-3, 3e-4)
-    assert QuadRaw(regularization=0.5).schedule() == (0.5,)
-    assert QuadRaw(regularization=0).schedule()[-1] == 0
-
-
-def test_binary_labels_are_fitted_by_their_sign():
-    data = sample(lambda x: (x[:, 0] * x[:, 1]).sign(), n=600, kind="binary")
-    x = sphere(1000, seed=4)
-    for loss in (None, "soft-hinge", "square"):
-        fitted = QuadRaw(width=60, regularization=1e-4, loss=loss).fit(data, CTX)
-        assert float((fitted.predict(x).sign() == (x[:, 0] * x[:, 1]).sign()).double().mean()) > 0.9
-
-
 def test_a_margin_loss_for_real_labels_is_refused():
     learner = QuadRaw(loss="logistic")
     assert "binary" in learner.skip(facts(), 100)

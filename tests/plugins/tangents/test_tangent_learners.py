@@ -8,12 +8,10 @@ from bfc_plugins.tangents.ntk_raw import NtkRaw
 from scipy.special import roots_gegenbauer
 
 from bfc_bench.errors import UsageError
-from bfc_bench.learner import Context, Data, Job, TaskFacts
+from bfc_bench.learner import Context, Data, TaskFacts
 from bfc_bench.tasks.targets.harmonics import legendre
 from bfc_bench.testing import check_learner
 
-SIZES = (5, 40, 90)
-RIDGES = (1e-6, 1e-2, 1.0)
 D = 4
 LEARNERS = (NtkRaw(), NtkRaw(activation="relu", bias=False), NtkNeural(), NtkNeural(inner="relu", activation="relu3"))
 
@@ -22,10 +20,6 @@ def sample(n: int = 90, seed: int = 0, d: int = D) -> Data:
     x = torch.from_numpy(np.random.default_rng(seed).standard_normal((n, d)))
     x = x / x.norm(dim=1, keepdim=True)
     return Data(sample=f"s{seed}", n=n, d=d, x=x, y=4 * x[:, 0] * x[:, 1] + x[:, 2] + 3)
-
-
-def prefix(data: Data, n: int) -> Data:
-    return Data(sample=data.sample, n=n, d=data.d, x=data.x[:n].clone(), y=data.y[:n].clone())
 
 
 def facts(*degrees: int, inputs: str = "sphere") -> TaskFacts:
@@ -41,32 +35,6 @@ def test_keeps_the_contract(learner):
     """On sphere inputs, which the kit offers to learners that skip its others."""
     report = check_learner(learner)
     assert "fit batch agrees with fit" in [check.name for check in report.checks if check.outcome == "passed"]
-
-
-@pytest.mark.parametrize("learner", LEARNERS, ids=named)
-def test_a_curve_equals_separate_solves(learner):
-    """Every size and ridge in one batch, against (K + ridge I)^-1 with the matrix of all pairs: relative 1e-7."""
-    data, test = sample(), sample(300, seed=1).x
-    jobs = [
-        Job(learner.model_copy(update={"ridge": r}), prefix(data, n), Context()) for n in SIZES for r in RIDGES[1:]
-    ][::-1]
-    assert len({job.learner.batch_key(job.train) for job in jobs}) == 1
-    fitted = type(learner).fit_batch(jobs)
-    together = type(learner).predict_batch(fitted, [test.clone() for _ in jobs])
-    for job, predictor, values in zip(jobs, fitted, together, strict=True):
-        direct = solve(job.learner, job.train, test)
-        assert (values - direct).abs().max() <= 1e-7 * direct.abs().max()
-        assert torch.allclose(predictor.predict(test), values, rtol=1e-10, atol=1e-10)
-        assert torch.allclose(job.learner.fit(job.train, job.ctx).predict(test), values, rtol=1e-8, atol=1e-8)
-
-
-def solve(learner, train: Data, test: torch.Tensor) -> torch.Tensor:
-    both = torch.cat([train.x, test])
-    k = learner.kernel()
-    gram = k.matrix(k.points(both), k.points(both))
-    gram, n = gram + learner.ridge * torch.eye(len(both), dtype=both.dtype), train.n
-    offset = train.y.mean()
-    return gram[n:, :n] @ torch.linalg.solve(gram[:n, :n], train.y - offset) + offset
 
 
 def zonal_part(learner, d: int, degree: int) -> float:

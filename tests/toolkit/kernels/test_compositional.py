@@ -6,10 +6,8 @@ import jax
 import numpy as np
 import pytest
 import torch
-from relu_networks import nngp
 
 from bfc_bench.toolkit import neural_tangents as tangents
-from bfc_bench.toolkit.kernels.base import TILE
 from bfc_bench.toolkit.kernels.by_name import make_kernel
 from bfc_bench.toolkit.kernels.compositional import Compositional
 
@@ -49,13 +47,6 @@ def test_closed_forms_agree(activation, depth):
     assert np.allclose(kernel.diagonal(x), np.diag(expected)[:9], rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.parametrize("depth", [1, 3])
-def test_relu_is_the_nngp_kernel(depth):
-    kernel = make_kernel("compositional", 0.2, depth=depth)
-    expected = nngp(X / sqrt(0.2), Z / sqrt(0.2), depth)
-    assert torch.allclose(kernel.matrix(kernel.points(X), kernel.points(Z)), 0.2 * expected, rtol=0, atol=1e-10)
-
-
 @pytest.mark.parametrize("activation", ["relu", "erf", "gelu", "quadratic", "sin", "sigmoid"])
 def test_one_at_a_point_of_typical_norm_and_positive_definite(activation):
     """A dual is a power series with weights >= 0, so that every composition of it is a kernel."""
@@ -76,19 +67,6 @@ def test_gelu_against_simulation():
     moments = values.T @ values / len(pre)
     expected = moments[0, 1] / moments[0, 0]
     assert float(kernel.matrix(kernel.points(x), kernel.points(x))[0, 1]) == pytest.approx(expected, abs=0.01)
-
-
-def test_tiles_make_no_difference():
-    """More points than a tile, and none that is a whole number of tiles."""
-    points = torch.from_numpy(np.random.default_rng(2).standard_normal((TILE + 40, 3)))
-    kernel = make_kernel("compositional", 0.3, activation="erf")
-    x = kernel.points(points)
-    gram, whole = kernel.gram(x), kernel.matrix(x, x)
-    assert torch.allclose(gram, whole, rtol=0, atol=1e-12)
-    rows = slice(TILE - 3, TILE + 5)
-    assert torch.allclose(gram[rows], kernel.matrix(x[rows], x), rtol=0, atol=1e-12)
-    weights = torch.ones(len(x), 1, dtype=gram.dtype)
-    assert torch.allclose(kernel.matmul(x, x, weights), gram.sum(1, keepdim=True), rtol=0, atol=1e-10)
 
 
 def test_jax_stays_in_float32_for_everybody_else():
