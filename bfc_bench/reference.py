@@ -6,7 +6,7 @@ import ast
 import inspect
 import textwrap
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from math import inf
 from pathlib import Path
@@ -19,6 +19,7 @@ from bfc_bench.config import Settings, plain_option
 from bfc_bench.errors import BenchError, UsageError, suggest
 from bfc_bench.learner import LabelKind, Learner
 from bfc_bench.plugins import Plugins
+from bfc_bench.store.export import FlatRecord
 from bfc_bench.suite.model import read_suite
 from bfc_bench.tasks.metrics import Invariance, Metric
 from bfc_bench.toolkit.libraries import missing
@@ -48,7 +49,7 @@ class Option:
 
 
 @dataclass(frozen=True, slots=True)
-class ReferenceEntry:
+class ReferenceEntry(FlatRecord):
     """One thing that a suite or a command can name."""
 
     kind: str
@@ -62,10 +63,6 @@ class ReferenceEntry:
     options: tuple[Option, ...]
     missing: str = ""
     """For a learner that cannot be used here: which libraries are missing and how to install them."""
-
-    def as_dict(self) -> dict[str, Any]:
-        """The entry as plain data."""
-        return asdict(self)
 
 
 def entries(plugins: Plugins, kind: str = "") -> list[ReferenceEntry]:

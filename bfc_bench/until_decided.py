@@ -9,9 +9,8 @@ import math
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from bfc_bench.analysis.claims import judge
 from bfc_bench.analysis.claims.verdict import MIN_REPLICATES
@@ -23,7 +22,7 @@ from bfc_bench.plugins import Plugins
 from bfc_bench.run.grid import Grid
 from bfc_bench.run.session import Session, plan_for, run
 from bfc_bench.store import Redo
-from bfc_bench.store.export import Records
+from bfc_bench.store.export import FlatRecord, Records
 from bfc_bench.store.rows import Rows
 from bfc_bench.store.store import Store
 from bfc_bench.stored_suite import StoredSuite
@@ -31,7 +30,7 @@ from bfc_bench.toolkit.precision import Device
 
 
 @dataclass(frozen=True, slots=True)
-class ClaimOutcome:
+class ClaimOutcome(FlatRecord):
     """State of one claim at the end of the run."""
 
     claim: str
@@ -41,10 +40,6 @@ class ClaimOutcome:
     """Replicates that the look read; 0 without a look."""
     why: str
     """Why nothing more was run for the claim."""
-
-    def as_dict(self) -> dict[str, Any]:
-        """A flat record."""
-        return asdict(self)
 
 
 @dataclass(repr=False)

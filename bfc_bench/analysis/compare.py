@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from bfc_bench.analysis.curves import Curve, by_task, curves_of, metric_of
 from bfc_bench.analysis.intervals import exp, holm
 from bfc_bench.analysis.thresholds import Threshold, threshold
 from bfc_bench.errors import UsageError, suggest
+from bfc_bench.store.export import FlatRecord
 from bfc_bench.store.row import Row
 from bfc_bench.store.rows import Rows
 
@@ -23,7 +24,7 @@ NO_DIFFERENCE = "no difference shown"
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(FlatRecord):
     """Comparison of learners a and b at one n, on the same replicates.
 
     It is about the ratio a / b, or about the difference a - b if the metric may be negative.
@@ -56,10 +57,6 @@ class Comparison:
     """``NAME lower`` if p is at most .05, else ``no difference shown``."""
     refused: str = ""
     """Why there is no test; empty if there is one."""
-
-    def as_dict(self) -> dict[str, Any]:
-        """The comparison as a flat record; missing numbers are nan."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal, TypeAlias, get_args
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from bfc_bench.analysis.curves import Curve
 from bfc_bench.analysis.intervals import t_interval
 from bfc_bench.analysis.thresholds import Reached, Threshold, threshold
 from bfc_bench.errors import UsageError, suggest
+from bfc_bench.store.export import FlatRecord
 from bfc_bench.store.row import Row
 from bfc_bench.store.rows import Rows
 
@@ -97,7 +98,7 @@ def least_costs(curves: Iterable[CostCurve], levels: Sequence[float]) -> list[Re
 
 
 @dataclass(frozen=True, slots=True)
-class FrontierPoint:
+class FrontierPoint(FlatRecord):
     """The least error that any learner has at a cost or below it."""
 
     task: str
@@ -114,10 +115,6 @@ class FrontierPoint:
     lo: float
     hi: float
     replicates: int
-
-    def as_dict(self) -> dict[str, Any]:
-        """The point as a flat record."""
-        return asdict(self)
 
 
 def frontier(curves: Sequence[CostCurve]) -> list[FrontierPoint]:

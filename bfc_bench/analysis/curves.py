@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
@@ -16,6 +16,7 @@ import numpy as np
 
 from bfc_bench.analysis.intervals import Interval, is_skewed, share_interval, t_interval
 from bfc_bench.errors import UsageError, suggest
+from bfc_bench.store.export import FlatRecord
 from bfc_bench.store.row import BESIDES, COLUMNS, Row
 from bfc_bench.store.rows import Rows
 from bfc_bench.suite.axes import family
@@ -230,7 +231,7 @@ class Curve:
 
 
 @dataclass(frozen=True, slots=True)
-class CurvePoint:
+class CurvePoint(FlatRecord):
     """One size of a curve."""
 
     task: str
@@ -254,10 +255,6 @@ class CurvePoint:
     """Number of failed cells."""
     skewed: bool = False
     """Whether the averaged values are skewed beyond chance, so that the interval covers less than 95 %."""
-
-    def as_dict(self) -> dict[str, Any]:
-        """The point as a flat record; missing numbers are nan."""
-        return asdict(self)
 
 
 def curves(rows: Iterable[Row], metric: str = "nmse", stage: str | None = None) -> list[Curve]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from bfc_bench.analysis.alpha_spending import LAST
 from bfc_bench.analysis.claims import Claim, Verdict
@@ -13,6 +12,7 @@ from bfc_bench.analysis.claims.verdict import MIN_REPLICATES, Word, short
 from bfc_bench.analysis.curves import curves_of
 from bfc_bench.analysis.interim_analyses import ClaimLooks
 from bfc_bench.analysis.thresholds import threshold
+from bfc_bench.store.export import FlatRecord
 from bfc_bench.store.row import Row
 
 
@@ -58,7 +58,7 @@ def sizes_beyond_grid(claim: Claim, rows: Sequence[Row]) -> list[BeyondSizes]:
 
 
 @dataclass(frozen=True, slots=True)
-class ReplicatesNeeded:
+class ReplicatesNeeded(FlatRecord):
     """The state of one claim, and what would decide it."""
 
     id: str
@@ -75,10 +75,6 @@ class ReplicatesNeeded:
     """Replicates at the next look; None if the claim is decided or all looks are made."""
     says: str
     """What would decide the claim, in words."""
-
-    def as_dict(self) -> dict[str, Any]:
-        """A flat record."""
-        return asdict(self)
 
 
 def replicates_needed(

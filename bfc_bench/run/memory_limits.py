@@ -59,13 +59,9 @@ def memory_warnings(jobs: int, budget_gb: float) -> list[str]:
     available = machine_memory() / 1e9
     if jobs * budget_gb <= available:
         return []
-    workers = "1 worker" if jobs == 1 else f"{jobs} workers"
-    advice = f"--set budget.memory_gb={available / jobs:.2g}"
-    if (fewer := int(available / budget_gb)) >= 1:
-        advice = f"--jobs {fewer} or {advice}"
     return [
-        f"{workers} may take {jobs * budget_gb:.3g} GB of memory, {budget_gb:.3g} GB each; "
-        f"this machine has {available:.3g} GB. Use {advice} if it runs short."
+        f"the workers ({jobs}) may take {jobs * budget_gb:.3g} GB of memory; this machine has {available:.3g} GB. "
+        f"Use fewer --jobs or --set budget.memory_gb={available / jobs:.2g} if it runs short."
     ]
 
 

@@ -7,7 +7,7 @@ import io
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import asdict, fields
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -30,6 +30,16 @@ class Record(Protocol):
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values by column name."""
+
+
+class FlatRecord:
+    """A dataclass whose fields are the columns of a table; missing numbers are nan, and open ends are infinite."""
+
+    __slots__ = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields as a flat record."""
+        return asdict(self)  # type: ignore[call-overload, no-any-return]
 
 
 R = TypeVar("R", bound=Record)

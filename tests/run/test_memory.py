@@ -93,7 +93,7 @@ def test_workers_that_may_take_more_than_there_is_are_told_of_before_they_start(
     path = suite_file(learner=[{"name": "mean"}], budget={"memory_gb": much})
     ran = bench("run", path, "--store", tmp_path / "store", "--no-mlflow", "--jobs", 2)
     (line,) = [line for line in ran.stdout.splitlines() if line.startswith("warning: ")]
-    assert "2 workers may take" in line
+    assert "the workers (2) may take" in line
     assert "--set budget.memory_gb=" in line
     assert "warning" not in bench("run", path, "--store", tmp_path / "store", "--no-mlflow", "--jobs", 2).stdout
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from bfc_bench.analysis.intervals import CONFIDENCE, MIN_SKEWED, range_interval, skewness, t_quantile, two_sided_p
 from bfc_bench.analysis.skewed_t import cautious_reach, cautious_t
+from bfc_bench.store.export import FlatRecord
 
 Word: TypeAlias = Literal["supported", "contradicted", "undecided"]
 
@@ -177,7 +178,7 @@ def nothing(reason: str) -> Evidence:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(FlatRecord):
     """The verdict on one claim, with the numbers that it is based on."""
 
     id: str
@@ -240,10 +241,6 @@ class Verdict:
     def sign(self) -> str:
         """Sign of the verdict, so that it can be recognised without colours."""
         return SIGNS[self.verdict]
-
-    def as_dict(self) -> dict[str, Any]:
-        """The verdict as a flat record; missing numbers are nan, and open ends are infinite."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
