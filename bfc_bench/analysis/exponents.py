@@ -61,11 +61,6 @@ class Exponent:
     """What N* grows with: d, or an axis of a grid."""
 
     @property
-    def range(self) -> tuple[Any, Any] | None:
-        """First and last of ``dims``."""
-        return (self.dims[0], self.dims[-1]) if self.dims else None
-
-    @property
     def curvature(self) -> str:
         """Result of the curvature test in words, and what it can detect; empty if there is no test."""
         if math.isnan(self.curvature_p):
@@ -73,16 +68,6 @@ class Exponent:
         detects = self.detectable < NO_SLOPE
         change = f"change of slope {self.detectable:.2g}" if detects else f"change of slope: none below {NO_SLOPE}"
         return f"curvature p = {self.curvature_p:.2g}, detectable {change}"
-
-    def __str__(self) -> str:
-        if self.refused:
-            return f"no exponent: {self.refused}"
-        parts = [
-            f"{self.axis} = {self.dims[0]}..{self.dims[-1]}",
-            f"{self.uncensored} values and {self.censored} bounds",
-        ]
-        parts += [part for part in (self.curvature, self.note) if part]
-        return f"{self.value:.3g} [{self.lo:.3g}, {self.hi:.3g}] ({'; '.join(parts)})"
 
 
 def fit_exponent(points: Mapping[Any, Sequence[Crossing]], axis: str = "d") -> Exponent:

@@ -94,12 +94,6 @@ class ScalingLaw:
     refused: str = ""
     """Why there is no law; empty if there is one."""
 
-    def __str__(self) -> str:
-        if self.refused or self.exponents is None:
-            return f"no scaling law: {self.refused}"
-        powers = [f"{name}: b = {b}" for name, b in self.exponents.items()]
-        return "; ".join([*powers, f"floor {self.floor}", self.checks])
-
     @property
     def checks(self) -> str:
         """The test of the law's form and its extrapolation, in words."""

@@ -61,7 +61,7 @@ class Scaling:
     def as_dict(self) -> dict[str, Any]:
         """The exponent as a flat record; missing numbers are nan. Along another axis than d, it has ``axis`` and d."""
         fit = self.exponent
-        first, last = fit.range or (None, None)
+        first, last = (fit.dims[0], fit.dims[-1]) if fit.dims else (None, None)
         return {
             "task": self.task,
             **({} if self.axis == "d" else {"axis": self.axis, "d": self.d}),

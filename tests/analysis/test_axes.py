@@ -67,8 +67,6 @@ def test_n_star_grows_along_an_axis_with_the_power_that_the_rows_have():
     assert mean.measured_dims == (2, 3, 4, 6)
     assert mean.exponent.value == pytest.approx(3, abs=0.1)
     assert mean.exponent.lo < 3 < mean.exponent.hi
-    assert str(mean.exponent).startswith(f"{mean.exponent.value:.3g} [")
-    assert "degree = 2..6" in str(mean.exponent)
     assert mean.as_dict()["degree_first"] == 2
     assert (mean.as_dict()["axis"], mean.as_dict()["d"]) == ("degree", 6)
     width = next(s for s in scalings(curves(ROWS), [0.1], "width") if (s.task, s.label) == ("rhm:degree6:L2", "net"))
@@ -81,7 +79,7 @@ def test_an_exponent_in_d_says_what_it_said():
             for d in (4, 8, 16) for n in SIZES for r, f in enumerate(spread(str(d), sd=0.05))]  # fmt: skip
     (found,) = scalings(curves(rows), [1.0])
     assert (found.axis, found.d, "d_first" in found.as_dict(), "axis" in found.as_dict()) == ("d", None, True, False)
-    assert "d = 4..16" in str(found.exponent)
+    assert found.exponent.dims == (4, 8, 16)
 
 
 def test_an_axis_of_texts_has_thresholds_and_no_exponent():

@@ -38,7 +38,7 @@ def test_without_censoring_it_is_ordinary_least_squares():
     fit, ols = fit_exponent(points), stats.linregress(*columns(points))
     half = stats.t.ppf(0.975, 4 * 5 - 2) * ols.stderr
     assert (fit.value, fit.lo, fit.hi) == pytest.approx((ols.slope, ols.slope - half, ols.slope + half))
-    assert (fit.uncensored, fit.censored, fit.replicates, fit.dims, fit.range) == (20, 0, 5, DIMS, (8, 24))
+    assert (fit.uncensored, fit.censored, fit.replicates, fit.dims) == (20, 0, 5, DIMS)
 
 
 def test_lack_of_fit_is_that_of_the_analysis_of_variance():
@@ -188,12 +188,6 @@ def test_three_dimensions_or_fewer_are_labelled(dims, note):
     assert math.isnan(fit.curvature_p) == (len(dims) == 2)
 
 
-def test_its_text_names_range_censoring_curvature_and_what_could_be_seen():
-    text = str(fit_exponent(censor(power_law("text"), 1500)))
-    for part in ("d = 8..24", "bounds", "curvature p = ", "detectable change of slope "):
-        assert part in text
-
-
 @pytest.mark.parametrize("detectable", [11.0, 3e12, math.nan])
 def test_what_no_law_could_show_is_said_to_be_undetectable(detectable):
     fit = replace(fit_exponent(censor(power_law("text"), 1500)), detectable=detectable)
@@ -220,7 +214,6 @@ def test_refusals_say_why(points, reason):
     assert reason in fit.refused
     assert math.isnan(fit.value)
     assert math.isnan(fit.lo)
-    assert "no exponent" in str(fit)
 
 
 def test_two_spare_replicates_are_enough():
