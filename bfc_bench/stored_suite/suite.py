@@ -107,10 +107,9 @@ class StoredSuite(Results):
         rows = self.columns()
         artifacts = [
             CellFiles(row.cell, row.task, row.label, row.d, row.n, row.replicate, self.artifacts(row))
-            for row in self.each()
+            for row in (self.each() if (self.store.directory / "artifacts").exists() else ())
             if row.artifacts and (not tasks or row.task in tasks)
         ]
-
         make_folder(directory, private=private)
         suite = self.definition
         if tasks:
