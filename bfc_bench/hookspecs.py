@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from bfc_bench.learner import Learner
 from bfc_bench.utils.hook_markers import hookspec
 from bfc_bench.utils.stability import provisional
 
@@ -54,8 +53,11 @@ class ReportedSuite(Protocol):
 
 
 @hookspec
-def bfc_register_learners(register: Callable[[type[Learner]], None]) -> None:
-    """Call ``register(MyLearner)`` for each learner class; suites refer to it by its ``name``."""
+def bfc_register_learners(register: Callable[..., None]) -> None:
+    """Call ``register(MyLearner)`` for each learner class; suites refer to it by its ``name``.
+
+    ``register("my_package.mine:MyLearner", "my-learner")`` imports the class only when a suite names it.
+    """
 
 
 @hookspec

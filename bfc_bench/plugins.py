@@ -52,7 +52,7 @@ class Plugins:
         self.extra: tuple[object, ...] = ()
         """Plugin objects that were added to the installed plugins."""
         missing = self.unavailable
-        self.learners: Registry[type[Learner]] = Registry("learner", _not_a(Learner, "name"), missing)
+        self.learners: Registry[type[Learner]] = Registry("learner", _not_a(Learner, "name"), missing, "name")
         self.inputs: Registry[type[Inputs]] = Registry("input distribution", _not_a(Inputs, "kind"), missing)
         self.targets: Registry[type[Target]] = Registry("target", _not_a(Target, "kind"), missing)
         self.laws: Registry[type[JointLaw]] = Registry("joint law", _not_a(JointLaw, "kind"), missing)
@@ -77,6 +77,10 @@ class Plugins:
     def kinds(self) -> Kinds:
         """The registries of the parts of tasks."""
         return Kinds(self.inputs, self.targets, self.labels, self.data, self.laws)
+
+    def import_all(self) -> None:
+        """Import the learners that are registered by where they are; ``unavailable`` lists those that are broken."""
+        self.unavailable += self.learners.import_all()
 
     def learner(self, name: str, where: str = "") -> type[Learner]:
         """The learner class called ``name``; ``scheme:path`` names a variant of the learner ``scheme``."""
@@ -212,10 +216,10 @@ def _registration_error(error: BaseException) -> str:
 
 
 def _named_by_attribute(offers: list[Offer], attribute: str) -> Callable[[str, Any], None]:
-    """A ``register`` callback for objects that have a name in an attribute."""
+    """A ``register`` callback for objects that have a name in an attribute, if it is not given."""
 
-    def register(plugin: str, part: Any) -> None:
-        offers.append((plugin, getattr(part, attribute, None), part))
+    def register(plugin: str, part: Any, name: str | None = None) -> None:
+        offers.append((plugin, name or getattr(part, attribute, None), part))
 
     return register
 

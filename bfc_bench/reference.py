@@ -69,6 +69,7 @@ def entries(plugins: Plugins, kind: str = "") -> list[ReferenceEntry]:
     """Entries for everything that plugins register, of one ``kind`` or of all. Raises ``UsageError`` for an unknown
     kind.
     """
+    plugins.import_all()
     known = {registry.kind: registry for registry in plugins.registries.values()}
     if kind and kind not in known:
         raise UsageError(f"--kind {kind}: there is no such kind.{suggest(kind, known)}")

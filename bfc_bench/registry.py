@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, Generic, TypeVar
 
-from bfc_bench.errors import PluginError, UsageError, suggest
+from bfc_bench.errors import PluginError, UsageError, describe_error, suggest
 
 T = TypeVar("T")
 
@@ -31,6 +32,8 @@ class Registry(Generic[T]):
         kind: What the objects are called in messages.
         problem: Gives the reason why an object is not of this kind, or None.
         unavailable: What broken plugins lack. An error for an unknown name adds those that might have been meant.
+        named_by: The attribute that names an object, if objects may be registered by name as ``module:attribute``. They
+            are imported when they are first used.
     """
 
     def __init__(
@@ -38,15 +41,17 @@ class Registry(Generic[T]):
         kind: str,
         problem: Callable[[Any], str | None] = lambda value: None,
         unavailable: Sequence[Unavailable] = (),
+        named_by: str = "",
     ) -> None:
         self.kind = kind
         self._problem = problem
         self._unavailable = unavailable
+        self._named_by = named_by
         self._entries: dict[str, tuple[T, str]] = {}
 
     def register(self, name: str, value: T, plugin: str) -> None:
         """Add an object."""
-        if problem := self._problem(value):
+        if not self._is_deferred(value) and (problem := self._problem(value)):
             raise PluginError(f"{self.kind} {described(value)} {problem}.")
         if not name or not isinstance(name, str):
             raise PluginError(f"{self.kind} {described(value)} must have a name, a non-empty string. Got {name!r}.")
@@ -68,7 +73,38 @@ class Registry(Generic[T]):
                 if item.kind in ("", self.kind) and item.name in ("", name)
             )
             raise UsageError(f"{place}unknown {self.kind} {name!r}.{suggest(name, self._entries)}{missing}")
-        return self._entries[name][0]
+        value, plugin = self._entries[name]
+        if self._is_deferred(value):
+            value = self._imported(name, str(value), plugin)
+            self._entries[name] = (value, plugin)
+        return value
+
+    def _is_deferred(self, value: object) -> bool:
+        return bool(self._named_by) and isinstance(value, str) and all(value.partition(":"))
+
+    def _imported(self, name: str, place: str, plugin: str) -> T:
+        module, _, attribute = place.partition(":")
+        try:
+            value: T = getattr(import_module(module), attribute)
+        except (Exception, SystemExit) as error:  # the module's own
+            raise UsageError(f"{self.kind} {name!r} of plugin {plugin!r}: {describe_error(error)}.") from None
+        problem = self._problem(value)
+        if not problem and (own := getattr(value, self._named_by)) != name:
+            problem = f"is registered as {name!r}, but is called {own!r}"
+        if problem:
+            raise UsageError(f"{self.kind} {described(value)} of plugin {plugin!r} {problem}.")
+        return value
+
+    def import_all(self) -> list[Unavailable]:
+        """Import everything that is registered as ``module:attribute``; leave out what is broken, and return it."""
+        broken = []
+        for name, (_, plugin) in list(self._entries.items()):
+            try:
+                self.get(name)
+            except UsageError as error:
+                broken.append(Unavailable(plugin, str(error), self.kind, name))
+                del self._entries[name]
+        return broken
 
     def find(self, name: str, where: str = "") -> T:
         """The object called ``name``; for ``scheme:path`` the result of ``variant(path)`` of the object ``scheme``."""

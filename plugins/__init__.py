@@ -4,41 +4,49 @@ from collections.abc import Callable
 from pathlib import Path
 
 import bfc_suites
-from bfc_plugins import (
-    algorithm_1,
-    convolutional,
-    hierarchies,
-    index_models,
-    kernels,
-    networks,
-    power_laws,
-    quadratic,
-    quadratic_taylor,
-    tangents,
-)
-from bfc_plugins.sklearn_estimator import SklearnEstimator
 
-from bfc_bench import Learner, hookimpl
+from bfc_bench import hookimpl
 
-FAMILIES = (
-    algorithm_1,
-    convolutional,
-    hierarchies,
-    index_models,
-    kernels,
-    networks,
-    power_laws,
-    quadratic,
-    quadratic_taylor,
-    tangents,
-)
+LEARNERS = {
+    "wkr-densenet": "algorithm_1.wkr_densenet:WkrDenseNet",
+    "conv-correction": "convolutional.correction:ConvCorrection",
+    "conv-fixed-head": "convolutional.fixed_head:ConvFixedHead",
+    "conv-grow": "convolutional.grow:ConvGrow",
+    "conv-joint": "convolutional.joint:ConvJoint",
+    "conv-kernel": "convolutional.kernel:ConvKernel",
+    "conv-layerwise": "convolutional.layerwise:ConvLayerwise",
+    "conv-tangent": "convolutional.tangent:ConvTangent",
+    "patch-clustering": "hierarchies.patch_clustering:PatchClustering",
+    "quadratic-link": "hierarchies.quadratic_link:QuadraticLink",
+    "tree-cnn": "hierarchies.tree_cnn:TreeCnn",
+    "neuron-gauss-newton": "index_models.neuron_gauss_newton:NeuronGaussNewton",
+    "one-pass-network": "index_models.one_pass_network:OnePassNetwork",
+    "spherical-sgd": "index_models.spherical_sgd:SphericalSgd",
+    "tensor-unfolding": "index_models.tensor_unfolding:TensorUnfolding",
+    "kernel-ridge": "kernels.kernel_ridge:KernelRidge",
+    "random-features": "kernels.random_features:RandomFeatures",
+    "sequential-kernel": "kernels.sequential_kernel:SequentialKernel",
+    "poly-net": "networks.poly_net:PolyNet",
+    "relu-mlp": "networks.relu_mlp:ReluMlp",
+    "sketched-ridge": "power_laws.sketched_ridge:SketchedRidge",
+    "sketched-sgd": "power_laws.sketched_sgd:SketchedSgd",
+    "grow": "quadratic.grow:Grow",
+    "layerwise": "quadratic.layerwise:Layerwise",
+    "quad-densenet": "quadratic.quad_densenet:QuadDenseNet",
+    "quad-neural": "quadratic_taylor.quad_neural:QuadNeural",
+    "quad-raw": "quadratic_taylor.quad_raw:QuadRaw",
+    "ntk-neural": "tangents.ntk_neural:NtkNeural",
+    "ntk-raw": "tangents.ntk_raw:NtkRaw",
+    "sklearn": "sklearn_estimator:SklearnEstimator",
+}
+"""Where each learner is, below this package; it is imported when it is first used."""
 
 
 @hookimpl
-def bfc_register_learners(register: Callable[[type[Learner]], None]) -> None:
-    """Register every learner of every family."""
-    for learner in (*(learner for family in FAMILIES for learner in family.LEARNERS), SklearnEstimator):
-        register(learner)
+def bfc_register_learners(register: Callable[[str, str], None]) -> None:
+    """Register every learner."""
+    for name, place in LEARNERS.items():
+        register(f"{__name__}.{place}", name)
 
 
 @hookimpl

@@ -38,6 +38,7 @@ def doctor(store: StoreOption = STORE) -> None:
         typer.echo(f"convolutions in float64 that XLA compiles: {reason or 'correct'}")
         broken = reason is not None
     plugins = load_plugins()
+    plugins.import_all()
     unusable = sum(missing(plugins.learners.get(name).capabilities.required) is not None for name in plugins.learners)
     typer.echo(
         f"plugins: {len(plugins.learners)} learners, {len(plugins.suites)} suites"

@@ -26,6 +26,7 @@ def list_(
     from bfc_bench.plugins import load_plugins
 
     plugins = load_plugins()
+    plugins.import_all()
     kinds = [registry.kind for registry in plugins.registries.values()]
     if kind and kind not in kinds:
         raise UsageError(f"--kind {kind}: there is no such kind.{suggest(kind, kinds)}")

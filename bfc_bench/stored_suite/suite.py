@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version as installed_version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bfc_bench.errors import UsageError, suggest
-from bfc_bench.store.export import axis_columns, parquet_bytes
-from bfc_bench.store.row import COLUMNS, Row
 from bfc_bench.stored_suite.results import Results
-from bfc_bench.utils.files import inside, make_folder, write_file
+from bfc_bench.utils.files import inside, make_folder
 from bfc_bench.utils.plain_json import digest
 
 if TYPE_CHECKING:
@@ -106,20 +104,13 @@ class StoredSuite(Results):
         of_tasks = re.sub(r"[^A-Za-z0-9._-]+", "-", "-".join(tasks)).strip("-.")
         directory = Path(directory or (self.directory / "tasks" / of_tasks if tasks else self.directory))
         key = "" if tasks else self._key  # before the rows are read: what is added meanwhile makes the page outdated
-        rows, axes = self.columns(), axis_columns(self.axes())
-        artifacts: list[CellFiles] = []
-
-        def each() -> Iterator[Row]:
-            for row in self.each():
-                if tasks and row.task not in tasks:
-                    continue
-                if row.artifacts:
-                    files = self.artifacts(row)
-                    artifacts.append(CellFiles(row.cell, row.task, row.label, row.d, row.n, row.replicate, files))
-                yield row
-
+        rows = self.columns()
+        artifacts = [
+            CellFiles(row.cell, row.task, row.label, row.d, row.n, row.replicate, self.artifacts(row))
+            for row in (self.each() if (self.store.directory / "artifacts").exists() else ())
+            if row.artifacts and (not tasks or row.task in tasks)
+        ]
         make_folder(directory, private=private)
-        write_file(inside(directory, "rows.parquet"), parquet_bytes(each(), [*COLUMNS, *axes], axes))
         suite = self.definition
         if tasks:
             suite = {**suite, "task": [task for task in suite["task"] if task["name"] in tasks]}

@@ -34,6 +34,8 @@ Tree: TypeAlias = Any
 
 MIN_POINTS = 1024
 """Samples are padded to a power of two, at least this, so that few programs are compiled."""
+DRAWN = 64
+"""Steps whose minibatches are drawn together: a draw for one step costs as much as a small product."""
 GPU_LANES = 128
 """Largest number of lanes on a GPU."""
 GPU_FLOPS = 6e9
@@ -347,31 +349,26 @@ def _advance_one(recipe: Recipe, layout: ParameterLayout, span: Tree, state: Tre
             lambda leaf: jnp.where(is_point.reshape(-1, *[1] * (leaf.ndim - 1)), leaf, 0.0), (data["inputs"], data["y"])
         )
 
-    def losses(params: Array, inputs: Tree, y: Array) -> Array:
-        return recipe.loss(recipe.apply(layout.unflatten(params), inputs), y)
+    def losses(params: Tree, inputs: Tree, y: Array) -> Array:
+        return recipe.loss(recipe.apply(params, inputs), y)
 
-    def objective(params: Array, inputs: Tree, y: Array) -> Array:
+    def objective(params: Tree, inputs: Tree, y: Array) -> Array:
         points = losses(params, inputs, y)
         risk = jnp.mean(points) if recipe.batch_size else mean_over_points(points)
-        return risk if recipe.penalty is None else risk + recipe.penalty(layout.unflatten(params), data["strength"])
+        return risk if recipe.penalty is None else risk + recipe.penalty(params, data["strength"])
 
-    def step(t: Array, state: Tree) -> Tree:
+    def step(t: Array, state: Tree, points: Tree) -> Tree:
         params, first, second, finite = state
-        step_key = jax.random.fold_in(key, t)
-        if recipe.batch_size is None:
-            inputs, y = all_points
-        else:
-            rows = minibatch(step_key, recipe.batch_size, n)
-            inputs, y = jax.tree.map(
-                lambda leaf: leaf.at[rows].get(mode="promise_in_bounds"), (data["inputs"], data["y"])
-            )
-        gradient = jax.grad(objective)(params, inputs, y)
+        inputs, y = points
+        leaves = jax.tree.leaves(jax.grad(objective)(layout.unflatten(params), inputs, y))
+        # Without the barrier XLA computes every entry of the vector by itself, and looks where it lies.
+        gradient = jnp.concatenate([leaf.ravel() for leaf in jax.lax.optimization_barrier(leaves)])
         gradient = jnp.where(lr > 0, gradient, 0.0)
         norm = jnp.sqrt(jnp.sum(gradient**2))
         finite = finite & jnp.isfinite(norm)
         gradient = gradient * jnp.minimum(1.0, data["clip"] / norm)
         if recipe.noisy:
-            noise = jax.random.normal(jax.random.fold_in(step_key, 1), gradient.shape)
+            noise = jax.random.normal(jax.random.fold_in(jax.random.fold_in(key, t), 1), gradient.shape)
             gradient = gradient + jnp.where(lr > 0, data["noise"] * noise, 0.0)
         if recipe.optimizer == "adam":
             first = beta1 * first + (1 - beta1) * gradient
@@ -383,8 +380,25 @@ def _advance_one(recipe: Recipe, layout: ParameterLayout, span: Tree, state: Tre
         moved = params - lr * recipe.schedule(t / steps) * (update + data["weight_decay"] * params)
         return jnp.where(finite, moved, params), first, second, finite
 
-    state = jax.lax.fori_loop(start, stop, step, state)
-    return state, mean_over_points(losses(state[0], data["inputs"], data["y"]))
+    if recipe.batch_size is None:
+        state = jax.lax.fori_loop(start, stop, lambda t, state: step(t, state, all_points), state)
+    else:
+        batch_size = recipe.batch_size
+
+        def draw(t: Array) -> Array:
+            return minibatch(jax.random.fold_in(key, t), batch_size, n)
+
+        def at(rows: Array) -> Tree:
+            return jax.tree.map(lambda leaf: leaf.at[rows].get(mode="promise_in_bounds"), (data["inputs"], data["y"]))
+
+        def block(index: Array, state: Tree) -> Tree:
+            first = start + DRAWN * index
+            rows = jax.vmap(draw)(first + jnp.arange(DRAWN))
+            last = jnp.minimum(first + DRAWN, stop)
+            return jax.lax.fori_loop(first, last, lambda t, state: step(t, state, at(rows[t - first])), state)
+
+        state = jax.lax.fori_loop(0, (stop - start + DRAWN - 1) // DRAWN, block, state)
+    return state, mean_over_points(losses(layout.unflatten(state[0]), data["inputs"], data["y"]))
 
 
 def padded_length(n: int) -> int:

@@ -27,6 +27,7 @@ class Grow(StagewiseLearner):
     """
 
     name: ClassVar[str] = "grow"
+    version: ClassVar[int] = 2
     smoke: ClassVar[Mapping[str, Any]] = {"widths": (6, 4), "steps": 150, "batch_size": 32}
 
     def begin(self, setup: Setup) -> Growth:

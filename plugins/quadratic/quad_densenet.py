@@ -29,6 +29,7 @@ class QuadDenseNet(QuadraticLearner):
     """
 
     name: ClassVar[str] = "quad-densenet"
+    version: ClassVar[int] = 2
     smoke: ClassVar[Mapping[str, Any]] = {"widths": (6, 4), "steps": 200, "batch_size": 32}
 
     checkpoints: tuple[Annotated[int, Field(ge=1)], ...] = ()

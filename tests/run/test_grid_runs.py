@@ -1,7 +1,6 @@
 """A run of a suite with grids: its rows, exports, report and MLflow runs, and laws that are known exactly."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import bfc_bench as bb
@@ -103,7 +102,6 @@ def test_the_report_has_figures_of_each_axis(stored, tmp_path):
         assert f"N* against {axis}" in page
         for stem in (f"thresholds-axis-{axis}", f"errors-axis-{axis}"):
             assert (tmp_path / "out" / "figures" / f"{stem}.png").stat().st_size > 5000
-    assert "axes.sd" in pd.read_parquet(tmp_path / "out" / "rows.parquet").columns
 
 
 def test_the_same_run_again_finds_all_cells(run, bench):

@@ -150,14 +150,12 @@ def test_a_report_is_written_where_it_is_asked_for(stored, tmp_path):
     page = stored.report(tmp_path / "out")
     assert page == tmp_path / "out" / "report.html"
     assert "Learning" in page.read_text() or "tiny" in page.read_text()
-    assert len(pd.read_parquet(tmp_path / "out" / "rows.parquet")) == 24
     assert stored.report().parent == stored.directory
 
 
 def test_a_report_of_a_task_is_beside_that_of_the_suite_and_does_not_count_as_it(stored, tmp_path):
     page = stored.report(tasks=["t"])
     assert page.parent == stored.directory / "tasks" / "t"
-    assert len(pd.read_parquet(page.parent / "rows.parquet")) == 24
     assert not stored.is_shown_in(page.parent)
     with pytest.raises(UsageError, match=re.escape("report: the results have no task 'T'. Known: t.")):
         stored.report(tmp_path / "none", tasks=["T"])

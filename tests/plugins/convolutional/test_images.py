@@ -2,10 +2,11 @@
 
 import pytest
 import torch
-from bfc_plugins.convolutional import ConvJoint, fit
+from bfc_plugins.convolutional import fit
 from bfc_plugins.convolutional.architecture import Network
 from bfc_plugins.convolutional.attacks import Attack
 from bfc_plugins.convolutional.images import Augmentation, Pixels
+from bfc_plugins.convolutional.joint import ConvJoint
 from bfc_plugins.convolutional.layout import layout
 from bfc_plugins.convolutional.losses import Loss
 from bfc_plugins.convolutional.training import Schedule, minibatches

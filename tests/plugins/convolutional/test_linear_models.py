@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 import torch
-from bfc_plugins.convolutional import ConvKernel, ConvTangent
 from bfc_plugins.convolutional.architecture import Network
+from bfc_plugins.convolutional.kernel import ConvKernel
 from bfc_plugins.convolutional.layout import layout
+from bfc_plugins.convolutional.tangent import ConvTangent
 from bfc_plugins.convolutional.tangent_training import Tangents
 from striped_images import error, stripes
 from torch.func import functional_call

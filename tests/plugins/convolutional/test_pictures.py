@@ -2,7 +2,10 @@
 
 import pytest
 import torch
-from bfc_plugins.convolutional import ConvCorrection, ConvGrow, ConvJoint, ConvLayerwise
+from bfc_plugins.convolutional.correction import ConvCorrection
+from bfc_plugins.convolutional.grow import ConvGrow
+from bfc_plugins.convolutional.joint import ConvJoint
+from bfc_plugins.convolutional.layerwise import ConvLayerwise
 from striped_images import stripes
 
 from bfc_bench.learner import Context

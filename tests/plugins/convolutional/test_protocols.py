@@ -2,9 +2,13 @@
 
 import pytest
 import torch
-from bfc_plugins.convolutional import ConvCorrection, ConvFixedHead, ConvGrow, ConvJoint, ConvLayerwise
+from bfc_plugins.convolutional.correction import ConvCorrection
 from bfc_plugins.convolutional.correlation import correlations
 from bfc_plugins.convolutional.fit import ImageFit
+from bfc_plugins.convolutional.fixed_head import ConvFixedHead
+from bfc_plugins.convolutional.grow import ConvGrow
+from bfc_plugins.convolutional.joint import ConvJoint
+from bfc_plugins.convolutional.layerwise import ConvLayerwise
 from striped_images import error, stripes
 
 from bfc_bench.errors import Diverged, UsageError

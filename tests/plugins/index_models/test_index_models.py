@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from bfc_plugins.index_models import NeuronGaussNewton, OnePassNetwork, SphericalSgd, TensorUnfolding
-from bfc_plugins.index_models.one_pass_network import RIDGES
-from bfc_plugins.index_models.spherical_sgd import _start
-from bfc_plugins.index_models.tensor_unfolding import _power_step, _unfolded
+from bfc_plugins.index_models.neuron_gauss_newton import NeuronGaussNewton
+from bfc_plugins.index_models.one_pass_network import RIDGES, OnePassNetwork
+from bfc_plugins.index_models.spherical_sgd import SphericalSgd, _start
+from bfc_plugins.index_models.tensor_unfolding import TensorUnfolding, _power_step, _unfolded
 from sklearn.linear_model import RidgeCV
 
 from bfc_bench.learner import Context, Data, Job

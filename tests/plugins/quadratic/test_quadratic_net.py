@@ -200,3 +200,27 @@ def test_through_the_identity_link_a_layer_learns_from_its_own_term_alone(net):
         np.testing.assert_allclose(gradients[f"W{layer}"], expected, rtol=1e-9, atol=1e-12)
         if layer < top:
             assert not np.allclose(through_all[f"W{layer}"], expected)
+
+
+@pytest.mark.parametrize("linear", [False, True])
+@pytest.mark.parametrize("net", NETS, ids=lambda net: f"L{len(net.widths) + 1}")
+def test_the_own_gradient_is_the_one_that_jax_derives(net, linear):
+    params, x = drawn(net)
+    params |= {"linear": np.linspace(-1, 1, net.d)} if linear else {}
+    y = x[:, 0] ** 2
+
+    def derived(params, x):
+        pre, _ = net.forward({**params, "square_mean": jax.lax.stop_gradient(params["square_mean"])}, x.T)
+        terms = [jax.numpy.exp(params["log_alpha"])[net.index(layer)] * (s * s).sum(0) for layer, s in pre.items()]
+        return params["constant"] + sum(terms) + (x @ params["linear"] if linear else 0.0)
+
+    def gradient(value, dtype):
+        inputs, labels, start = jax.tree.map(lambda leaf: jax.numpy.asarray(leaf, dtype), (x, y, dict(params)))
+        return jax.grad(lambda params: ((value(params, inputs) - labels) ** 2).mean())(start)
+
+    with jax.enable_x64(True), jax.default_matmul_precision("highest"):
+        for dtype, tolerance in (("float64", 1e-12), ("float32", 1e-5)):
+            own, expected = gradient(net, dtype), gradient(derived, dtype)
+            for name, leaf in expected.items():
+                scale = float(np.abs(leaf).max()) or 1.0
+                np.testing.assert_allclose(own[name], leaf, rtol=0, atol=tolerance * scale, err_msg=f"{name} {dtype}")
