@@ -8,14 +8,15 @@ use. Inputs and their mean square are constants here: their gradient is 0.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
 from jax import Array
 
-if TYPE_CHECKING:
-    from bfc_plugins.quadratic.net import Params, QuadraticNet
+QuadraticNet: TypeAlias = Any
+"""``bfc_plugins.quadratic.net.QuadraticNet``, which imports this module."""
+Params: TypeAlias = dict[str, Any]
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(0,))
