@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 from dataclasses import replace
@@ -25,7 +24,6 @@ def main(folder: Path, number: int) -> int:
         signal.signal(told, _interrupt)
     try:
         job, plugins = ShardJob.read(folder), load_plugins()
-        job.note_process(number, os.getpid())
         grid = resolve(Suite.parse(job.suite, job.where), plugins, job.where)
         cells = job.cells[number]
         known = {cell.id for cell in grid.cells()}

@@ -100,6 +100,7 @@ def _run_here(job: ShardJob) -> list[int]:
                 started.append(
                     subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
                 )
+            job.note_process(number, started[-1].pid)
         return [process.wait() for process in started]
     except BaseException:
         for process in started:
