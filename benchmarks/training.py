@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from benchmarks import at_once
 from benchmarks.measurement import Measurement, interleave
 from benchmarks.networks import EAGER, Size, geometric_mean, same_loss
 
@@ -26,3 +29,19 @@ def against_eager(size: Size, count: int, steps: int, pairs: int, goal: float) -
         theirs_scale=1e3 / (len(some) * steps),
         note=f"{size}, {steps} steps{share}; {losses}",
     )
+
+
+def against_ensembles(size: Size, count: int, steps: int, pairs: int) -> Iterator[Measurement]:
+    """Time an ensemble against two programs that train all models at once, without compile time."""
+    members = size.members(count)
+    for opponent, train in (
+        ("JAX, vmap and scan", at_once.vmapped),
+        ("PyTorch, batched, fused Adam", at_once.batched),
+    ):
+        times = interleave(
+            lambda: size.compiled(members, steps), lambda train=train: train(size, members, steps), pairs
+        )
+        losses = same_loss(*map(geometric_mean, times.results))
+        scale = 1e3 / (count * steps)
+        what = f"{size.name}, E={count}, float32"
+        yield times.measurement(what, opponent, "ms/step", ours_scale=scale, theirs_scale=scale, note=losses)
