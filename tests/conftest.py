@@ -44,6 +44,14 @@ def _end() -> None:
     os._exit(1)
 
 
+@pytest.fixture(autouse=True, scope="module")
+def without_old_programs() -> Iterator[None]:
+    """Drops the programs that JAX has compiled for a file of tests, which would take gigabytes by the end."""
+    yield
+    if jax := sys.modules.get("jax"):
+        jax.clear_caches()
+
+
 @pytest.fixture
 def usable() -> Callable[[Learner | type[Learner]], None]:
     """Skips a test of a learner whose library is missing."""
