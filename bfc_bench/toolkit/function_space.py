@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 
+from bfc_bench.toolkit.band import banded_sizes
 from bfc_bench.toolkit.feature_maps import FeatureMap
 from bfc_bench.toolkit.kernels.base import Kernel, PreparedPoints
 from bfc_bench.toolkit.ridge import RidgeCurve
@@ -74,7 +75,7 @@ class KernelSpace(Space):
         return cls(kernel, kernel.points(transform(x) if transform else x), transform, info, weigh)
 
     def solve(self, x: Tensor, y: Tensor, wanted: Wanted, center: bool) -> dict[tuple[float, int], Solution]:
-        """Uses one kernel matrix, and one factorisation per ridge, or per ridge and size with weights."""
+        """Uses one kernel matrix, or one per size with weights."""
         gram = self.kernel.gram(self.points, mirror=False)
         if self.weigh:
             return _solve_weighted(gram, y, wanted, center, self.weigh)
@@ -130,16 +131,17 @@ def _solve_weighted(
         weights = weigh(y[:n])
         root = weights.sqrt()
         offset = weights @ y[:n] / weights.sum() if center else y.new_zeros(())
-        curve = RidgeCurve(gram[:n, :n] * torch.outer(root, root))
-        for ridge in (ridge for ridge, sizes in wanted.items() if n in sizes):
-            coefficients = curve.solve((root * (y[:n] - offset)).unsqueeze(1), [n], ridge, center=False)
-            if (jitter := coefficients.jitters[0]) is not None:
-                solved[ridge, n] = Solution(root * coefficients.weights[:, 0, 0], offset, {"jitter": jitter})
+        ridges = {ridge: [n] for ridge, sizes in wanted.items() if n in sizes}
+        prefixes = _solve_prefixes(
+            gram[:n, :n] * torch.outer(root, root), root * (y[:n] - offset), ridges, center=False
+        )
+        for key, solution in prefixes.items():
+            solved[key] = Solution(root * solution.weights, offset, solution.info)
     return solved
 
 
 def _solve_prefixes(gram: Tensor, y: Tensor, wanted: Wanted, center: bool) -> dict[tuple[float, int], Solution]:
-    """Minimisers over sum_i weights_i k(., x_i), by ridge and size; one factorisation per ridge.
+    """Minimisers over sum_i weights_i k(., x_i), by ridge and size: by one band per size, or one factor per ridge.
 
     Args:
         gram: Kernel matrix (N, N); only its lower triangle is read.
@@ -147,15 +149,26 @@ def _solve_prefixes(gram: Tensor, y: Tensor, wanted: Wanted, center: bool) -> di
         wanted: Sizes by ridge.
         center: Whether the offset is the mean of the first n labels; else it is 0.
     """
-    curve, solved = RidgeCurve(gram), {}
+    curve, targets = RidgeCurve(gram), y.reshape(len(y), -1)
+    solved: dict[tuple[float, int], Solution] = {}
+    for n in [] if gram.is_cuda else banded_sizes(wanted, targets.shape[1]):
+        ridges = [ridge for ridge, sizes in wanted.items() if n in sizes]
+        centred = targets[:n] - _offset(targets, n, center)
+        for ridge, weights in curve.band(n).solve(centred, ridges).items():
+            solved[ridge, n] = _solution(y, weights, center, 0.0)
     for ridge, sizes in wanted.items():
-        coefficients = curve.solve(y.reshape(len(y), -1), sizes, ridge, center)
-        for k, (n, jitter) in enumerate(zip(sizes, coefficients.jitters, strict=True)):
-            if jitter is not None:
-                weights = coefficients.weights[:n, k].reshape(n, *y.shape[1:]).clone()
-                offset = coefficients.offsets[k].reshape(y.shape[1:])
-                solved[ridge, n] = Solution(weights, offset, {"jitter": jitter})
+        if left := [n for n in sizes if (ridge, n) not in solved]:
+            coefficients = curve.solve(targets, left, ridge, center)
+            for k, (n, jitter) in enumerate(zip(left, coefficients.jitters, strict=True)):
+                if jitter is not None:
+                    solved[ridge, n] = _solution(y, coefficients.weights[:n, k], center, jitter)
     return solved
+
+
+def _solution(y: Tensor, weights: Tensor, center: bool, jitter: float) -> Solution:
+    """A fit to the first n labels with weights (n, r), in the shape of the labels."""
+    n = len(weights)
+    return Solution(weights.reshape(n, *y.shape[1:]).clone(), _offset(y, n, center), {"jitter": jitter})
 
 
 def solve_dual(phi: Tensor, y: Tensor, wanted: Wanted, center: bool) -> dict[tuple[float, int], Tensor]:

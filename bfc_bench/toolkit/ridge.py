@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from bfc_bench.toolkit.arrays import empty_matrix
+from bfc_bench.toolkit.band import Band
 
 JITTERS = (0.0, 1e-12, 1e-10, 1e-8)
 """Values added to the ridge, in turn, if rounding makes K + ridge I indefinite; kernels are about 1 on the diagonal."""
@@ -35,7 +36,7 @@ class Coefficients:
 
 
 class RidgeCurve:
-    """Solves for many ridges with one kernel matrix; has one N x N buffer for the factor."""
+    """Solves for many ridges with one kernel matrix; has one N x N buffer for a factor or band."""
 
     def __init__(self, kernel: Tensor) -> None:
         """``kernel`` (N, N), float64, CPU or CUDA; only its lower triangle is read."""
@@ -63,6 +64,10 @@ class RidgeCurve:
                     break
                 solvable = {k for k in solvable if sizes[k] < indefinite}
         return Coefficients(tuple(sizes), weights, offsets, tuple(jitters))
+
+    def band(self, n: int) -> Band:
+        """The leading block of order n, on the CPU, for many ridges; it is valid until the next call of a method."""
+        return Band(self._buffer[: n * n].view(n, n).copy_(self.kernel[:n, :n]))
 
     def _factor(self, order: int, shift: float) -> tuple[Tensor, int]:
         """Lower factor of the leading block + shift I, (order, order), and the first indefinite minor or 0."""
