@@ -49,19 +49,20 @@ def _factor_flops(n: int, sizes: int, columns: int) -> float:
 class Band:
     """A symmetric matrix as a band B between orthogonal factors Q = Q_1 Q_2 ..., with Q_j = I - V_j T_j V_j^T."""
 
-    def __init__(self, matrix: Tensor, width: int = WIDTH) -> None:
-        """``matrix`` (n, n), float64 on the CPU; its lower triangle is overwritten by what the band needs."""
+    def __init__(self, matrix: Tensor) -> None:
+        """``matrix`` (n, n), float64 on the CPU; its lower triangle is overwritten by B and below it the V_j."""
         from scipy.linalg.lapack import dgeqrt
 
-        self._matrix, self._width, order = matrix, width, len(matrix)
-        self._triangles: list[Tensor] = []
-        for start in range(0, order - width - 1, width):
-            panel = matrix[start + width :, start : start + width]
+        order = len(matrix)
+        self._blocks: list[tuple[Tensor, Tensor]] = []
+        """(m, w) columns of the matrix that hold V_j, and T_j (w, w)."""
+        for start in range(0, order - WIDTH - 1, WIDTH):
+            panel = matrix[start + WIDTH :, start : start + WIDTH]
             reduced, triangle, _ = dgeqrt(min(panel.shape), panel.numpy())
             panel.copy_(torch.from_numpy(reduced))
-            self._triangles.append(torch.from_numpy(triangle).triu())
-            _reflect(matrix[start + width :, start + width :], _reflections(panel), self._triangles[-1])
-        self.diagonals = matrix.new_zeros(min(width + 1, order), order)
+            self._blocks.append((panel, torch.from_numpy(triangle).triu()))
+            _reflect_both_sides(matrix[start + WIDTH :, start + WIDTH :], *self._blocks[-1])
+        self.diagonals = matrix.new_zeros(min(WIDTH + 1, order), order)
         """(w + 1, n): row j has the diagonal j places below the main one, padded with zeros."""
         for j, row in enumerate(self.diagonals):
             row[: order - j] = matrix.diagonal(-j)
@@ -69,37 +70,38 @@ class Band:
     def solve(self, targets: Tensor, ridges: Sequence[float]) -> dict[float, Tensor]:
         """(matrix + ridge I)^-1 targets, (n, r), by ridge; none where rounding leaves no factor."""
         rotated, solved = targets.clone(), {}
-        for j, triangle in enumerate(self._triangles):
-            self._reflect(rotated, j, triangle.mT)
+        for panel, triangle in self._blocks:
+            _reflect(rotated[-len(panel) :], panel, triangle.mT)
         for ridge in ridges:
             if (weights := _solve_band(self.diagonals, rotated, ridge)) is not None:
                 solved[ridge] = weights
         if not solved:
             return {}
         columns = torch.cat(list(solved.values()), dim=1)
-        for j, triangle in reversed(list(enumerate(self._triangles))):
-            self._reflect(columns, j, triangle)
+        for panel, triangle in reversed(self._blocks):
+            _reflect(columns[-len(panel) :], panel, triangle)
         return dict(zip(solved, columns.split(targets.shape[1], dim=1), strict=True))
-
-    def _reflect(self, columns: Tensor, j: int, triangle: Tensor) -> None:
-        """(I - V_j T V_j^T) columns, (n, r), in place, for T_j or its transpose."""
-        start = j * self._width
-        reflections = _reflections(self._matrix[start + self._width :, start : start + self._width])
-        columns[start + self._width :] -= reflections @ (triangle @ (reflections.mT @ columns[start + self._width :]))
 
 
 def _reflections(panel: Tensor) -> Tensor:
-    """V of a block, (m, w), from where the reduction left it: below the diagonal, which is 1."""
+    """V, (m, w), from where LAPACK leaves it: below the diagonal, which is 1."""
     reflections = panel[:, : len(panel)].tril(-1)
     reflections.diagonal().fill_(1.0)
     return reflections
 
 
-def _reflect(block: Tensor, reflections: Tensor, triangle: Tensor) -> None:
+def _reflect(columns: Tensor, panel: Tensor, triangle: Tensor) -> None:
+    """(I - V T V^T) columns, (m, r), in place."""
+    reflections = _reflections(panel)
+    columns -= reflections @ (triangle @ (reflections.mT @ columns))
+
+
+def _reflect_both_sides(block: Tensor, panel: Tensor, triangle: Tensor) -> None:
     """Q^T block Q for Q = I - V T V^T, in place; of the block (m, m) the lower triangle is read and written.
 
     With Z = block V T and W = Z - V (T^T V^T Z) / 2 it is block - W V^T - V W^T.
     """
+    reflections = _reflections(panel)
     v = reflections.mT.contiguous()
     z = triangle.mT @ _product(v, block)
     w = z - (z @ reflections @ triangle / 2).mT @ v
