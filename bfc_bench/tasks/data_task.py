@@ -15,12 +15,10 @@ from bfc_bench.learner import DataSpec, TaskFacts
 from bfc_bench.seeds import BLOCK
 from bfc_bench.tasks.base import DataSet, DataSetContents, Float, LabelledPoints, Labelling, Labels
 from bfc_bench.tasks.load_data import digest_of, frozen, read, read_expected
-from bfc_bench.tasks.preprocessing import Preprocessing, Scaling, scaling_of
-from bfc_bench.tasks.row_splits import group_pool, group_split, time_split
-from bfc_bench.tasks.stratified import class_order
+from bfc_bench.tasks.preprocessing import Preprocessing, Scaling, Whitening, scaling_of
+from bfc_bench.tasks.row_splits import class_order, group_pool, group_split, time_split
 from bfc_bench.tasks.table_encoding import TableEncoding, frame_columns, matrix_columns
 from bfc_bench.tasks.task import BlockwiseArrays, Problem, Task
-from bfc_bench.tasks.whitening import Whitening
 from bfc_bench.utils.plain_json import canonical_json
 
 TEST_SHARE = 4

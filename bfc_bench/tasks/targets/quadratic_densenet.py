@@ -10,8 +10,8 @@ import numpy as np
 from pydantic import Field, FiniteFloat, ValidationInfo, field_validator, model_validator
 
 from bfc_bench.tasks.base import InputLaw, Inputs, Target
-from bfc_bench.tasks.targets.densenet_options import Alphas, Widths, constant_squares, one_per_width, too_wide
 from bfc_bench.tasks.targets.densenet_teacher import DensenetTeacher, draw_weights
+from bfc_bench.tasks.targets.options import Alphas, Widths, constant_squares, one_per_width, too_wide
 
 Skips = tuple[tuple[int, ...], ...]
 

@@ -12,8 +12,8 @@ from pydantic import Field, FiniteFloat, ValidationInfo, field_validator
 
 from bfc_bench.tasks.base import Float, InputLaw, Inputs, Target, Teacher
 from bfc_bench.tasks.orthonormal import orthonormal_rows
-from bfc_bench.tasks.targets.densenet_options import Alphas, Widths, constant_squares, one_per_width, too_wide
 from bfc_bench.tasks.targets.densenet_teacher import DensenetTeacher, draw_weights
+from bfc_bench.tasks.targets.options import Alphas, Widths, constant_squares, one_per_width, too_wide
 
 Weight: TypeAlias = Annotated[FiniteFloat, Field(gt=0)]
 Layer: TypeAlias = dict[int, Float]

@@ -1,4 +1,4 @@
-"""Types and checks of options that DenseNet targets share."""
+"""Types and checks of options that targets share."""
 
 from __future__ import annotations
 
@@ -9,7 +9,19 @@ from typing import Annotated, TypeAlias
 from pydantic import AfterValidator, Field, FiniteFloat, PositiveInt, ValidationInfo
 
 from bfc_bench.tasks.base import Inputs
-from bfc_bench.tasks.inputs.hypercube import Hypercube
+from bfc_bench.tasks.inputs.uniform import Hypercube
+
+Coefficients: TypeAlias = tuple[Annotated[float, Field(ge=-1, le=1)], ...] | None
+"""One per term; None for equal ones whose squares have the sum 1."""
+
+
+def check_coefficients(values: Coefficients, count: int | None, per: str) -> Coefficients:
+    """``values``. Raises ``ValueError`` unless there is one per ``per``, ``count`` in all if known, not all 0."""
+    if values is not None and count is not None and len(values) != count:
+        raise ValueError(f"must have one entry per {per}, {count} in all")
+    if values is not None and not any(values):
+        raise ValueError("must not all be 0")
+    return values
 
 
 def _check_not_increasing(values: tuple[float, ...]) -> tuple[float, ...]:
