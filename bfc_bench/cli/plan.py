@@ -28,6 +28,8 @@ from bfc_bench.cli.options import (
     finite,
     redo_of,
 )
+from bfc_bench.cli.tables import print_table, print_text
+from bfc_bench.errors import UsageError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -57,8 +59,6 @@ def plan(
 
     Nothing is run or written.
     """
-    from bfc_bench.cli.tables import print_text
-    from bfc_bench.errors import UsageError
     from bfc_bench.executors.base import usable_cores
     from bfc_bench.plugins import load_plugins
     from bfc_bench.run.executor_selection import executor_of
@@ -134,8 +134,6 @@ def plan(
 
 def _print_curves(made: Plan, states: Mapping[str, Sequence[Cell]], out: Console) -> None:
     """Print the number of cells in each state, and the estimated seconds, of each task and learner."""
-    from bfc_bench.cli.tables import print_table
-
     counts = Counter((cell.task, cell.label, what) for what, cells in states.items() for cell in cells)
     seconds: dict[tuple[str, str], float] = defaultdict(float)
     for cell in made.todo:
@@ -150,8 +148,6 @@ def _print_curves(made: Plan, states: Mapping[str, Sequence[Cell]], out: Console
 
 def _device(executor: Executor, request: str) -> Device:
     """The device of the run; ``cuda`` is accepted without a GPU, because login nodes have none."""
-    from bfc_bench.errors import UsageError
-
     try:
         return executor.resolve_device(request)
     except UsageError:
@@ -169,7 +165,6 @@ def _no_gpu_remark(gpu_bytes: int) -> str:
 
 def _print_claims(claims: Sequence[ReplicatesNeeded], out: Console) -> None:
     """Print what would decide each claim."""
-    from bfc_bench.cli.tables import print_table
     from bfc_bench.report.tables import MISSING
 
     lines = []

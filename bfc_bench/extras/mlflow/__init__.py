@@ -8,8 +8,8 @@ from bfc_bench.utils.hook_markers import hookimpl
 @hookimpl
 def bfc_register_verbs(register: Callable[[str, str], None]) -> None:
     """Register the verbs, which are imported when they are called."""
-    register("sync", f"{__name__}.sync_verb:sync")
-    register("ui", f"{__name__}.ui_verb:ui")
+    register("sync", f"{__name__}.verbs:sync")
+    register("ui", f"{__name__}.verbs:ui")
 
 
 @hookimpl
