@@ -59,26 +59,24 @@ def plan(
 
     Nothing is run or written.
     """
+    from bfc_bench.api import grid_of
     from bfc_bench.executors.base import usable_cores
     from bfc_bench.plugins import load_plugins
     from bfc_bench.run.executor_selection import executor_of
-    from bfc_bench.run.grid import resolve
     from bfc_bench.run.session import plan_for
     from bfc_bench.store.store import Store
     from bfc_bench.stored_suite import StoredSuite
-    from bfc_bench.suite.find import suite_path
-    from bfc_bench.suite.model import read_suite
     from bfc_bench.toolkit.gpu import count_gpus
 
     if store.exists() and not store.is_dir():
         raise UsageError(f"--store must name the folder of a store. {store} is a file.")
     plugins = load_plugins()
-    path = suite_path(suite, plugins.suites)
-    grid = resolve(read_suite(path, set_ or ()), plugins, str(path), learner or (), task or ())
+    grid = grid_of(suite, set_ or (), plugins, learner or (), task or ())
     chosen = executor_of(grid.suite, plugins, executor, executor_options(executor_option))
     with Store(store) if (store / "results.sqlite").exists() else nullcontext() as opened:
         made = plan_for(grid, opened, _device(chosen, device), redo=redo_of(redo), executor=chosen)
-        stored = StoredSuite(opened, plugins, grid.suite.name, grid.suite.version, path, grid.suite) if opened else None
+        named = grid.suite.name, grid.suite.version
+        stored = StoredSuite(opened, plugins, *named, model=grid.suite) if opened else None
         claims = stored.replicates_needed() if stored and stored.sessions else None
     gpu = made.common.device == "cuda"
     remarks = [*made.remarks, *([_no_gpu_remark(made.common.gpu_bytes)] if gpu and not count_gpus() else [])]

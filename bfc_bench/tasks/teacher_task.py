@@ -64,9 +64,9 @@ class TeacherTask(Task):
         return self.target.check_teacher(other.target)
 
     @property
-    def parts(self) -> Mapping[str, Inputs | Target]:
-        """Inputs and target."""
-        return {"inputs": self.inputs, "target": self.target}
+    def parts(self) -> Mapping[str, Inputs | Target | Labels]:
+        """Inputs, target and labelling."""
+        return {"inputs": self.inputs, "target": self.target, "labels": self.labels}
 
     def facts(self, d: int) -> TaskFacts:
         """What a learner may know when it decides whether it applies."""

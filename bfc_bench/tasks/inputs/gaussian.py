@@ -64,6 +64,7 @@ class GaussianPowerLaw(Inputs):
     """
 
     kind: ClassVar[str] = "gaussian-power-law"
+    independent: ClassVar[bool] = True
     a: Annotated[float, Field(gt=0, le=10)] = 2.0
     """Exponent of the spectrum: E[x_i^2] = i^-a."""
 
@@ -76,11 +77,6 @@ class GaussianPowerLaw(Inputs):
     def square_mean(self, law: InputLaw) -> Float:
         """E[x_i^2] = i^-a, (d,)."""
         return np.asarray(np.arange(1.0, law.d + 1) ** -self.a)
-
-    @property
-    def independent(self) -> bool:
-        """True."""
-        return True
 
 
 Condition: TypeAlias = Annotated[float, Field(ge=1, le=1e6)]

@@ -14,30 +14,22 @@ class Uniform(Inputs):
     """x uniform on [-sqrt 3, sqrt 3]^d, so that E[x x^T] = I and degree-2^L targets keep light tails."""
 
     kind: ClassVar[str] = "uniform"
+    independent: ClassVar[bool] = True
 
     def sample(self, rng: np.random.Generator, m: int, law: InputLaw) -> Float:
         """m independent points, (m, d)."""
         return rng.uniform(-sqrt(3), sqrt(3), (m, law.d))
-
-    @property
-    def independent(self) -> bool:
-        """True."""
-        return True
 
 
 class Hypercube(Inputs):
     """x uniform on {-1, +1}^d, so that E[x x^T] = I. Every x_i^2 is constant: it breaks BFC's (5.4) at degree 2."""
 
     kind: ClassVar[str] = "hypercube"
+    independent: ClassVar[bool] = True
 
     def sample(self, rng: np.random.Generator, m: int, law: InputLaw) -> Float:
         """m independent points, (m, d), with entries -1.0 and +1.0."""
         return 2.0 * rng.integers(0, 2, (m, law.d)) - 1.0
-
-    @property
-    def independent(self) -> bool:
-        """True."""
-        return True
 
 
 class Sphere(Inputs):

@@ -17,11 +17,7 @@ class Clean(Labels):
 
     kind: ClassVar[str] = "clean"
     takes: ClassVar[frozenset[LabelKind]] = frozenset({"real", "binary", "class"})
-
-    @property
-    def noise_variance(self) -> float:
-        """0."""
-        return 0.0
+    noise_variance: ClassVar[float] = 0.0
 
     def label(self, rng: np.random.Generator, seen: Float, values: Float, labelling: Labelling) -> Float:
         """The target values, (m,)."""

@@ -13,7 +13,19 @@ from bfc_bench.tasks.targets.densenet_teacher import DensenetTeacher, widest_ski
 from bfc_bench.tasks.targets.options import Alphas, constant_squares
 
 
-class HardKernel(Target):
+class HardDensenet(Target):
+    """A DenseNet whose weights are fixed, or whose first weights are sparse."""
+
+    swept: ClassVar[frozenset[str]] = frozenset({"alphas"})
+    alphas: Alphas
+    """alpha_2, ..., alpha_L, positive, not increasing; the theorems for kernels have alpha_L < .1."""
+
+    def check_inputs(self, inputs: Inputs) -> str | None:
+        """G_1 = x^2 - E[x^2] must not vanish."""
+        return constant_squares(inputs)
+
+
+class HardKernel(HardDensenet):
     """A DenseNet of width 1 on sparse random sums. BFC Theorems I.1 and I.3 (lines 2574-2663).
 
     W_{l,0} and W_{l,1} are independent, uniform on S_p = {w: p = 2^{L-1} entries 1/sqrt(p), the others 0}; every other
@@ -27,9 +39,6 @@ class HardKernel(Target):
     """
 
     kind: ClassVar[str] = "hard-kernel"
-    swept: ClassVar[frozenset[str]] = frozenset({"alphas"})
-    alphas: Alphas
-    """alpha_2, ..., alpha_L, positive, not increasing; the theorems have alpha_L < .1."""
 
     @property
     def sparsity(self) -> int:
@@ -40,10 +49,6 @@ class HardKernel(Target):
         """The support needs p coordinates."""
         p = self.sparsity
         return f"hard-kernel with {len(self.alphas)} alphas needs d >= {p}, not {d}" if d < p else None
-
-    def check_inputs(self, inputs: Inputs) -> str | None:
-        """G_1 = x^2 - E[x^2] must not vanish."""
-        return constant_squares(inputs)
 
     def draw(self, rng: np.random.Generator, law: InputLaw) -> HardKernelTeacher:
         """One teacher; its facts also have ``support`` (S) and ``top_coefficient`` (p!/p^{p/2})."""
@@ -93,7 +98,7 @@ class HardKernelTeacher(DensenetTeacher):
         return {"product": float(pairs / size**2)}
 
 
-class HardPoly(Target):
+class HardPoly(HardDensenet):
     """A fixed DenseNet with dense sums as weights. BFC Theorems I.6 and I.7 (lines 2665-2718).
 
     ``theorem = "I.6"``: k_2 = d, the other k_l = 1; W_{2,1} = I; W_{l,0} = W_{l,1} = W_{l,2} = (1, ..., 1)/sqrt(d) for
@@ -103,15 +108,8 @@ class HardPoly(Target):
     """
 
     kind: ClassVar[str] = "hard-poly"
-    swept: ClassVar[frozenset[str]] = frozenset({"alphas"})
-    alphas: Alphas
-    """alpha_2, ..., alpha_L, positive, not increasing."""
     theorem: Literal["I.6", "I.7"] = "I.6"
     """The theorem whose widths and weights are used."""
-
-    def check_inputs(self, inputs: Inputs) -> str | None:
-        """G_1 = x^2 - E[x^2] must not vanish."""
-        return constant_squares(inputs)
 
     def draw(self, rng: np.random.Generator, law: InputLaw) -> DensenetTeacher:
         """The teacher in d dimensions."""

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Annotated, TypeAlias
 
-from pydantic import AfterValidator, Field, FiniteFloat, PositiveInt, ValidationInfo
+from pydantic import AfterValidator, Field, FiniteFloat, PositiveInt, ValidationInfo, field_validator
 
-from bfc_bench.tasks.base import Inputs
+from bfc_bench.tasks.base import Inputs, Target
 from bfc_bench.tasks.inputs.uniform import Hypercube
 
 Coefficients: TypeAlias = tuple[Annotated[float, Field(ge=-1, le=1)], ...] | None
@@ -38,16 +38,30 @@ Alphas: TypeAlias = Annotated[tuple[Annotated[FiniteFloat, Field(gt=0)], ...], A
 """Layer scales alpha_l, positive, not increasing. The information gap is a strict decrease."""
 
 
+class RandomDensenet(Target):
+    """A DenseNet with random weights, of layers with widths and scales."""
+
+    widths: Widths
+    """Widths k_l of the layers, from the lowest with weights to L, not increasing."""
+    alphas: Alphas
+    """Scales alpha_l of these layers, positive, not increasing. The information gap is a strict decrease."""
+
+    @field_validator("alphas")
+    @classmethod
+    def _one_alpha_per_width(cls, alphas: Alphas, info: ValidationInfo) -> Alphas:
+        one_per_width(alphas, info)
+        return alphas
+
+    def check(self, d: int) -> str | None:
+        """Why orthonormal rows of the first width do not exist in d dimensions, or None."""
+        return f"widths[0] = {self.widths[0]} is above the input dimension {d}" if self.widths[0] > d else None
+
+
 def one_per_width(values: Sequence[object], info: ValidationInfo) -> None:
     """Raise ``ValueError`` unless there are as many values as ``widths``."""
     widths = info.data.get("widths")
     if widths is not None and len(values) != len(widths):
         raise ValueError(f"must have one entry per width, {len(widths)} in all")
-
-
-def too_wide(widths: Sequence[int], d: int) -> str | None:
-    """Why orthonormal rows of the first width do not exist in d dimensions, or None."""
-    return f"widths[0] = {widths[0]} is above the input dimension {d}" if widths[0] > d else None
 
 
 def constant_squares(inputs: Inputs) -> str | None:
