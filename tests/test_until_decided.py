@@ -319,7 +319,7 @@ def test_plan_says_what_would_decide_each_claim(suite, tmp_path, capsys):
 
 
 def test_the_looks_stand_in_the_report_the_verb_and_the_note(suite, tmp_path, capsys):
-    from bfc_bench.extras.mlflow.report_run import note
+    from bfc_bench.extras.mlflow.stored_suite import note
 
     path, store = suite(), tmp_path / "s"
     options = ("--executor", "serial", "--no-mlflow", "--store", str(store))

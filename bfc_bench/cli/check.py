@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -33,14 +33,11 @@ def check(
 
     Prints how many checks passed, were skipped and failed. Exit code 1 if one failed.
     """
-    from bfc_bench.suite.changes import apply
+    from bfc_bench.suite.changes import changed
     from bfc_bench.testing.subprocess_check import check_in_subprocess
 
-    options: dict[str, Any] = {}
-    for change in set_ or ():
-        apply(options, change)
     passed = True
-    for report in check_in_subprocess(name, kind, options):
+    for report in check_in_subprocess(name, kind, changed({}, set_)):
         typer.echo(f"{report.name}\n{report}")
         passed = passed and report.ok
     raise typer.Exit(0 if passed else 1)

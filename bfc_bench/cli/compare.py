@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bfc_bench.cli.options import STORE, DimsOption, FormatOption, StoreOption, TaskOption, console, print_json
+from bfc_bench.cli.tables import print_table, print_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -62,7 +63,6 @@ def compare(
 
 
 def _print_thresholds(comparisons: Sequence[ThresholdComparison]) -> None:
-    from bfc_bench.cli.tables import print_table, print_text
     from bfc_bench.report.tables import number, sample_size, with_interval
 
     (a, b), out = _names(comparisons[0], console()), console()
@@ -94,7 +94,6 @@ def _names(of: Comparison | ThresholdComparison, out: Console) -> tuple[str, str
 
 def _print_table(comparisons: Sequence[Comparison]) -> None:
     from bfc_bench.analysis.curves import scale_of
-    from bfc_bench.cli.tables import print_table, print_text
     from bfc_bench.report.tables import number, with_interval
 
     differences = scale_of(comparisons[0].metric) == "linear"

@@ -80,13 +80,10 @@ def show(
 
 def _data_set(plugins: Plugins, name: str, changes: list[str]) -> DataSet:
     """The data set with the options that ``--set`` gives."""
-    from bfc_bench.suite.changes import apply
+    from bfc_bench.suite.changes import changed
     from bfc_bench.tasks.build import build_part
 
-    table = {"kind": name}
-    for change in changes:
-        apply(table, change)
-    return build_part(table, plugins.data, "data")
+    return build_part(changed({"kind": name}, changes), plugins.data, "data")
 
 
 def _state(kind: type[DataSet], name: str) -> str:

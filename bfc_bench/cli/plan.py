@@ -28,6 +28,8 @@ from bfc_bench.cli.options import (
     finite,
     redo_of,
 )
+from bfc_bench.cli.tables import print_table, print_text
+from bfc_bench.errors import UsageError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -57,28 +59,24 @@ def plan(
 
     Nothing is run or written.
     """
-    from bfc_bench.cli.tables import print_text
-    from bfc_bench.errors import UsageError
+    from bfc_bench.api import grid_of
     from bfc_bench.executors.base import usable_cores
     from bfc_bench.plugins import load_plugins
     from bfc_bench.run.executor_selection import executor_of
-    from bfc_bench.run.grid import resolve
     from bfc_bench.run.session import plan_for
     from bfc_bench.store.store import Store
     from bfc_bench.stored_suite import StoredSuite
-    from bfc_bench.suite.find import suite_path
-    from bfc_bench.suite.model import read_suite
     from bfc_bench.toolkit.gpu import count_gpus
 
     if store.exists() and not store.is_dir():
         raise UsageError(f"--store must name the folder of a store. {store} is a file.")
     plugins = load_plugins()
-    path = suite_path(suite, plugins.suites)
-    grid = resolve(read_suite(path, set_ or ()), plugins, str(path), learner or (), task or ())
+    grid = grid_of(suite, set_ or (), plugins, learner or (), task or ())
     chosen = executor_of(grid.suite, plugins, executor, executor_options(executor_option))
     with Store(store) if (store / "results.sqlite").exists() else nullcontext() as opened:
         made = plan_for(grid, opened, _device(chosen, device), redo=redo_of(redo), executor=chosen)
-        stored = StoredSuite(opened, plugins, grid.suite.name, grid.suite.version, path, grid.suite) if opened else None
+        named = grid.suite.name, grid.suite.version
+        stored = StoredSuite(opened, plugins, *named, model=grid.suite) if opened else None
         claims = stored.replicates_needed() if stored and stored.sessions else None
     gpu = made.common.device == "cuda"
     remarks = [*made.remarks, *([_no_gpu_remark(made.common.gpu_bytes)] if gpu and not count_gpus() else [])]
@@ -134,8 +132,6 @@ def plan(
 
 def _print_curves(made: Plan, states: Mapping[str, Sequence[Cell]], out: Console) -> None:
     """Print the number of cells in each state, and the estimated seconds, of each task and learner."""
-    from bfc_bench.cli.tables import print_table
-
     counts = Counter((cell.task, cell.label, what) for what, cells in states.items() for cell in cells)
     seconds: dict[tuple[str, str], float] = defaultdict(float)
     for cell in made.todo:
@@ -150,8 +146,6 @@ def _print_curves(made: Plan, states: Mapping[str, Sequence[Cell]], out: Console
 
 def _device(executor: Executor, request: str) -> Device:
     """The device of the run; ``cuda`` is accepted without a GPU, because login nodes have none."""
-    from bfc_bench.errors import UsageError
-
     try:
         return executor.resolve_device(request)
     except UsageError:
@@ -169,7 +163,6 @@ def _no_gpu_remark(gpu_bytes: int) -> str:
 
 def _print_claims(claims: Sequence[ReplicatesNeeded], out: Console) -> None:
     """Print what would decide each claim."""
-    from bfc_bench.cli.tables import print_table
     from bfc_bench.report.tables import MISSING
 
     lines = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 import typer
 
 from bfc_bench.cli.options import STORE, StoreOption, SuiteArgument, TaskOption, console
-from bfc_bench.cli.tables import MEASURED
+from bfc_bench.cli.tables import MEASURED, print_table
+from bfc_bench.errors import UsageError, suggest
 
 if TYPE_CHECKING:
     from bfc_bench.store.row import Row
@@ -66,7 +67,6 @@ def results(
 
     In CSV, texts that a spreadsheet would take for formulas begin with an apostrophe.
     """
-    from bfc_bench.errors import UsageError, suggest
     from bfc_bench.store.export import axis_columns, csv_parts, json_parts, parquet_bytes
     from bfc_bench.store.row import AXES, COLUMNS
     from bfc_bench.stored_suite import open_store
@@ -82,35 +82,32 @@ def results(
             raise UsageError(f"--columns: the rows have no axis {unknown[0]!r}.{suggest(unknown[0], axes)}")
         kept = _checked_filters(wanted, lambda name: stored.distinct(name, every=every))
 
-        def chosen_of(rows: Iterable[Row]) -> Iterator[Row]:
-            return (row for row in rows if all(getattr(row, name) in values for name, values in kept.items()))
-
-        if format == "table":
-            if named:
-                with closing(stored.each(every=every)) as each:
-                    named, _ = _with_nested(named, chosen_of(each), flat=True)
+        @contextmanager
+        def chosen() -> Iterator[Iterator[Row]]:
             with closing(stored.each(every=every)) as each:  # before the store closes, also if a pipe breaks
-                _print_table(chosen_of(each), named, list(axes), first)
-            return
-        with closing(stored.each(every=every)) as each:
-            named, nested = _with_nested(named or [*COLUMNS, *axes], chosen_of(each), flat=format == "csv")
+                yield (row for row in each if all(getattr(row, name) in values for name, values in kept.items()))
+
+        if named or format != "table":
+            with chosen() as rows:
+                flat = format in ("csv", "table")
+                named, nested = _with_nested(named or [*COLUMNS, *axes], rows, flat=flat)
         if format == "parquet" and nested:
-            with closing(stored.each(every=every)) as each:
-                values = zip(*(row.cells(nested) for row in chosen_of(each)), strict=True)
+            with chosen() as rows:
+                values = zip(*(row.cells(nested) for row in rows), strict=True)
                 axes |= {name: [v for v in of if v is not None] for name, of in zip(nested, values, strict=False)}
-        with closing(stored.each(every=every)) as each:
-            if format == "csv":
-                _write(output, csv_parts(chosen_of(each), named, raw=raw))
+        with chosen() as rows:
+            if format == "table":
+                _print_table(rows, named, list(axes), first)
+            elif format == "csv":
+                _write(output, csv_parts(rows, named, raw=raw))
             elif format == "json":
-                _write(output, json_parts(chosen_of(each), named))
+                _write(output, json_parts(rows, named))
             else:
-                _write(output, [parquet_bytes(chosen_of(each), named, axes)])
+                _write(output, [parquet_bytes(rows, named, axes)])
 
 
 def _check_output(format: str, output: Path | None, *, raw: bool) -> None:
     """Raise ``UsageError`` if the format cannot be written there, or ``raw`` does not go with it."""
-    from bfc_bench.errors import UsageError
-
     if raw and format != "csv":
         raise UsageError(f"--raw is for --format csv. Got --format {format}.")
     if format == "table" and output is not None:
@@ -135,8 +132,6 @@ def _write(output: Path | None, parts: Iterable[bytes | memoryview]) -> None:
 
 def _print_table(rows: Iterator[Row], named: Sequence[str], axes: Sequence[str], first: int | None) -> None:
     """Print columns of the ``first`` rows; of all if it is 0."""
-    from bfc_bench.cli.tables import print_table
-
     most = (SHOWN if sys.stdout.isatty() else 0) if first is None else first
     begun = list(islice(rows, most or MEASURED))
     header = [*TABLE[:2], *axes, *TABLE[2:]]
@@ -159,7 +154,6 @@ def _text(value: Any) -> str:
 
 def _with_nested(named: Sequence[str], rows: Iterable[Row], *, flat: bool) -> tuple[list[str], list[str]]:
     """The columns to write, and those of them that are nested values, such as ``metrics.largest_error``."""
-    from bfc_bench.errors import UsageError, suggest
     from bfc_bench.store.export import dotted_columns
     from bfc_bench.store.row import AXES, COLUMNS
 
@@ -178,7 +172,6 @@ def _with_nested(named: Sequence[str], rows: Iterable[Row], *, flat: bool) -> tu
 
 def _checked_filters(wanted: dict[str, list[str] | None], known_of: Callable[[str], list[str]]) -> dict[str, list[str]]:
     """The wanted values by column. Raises ``UsageError`` for an unknown status or a value that no row has."""
-    from bfc_bench.errors import UsageError, suggest
     from bfc_bench.store.row import Status
 
     filters = {name: values for name, values in wanted.items() if values}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from bfc_bench.cli.options import console
+from bfc_bench.cli.options import console, print_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,14 +22,12 @@ def show(
     format: Annotated[Literal["text", "json"], typer.Option("--format", help="Output format.")] = "text",
 ) -> None:
     """Describe a learner, a target or another part that suites name, with its options."""
-    import json
-
     from bfc_bench.plugins import load_plugins
     from bfc_bench.reference import find
 
     matches = find(load_plugins(), name, kind)
     if format == "json":
-        typer.echo(json.dumps([entry.as_dict() for entry in matches], indent=1, ensure_ascii=False))
+        print_json([entry.as_dict() for entry in matches])
         return
     out = console(100)
     for entry in matches:

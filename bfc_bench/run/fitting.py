@@ -14,7 +14,7 @@ from bfc_bench.run.array_guard import ArrayGuard
 from bfc_bench.run.skip_reasons import TUNING_SHARE
 from bfc_bench.run.wire_format import attempt
 from bfc_bench.run.work_units import CellWork
-from bfc_bench.tasks.metrics import error_rate
+from bfc_bench.tasks.metrics import TargetValues, error_rate
 from bfc_bench.toolkit.arrays import to_numpy
 
 Outcome: TypeAlias = Predictor | Failure
@@ -143,7 +143,7 @@ def tune(work: Sequence[CellWork], guard: ArrayGuard) -> list[Choice | Failure]:
 
 def _validation_error(data: Data, prediction: np.ndarray) -> float:
     if data.kind != "real":
-        return error_rate(prediction, data.y)
+        return error_rate(prediction, TargetValues(data.y))
     with np.errstate(over="ignore"):
         # One point has no variance. Its error is compared as it is: over a tiny number it would be infinite.
         return float(np.mean((prediction - data.y) ** 2) / (float(np.var(data.y)) or 1.0))

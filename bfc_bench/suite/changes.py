@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import difflib
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from bfc_bench.config import parse_toml
 from bfc_bench.errors import UsageError, suggest
+
+
+def changed(values: dict[str, Any], changes: Iterable[str] | None) -> dict[str, Any]:
+    """``values`` after changes in the form ``a.b=value``. Raises ``UsageError`` as ``apply`` does."""
+    for change in changes or ():
+        apply(values, change)
+    return values
 
 
 def apply(values: dict[str, Any], change: str) -> None:

@@ -21,7 +21,7 @@ from pydantic import (
 from bfc_bench.config import Settings, plain_option, read_toml
 from bfc_bench.errors import UsageError, suggest
 from bfc_bench.suite.budget import Budget
-from bfc_bench.suite.changes import apply
+from bfc_bench.suite.changes import changed
 from bfc_bench.suite.members import check_membership, expanded, members_by_grid
 from bfc_bench.suite.sizes import check_increasing, sizes_at
 from bfc_bench.tasks.base import DataSet
@@ -424,10 +424,7 @@ def candidates(spaces: Iterable[Mapping[str, Sequence[Any]]]) -> list[dict[str, 
 
 def read_suite(path: Path, changes: Iterable[str] = ()) -> Suite:
     """The suite in a TOML file, with ``--set`` changes applied. Raises ``UsageError`` that names file and key."""
-    values = read_toml(path)
-    for change in changes:
-        apply(values, change)
-    suite = Suite.parse(values, str(path))
+    suite = Suite.parse(changed(read_toml(path), changes), str(path))
     return suite.model_copy(update={"task": [_with_absolute_paths(task, path.parent) for task in suite.task]})
 
 

@@ -1,7 +1,6 @@
 """Base classes of the parts of a task: input laws, targets, joint laws, labellings and data sets.
 
-A task is an input law, a target and a labelling, or a joint law and a labelling, or a data set and a labelling. Each
-kind has a file of its own.
+A task is an input law, a target and a labelling, or a joint law and a labelling, or a data set and a labelling.
 
 Shapes: m points, d input dimension, k_l width of the target's layer l. All arrays are NumPy float64.
 """

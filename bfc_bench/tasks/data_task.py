@@ -15,12 +15,17 @@ from bfc_bench.learner import DataSpec, TaskFacts
 from bfc_bench.seeds import BLOCK
 from bfc_bench.tasks.base import DataSet, DataSetContents, Float, LabelledPoints, Labelling, Labels
 from bfc_bench.tasks.load_data import digest_of, frozen, read, read_expected
-from bfc_bench.tasks.preprocessing import Preprocessing, Scaling, scaling_of
-from bfc_bench.tasks.row_splits import group_pool, group_split, time_split
-from bfc_bench.tasks.stratified import class_order
-from bfc_bench.tasks.table_encoding import TableEncoding, frame_columns, matrix_columns
+from bfc_bench.tasks.preprocessing import (
+    Preprocessing,
+    Scaling,
+    TableEncoding,
+    Whitening,
+    frame_columns,
+    matrix_columns,
+    scaling_of,
+)
+from bfc_bench.tasks.row_splits import class_order, group_pool, group_split, time_split
 from bfc_bench.tasks.task import BlockwiseArrays, Problem, Task
-from bfc_bench.tasks.whitening import Whitening
 from bfc_bench.utils.plain_json import canonical_json
 
 TEST_SHARE = 4
@@ -127,9 +132,9 @@ class DataTask(Task):
         return None
 
     @property
-    def parts(self) -> Mapping[str, DataSet]:
-        """The data set."""
-        return {"data": self.data}
+    def parts(self) -> Mapping[str, DataSet | Labels]:
+        """Data set and labelling."""
+        return {"data": self.data, "labels": self.labels}
 
     def definition(self) -> dict[str, Any]:
         """The task as plain data. Two tasks with equal definitions give equal samples."""

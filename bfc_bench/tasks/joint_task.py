@@ -58,9 +58,9 @@ class JointTask(Task):
         return self.law.check_teacher(other.law)
 
     @property
-    def parts(self) -> Mapping[str, JointLaw]:
-        """The law."""
-        return {"law": self.law}
+    def parts(self) -> Mapping[str, JointLaw | Labels]:
+        """Law and labelling."""
+        return {"law": self.law, "labels": self.labels}
 
     def facts(self, d: int) -> TaskFacts:
         """What a learner may know when it decides whether it applies."""

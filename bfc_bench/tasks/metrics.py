@@ -14,6 +14,8 @@ from bfc_bench.learner import LabelKind
 from bfc_bench.tasks.base import Float
 
 TRIMMED_SHARE = 0.01
+BINS = 15
+"""Number of bins of the calibration error."""
 Invariance: TypeAlias = Literal["shift", "scale", "increasing", "classes"]
 """What may change without changing a metric:
 
@@ -69,7 +71,10 @@ class TargetValues:
 
         Raises ``ValueError`` if the shapes differ or the target is constant, so that no relative error exists.
         """
-        return self._mean_square("nmse", prediction) / self._variance
+        prediction, target = _same_shape("nmse", prediction, self.target)
+        with np.errstate(over="ignore", invalid="ignore"):
+            squares = (prediction - target) ** 2
+            return float(squares.sum() / len(squares)) / self._variance
 
     def trimmed_nmse(self, prediction: Float) -> float:
         """NMSE without the points whose target values are farthest from their median.
@@ -77,7 +82,8 @@ class TargetValues:
         The floor(``TRIMMED_SHARE`` m) points are chosen by the target alone, so they are the same for every learner.
         Both the error and the variance are those of the remaining points. Raises ``ValueError`` like ``nmse``.
         """
-        return self._mean_square("trimmed_nmse", prediction, trimmed=True) / self._kept_variance
+        prediction, _ = _same_shape("nmse_trimmed", prediction, self.target)
+        return self._trimmed.nmse(prediction[self._kept])
 
     @cached_property
     def constant(self) -> bool:
@@ -86,7 +92,11 @@ class TargetValues:
 
     @cached_property
     def _variance(self) -> float:
-        return _variance(self.target)
+        variance = float(np.var(self.target))
+        if self.constant or variance == 0:  # rounding may give a constant some variance
+            count = len(self.target)
+            raise ValueError(f"nmse: the target is constant on all {count} points, so that no relative error exists.")
+        return variance
 
     @cached_property
     def _kept(self) -> np.ndarray:
@@ -94,66 +104,11 @@ class TargetValues:
         return np.argsort(distance, kind="stable")[: len(self.target) - int(TRIMMED_SHARE * len(self.target))]
 
     @cached_property
-    def _kept_variance(self) -> float:
-        return _variance(self.target[self._kept])
-
-    def _mean_square(self, who: str, prediction: Float, *, trimmed: bool = False) -> float:
-        """E(F - G*)^2."""
-        prediction, target = _same_shape(who, prediction, self.target)
-        kept = self._kept if trimmed else slice(None)
-        with np.errstate(over="ignore", invalid="ignore"):
-            squares = ((prediction - target) ** 2)[kept]
-            return float(squares.sum() / len(squares))
+    def _trimmed(self) -> TargetValues:
+        return TargetValues(self.target[self._kept])
 
 
-def error_rate(prediction: Float, labels: Float) -> float:
-    """Share of points whose class is wrong.
-
-    For labels -1 and +1 the class is the sign of predictions (m,); zero and NaN have no sign and count as wrong. For
-    labels 0 ... C - 1 it is the largest of the scores (m, C); a point with two largest scores counts as wrong. Raises
-    ``ValueError`` if the shapes differ or the labels are neither.
-    """
-    if np.ndim(prediction) == 2 and np.shape(prediction)[1] > 1:
-        scores, numbers = _scores("error_rate", prediction, labels)
-        own = np.take_along_axis(scores, numbers[:, None], 1)[:, 0]
-        others = scores.copy()
-        np.put_along_axis(others, numbers[:, None], -inf, 1)
-        return float(np.mean(~(own > others.max(axis=1))))
-    prediction, labels = _same_shape("error_rate", prediction, labels)
-    if not np.all(np.abs(labels) == 1):
-        raise ValueError(f"error_rate: labels must be -1 or +1. Got {np.unique(labels)[:5].tolist()}.")
-    return float(np.mean(np.sign(prediction) != labels))
-
-
-def log_loss(probabilities: Float, labels: Float) -> float:
-    """Mean of -log p for the probability p of the label, at least 1e-15; natural logarithm.
-
-    ``probabilities`` are those of +1, (m,), for labels -1 and +1, or of each class, (m, C), for labels 0 ... C - 1.
-    Raises ``ValueError`` like ``error_rate``, and for numbers that are not probabilities.
-    """
-    table, numbers = _probabilities("log_loss", probabilities, labels)
-    given = np.take_along_axis(table, numbers[:, None], 1)
-    return float(-np.log(np.clip(given, 1e-15, 1)).mean())
-
-
-def calibration_error(probabilities: Float, labels: Float, bins: int = 15) -> float:
-    """Expected calibration error, sum_b (m_b / m) |share right - mean probability|, over bins b.
-
-    Bins have equal width and group points by the probability of the likeliest class (Guo et al. 2017, equation 3).
-    Raises ``ValueError`` like ``log_loss``.
-
-    Args:
-        probabilities: (m,) or (m, C), as for ``log_loss``.
-        labels: (m,).
-        bins: Number of bins.
-    """
-    table, numbers = _probabilities("calibration_error", probabilities, labels)
-    sure, right = table.max(axis=1), table.argmax(axis=1) == numbers
-    bin_of = np.minimum((sure * bins).astype(int), bins - 1)
-    return float(np.abs(np.bincount(bin_of, right - sure, bins)).sum() / len(numbers))
-
-
-def _nmse(prediction: Float, truth: TargetValues) -> float:
+def nmse(prediction: Float, truth: TargetValues) -> float:
     """``sum_i (F(x_i) - G*(x_i))^2 / sum_i (G*(x_i) - mean G*)^2`` over the test points: 1 for the constant mean.
 
     The default of curves, levels and claims for real labels. Where the target has heavy tails, a few points may decide
@@ -162,7 +117,7 @@ def _nmse(prediction: Float, truth: TargetValues) -> float:
     return truth.nmse(prediction)
 
 
-def _nmse_trimmed(prediction: Float, truth: TargetValues) -> float:
+def nmse_trimmed(prediction: Float, truth: TargetValues) -> float:
     """nmse without the floor(m / 100) test points at which ``|G*(x_i) - median G*|`` is largest.
 
     For targets with heavy tails: whether the rest of the target is learned. The points are the same for every learner.
@@ -170,56 +125,64 @@ def _nmse_trimmed(prediction: Float, truth: TargetValues) -> float:
     return truth.trimmed_nmse(prediction)
 
 
-def _error_rate(prediction: Float, truth: TargetValues) -> float:
+def error_rate(prediction: Float, truth: TargetValues) -> float:
     """Share of the test points whose predicted class is wrong.
+
+    For labels -1 and +1 the class is the sign of predictions (m,); zero and NaN have no sign and count as wrong. For
+    labels 0 ... C - 1 it is the largest of the scores (m, C); a point with two largest scores counts as wrong.
 
     The default of curves, levels and claims for classes. It is a multiple of 1 / m, so choose a large test_size for
     small errors. It does not say how sure a learner is: see log_loss.
     """
-    return error_rate(prediction, truth.target)
+    if np.ndim(prediction) == 2 and np.shape(prediction)[1] > 1:
+        scores, numbers = _scores("error_rate", prediction, truth.target)
+        own = np.take_along_axis(scores, numbers[:, None], 1)[:, 0]
+        others = scores.copy()
+        np.put_along_axis(others, numbers[:, None], -inf, 1)
+        return float(np.mean(~(own > others.max(axis=1))))
+    prediction, labels = _signs("error_rate", prediction, truth.target)
+    return float(np.mean(np.sign(prediction) != labels))
 
 
-def _log_loss(probabilities: Float, truth: TargetValues) -> float:
+def log_loss(probabilities: Float, truth: TargetValues) -> float:
     """``-(1 / m) sum_i log max(p_i, 1e-15)``, in nats per point, p_i the probability of the label of x_i.
 
     Compares learners that give probabilities as a whole, since the true ones have the smallest expected value. log C is
     the value of equal probabilities of C classes. A few labels that were given almost no probability may decide it.
     """
-    return log_loss(probabilities, truth.target)
+    table, numbers = _probabilities("log_loss", probabilities, truth.target)
+    given = np.take_along_axis(table, numbers[:, None], 1)
+    return float(-np.log(np.clip(given, 1e-15, 1)).mean())
 
 
-def _calibration_error(probabilities: Float, truth: TargetValues) -> float:
+def calibration_error(probabilities: Float, truth: TargetValues) -> float:
     """``sum_b (m_b / m) |share of right predictions in b - mean p in b|``, p the probability of the likeliest class.
 
-    b are 15 bins of equal width of p. It says whether a class with p = .9 is right nine times in ten, and nothing about
-    how many predictions are right. It is never 0 on few test points, even for the true probabilities.
+    b are 15 bins of equal width of p (Guo et al. 2017, equation 3). It says whether a class with p = .9 is right nine
+    times in ten, and nothing about how many predictions are right. It is never 0 on few test points, even for the true
+    probabilities.
     """
-    return calibration_error(probabilities, truth.target)
+    table, numbers = _probabilities("calibration_error", probabilities, truth.target)
+    sure, right = table.max(axis=1), table.argmax(axis=1) == numbers
+    bin_of = np.minimum((sure * BINS).astype(int), BINS - 1)
+    return float(np.abs(np.bincount(bin_of, right - sure, BINS)).sum() / len(numbers))
 
 
 CLASSES: frozenset[LabelKind] = frozenset({"binary", "class"})
 UNITS: frozenset[Invariance] = frozenset({"shift", "scale"})
 EITHER: frozenset[Invariance] = frozenset({"classes"})
 METRICS: tuple[Metric, ...] = (
-    Metric("nmse", _nmse, invariances=UNITS),
-    Metric("nmse_trimmed", _nmse_trimmed, invariances=UNITS),
-    Metric("error_rate", _error_rate, CLASSES, largest=1.0, invariances=EITHER | {"increasing"}),
+    Metric("nmse", nmse, invariances=UNITS),
+    Metric("nmse_trimmed", nmse_trimmed, invariances=UNITS),
+    Metric("error_rate", error_rate, CLASSES, largest=1.0, invariances=EITHER | {"increasing"}),
 )
 """The built-in metrics that have a column of their own in a row."""
 LARGEST_LOSS = -float(np.log(1e-15))
 OF_PROBABILITIES: tuple[Metric, ...] = (
-    Metric("log_loss", _log_loss, CLASSES, "probabilities", 1e-15, largest=LARGEST_LOSS, invariances=EITHER),
-    Metric("calibration_error", _calibration_error, CLASSES, "probabilities", 1e-15, largest=1.0),
+    Metric("log_loss", log_loss, CLASSES, "probabilities", 1e-15, largest=LARGEST_LOSS, invariances=EITHER),
+    Metric("calibration_error", calibration_error, CLASSES, "probabilities", 1e-15, largest=1.0),
 )
 """The built-in metrics of class probabilities."""
-
-
-def _variance(target: Float) -> float:
-    """The variance. Raises ``ValueError`` for a constant."""
-    variance = float(np.var(target))
-    if np.ptp(target) == 0 or variance == 0:  # rounding may give a constant some variance
-        raise ValueError(f"nmse: the target is constant on all {len(target)} points, so that no relative error exists.")
-    return variance
 
 
 def _same_shape(who: str, prediction: Float, target: Float) -> tuple[Float, Float]:
@@ -227,6 +190,14 @@ def _same_shape(who: str, prediction: Float, target: Float) -> tuple[Float, Floa
     if prediction.shape != target.shape or target.ndim != 1 or not len(target):
         raise ValueError(f"{who}: expected two arrays (m,), m > 0. Got shapes {prediction.shape} and {target.shape}.")
     return prediction, target
+
+
+def _signs(who: str, values: Float, labels: Float) -> tuple[Float, Float]:
+    """Values (m,) and labels -1 and +1 (m,), checked."""
+    values, labels = _same_shape(who, values, labels)
+    if not np.all(np.abs(labels) == 1):
+        raise ValueError(f"{who}: labels must be -1 or +1. Got {np.unique(labels)[:5].tolist()}.")
+    return values, labels
 
 
 def _scores(who: str, scores: Float, labels: Float) -> tuple[Float, np.ndarray]:
@@ -247,9 +218,7 @@ def _probabilities(who: str, probabilities: Float, labels: Float) -> tuple[Float
     """Class probabilities (m, C) and class numbers (m,), checked."""
     table = np.asarray(probabilities, float)
     if table.ndim == 1:
-        table, labels = _same_shape(who, table, labels)
-        if not np.all(np.abs(labels) == 1):
-            raise ValueError(f"{who}: labels must be -1 or +1. Got {np.unique(labels)[:5].tolist()}.")
+        table, labels = _signs(who, table, labels)
         table, labels = np.stack([1 - table, table], axis=1), (labels + 1) / 2
     table, numbers = _scores(who, table, labels)
     if not (np.all(table >= -1e-6) and np.all(np.abs(table.sum(axis=1) - 1) <= 1e-3)):

@@ -93,26 +93,24 @@ class Task(ABC):
 
     @property
     @abstractmethod
-    def parts(self) -> Mapping[str, Inputs | Family | DataSet]:
-        """What it consists of besides the labelling, by the table of a suite that says it."""
+    def parts(self) -> Mapping[str, Inputs | Family | DataSet | Labels]:
+        """What it consists of, by the table of a suite that says it."""
 
     def definition(self) -> dict[str, Any]:
         """The task as plain data. Two tasks with equal definitions give equal samples."""
-        parts: dict[str, Inputs | Family | DataSet | Labels] = {**self.parts, "labels": self.labels}
         return {
             "name": self.name,
-            **{key: {"kind": part.kind, **part.plain()} for key, part in parts.items()},
+            **{key: {"kind": part.kind, **part.plain()} for key, part in self.parts.items()},
             "unlabeled": self.unlabeled,
             **({"teacher": self.teacher} if self.teacher else {}),
         }
 
     def identity(self) -> dict[str, Any]:
         """What identifies this task: its definition without options that have their defaults."""
-        parts: dict[str, Inputs | Family | DataSet | Labels] = {**self.parts, "labels": self.labels}
         others = {"unlabeled": self.unlabeled, "teacher": self.teacher}
         return {
             "name": self.name,
-            **{key: {"kind": part.kind, **part.changed()} for key, part in parts.items()},
+            **{key: {"kind": part.kind, **part.changed()} for key, part in self.parts.items()},
             **{key: value for key, value in others.items() if value},
         }
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import sqrt
 from types import MappingProxyType
 from typing import ClassVar
 
@@ -13,8 +14,7 @@ from bfc_bench.learner import TaskFacts
 from bfc_bench.seeds import BLOCK
 from bfc_bench.tasks.base import Float, InputLaw, Inputs, Labelling, Labels, Target, Teacher
 from bfc_bench.tasks.drawn_problem import DrawnProblem, Part, moments
-from bfc_bench.tasks.inputs.sphere import Sphere
-from bfc_bench.tasks.scaled_teacher import ScaledTeacher
+from bfc_bench.tasks.inputs.uniform import Sphere
 from bfc_bench.tasks.task import Task
 
 
@@ -64,9 +64,9 @@ class TeacherTask(Task):
         return self.target.check_teacher(other.target)
 
     @property
-    def parts(self) -> Mapping[str, Inputs | Target]:
-        """Inputs and target."""
-        return {"inputs": self.inputs, "target": self.target}
+    def parts(self) -> Mapping[str, Inputs | Target | Labels]:
+        """Inputs, target and labelling."""
+        return {"inputs": self.inputs, "target": self.target, "labels": self.labels}
 
     def facts(self, d: int) -> TaskFacts:
         """What a learner may know when it decides whether it applies."""
@@ -134,3 +134,25 @@ class TeacherProblem(DrawnProblem):
 
     def _moments(self, teacher: Teacher) -> tuple[float, float]:
         return moments(lambda block: self.task.target.coded(teacher(self._inputs("test", block))))
+
+
+class ScaledTeacher(Teacher):
+    """Another target function times ``factor`` > 0, with hidden features and ``alphas`` scaled accordingly."""
+
+    def __init__(self, teacher: Teacher, factor: float) -> None:
+        self.teacher, self.factor = teacher, factor
+        self.facts = dict(teacher.facts)
+        if isinstance(alphas := self.facts.get("alphas"), Sequence):
+            self.facts["alphas"] = [factor * alpha for alpha in alphas]
+
+    def __call__(self, x: Float) -> Float:
+        """factor G*(x), (m,), for x (m, d)."""
+        return self.factor * self.teacher(x)
+
+    def hidden(self, x: Float) -> Mapping[str, Float]:
+        """sqrt(factor) times the hidden features."""
+        return {layer: sqrt(self.factor) * s for layer, s in self.teacher.hidden(x).items()}
+
+    def part_errors(self, x: Float, prediction: Float) -> Mapping[str, float]:
+        """Relative errors, which do not depend on the factor."""
+        return self.teacher.part_errors(x, prediction / self.factor)

@@ -13,8 +13,7 @@ import numpy as np
 
 from bfc_bench.learner import Array, ArrayKind, Context, Data, DataSpec, Job, LabelKind, Learner, Predictor, TaskFacts
 from bfc_bench.tasks.base import InputLaw, Inputs
-from bfc_bench.tasks.inputs.sphere import Sphere
-from bfc_bench.tasks.inputs.uniform import Uniform
+from bfc_bench.tasks.inputs.uniform import Sphere, Uniform
 from bfc_bench.testing.examples import ALPHAS, CLASSES, TARGET, example_values, rng
 from bfc_bench.testing.global_state import preserved
 from bfc_bench.testing.requirement import require, skip

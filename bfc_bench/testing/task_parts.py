@@ -21,7 +21,7 @@ from bfc_bench.tasks.base import DataSet, Drawn, Family, InputLaw, Inputs, Joint
 from bfc_bench.tasks.data_task import DataTask
 from bfc_bench.tasks.inputs import INPUTS
 from bfc_bench.tasks.inputs.uniform import Uniform
-from bfc_bench.tasks.labels.clean import Clean
+from bfc_bench.tasks.labels.pointwise import Clean
 from bfc_bench.tasks.load_data import digest_of, read
 from bfc_bench.tasks.metrics import Metric, TargetValues
 from bfc_bench.testing.assertions import require_json

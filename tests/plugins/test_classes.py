@@ -10,7 +10,7 @@ from bfc_plugins.sklearn_estimator import SklearnEstimator
 from sklearn.ensemble import RandomForestClassifier
 
 from bfc_bench.learner import Context, Data
-from bfc_bench.tasks.metrics import error_rate
+from bfc_bench.tasks.metrics import TargetValues, error_rate
 from bfc_bench.toolkit.arrays import convert, to_numpy
 
 CENTRES = np.array([[4.0, 0.0], [-4.0, 1.0], [0.0, -5.0]])
@@ -41,7 +41,7 @@ def test_well_separated_classes_are_told_apart(learner):
     predictor = learner.fit(train, Context(seed=1))
     scores = to_numpy(predictor.predict(test.x))
     assert scores.shape == (500, 3)
-    assert error_rate(scores, to_numpy(test.y)) < 0.02
+    assert error_rate(scores, TargetValues(to_numpy(test.y))) < 0.02
 
 
 @pytest.mark.parametrize("learner", RIDGES, ids=lambda learner: learner.name)

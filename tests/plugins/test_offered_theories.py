@@ -9,11 +9,9 @@ from bfc_plugins.tangents.ntk_raw import NtkRaw
 
 from bfc_bench.learner import Context, Data, Job, Learner, TaskFacts
 from bfc_bench.tasks.inputs.gaussian import Gaussian
-from bfc_bench.tasks.inputs.sphere import Sphere
+from bfc_bench.tasks.inputs.uniform import Sphere
 from bfc_bench.tasks.labels.agnostic import Agnostic
-from bfc_bench.tasks.labels.clean import Clean
-from bfc_bench.tasks.labels.noise import Noise
-from bfc_bench.tasks.labels.sign import Sign
+from bfc_bench.tasks.labels.pointwise import Clean, Noise, Sign
 from bfc_bench.tasks.targets.lowrank_poly import LowrankPoly
 from bfc_bench.tasks.targets.staircase import Staircase
 from bfc_bench.tasks.teacher_task import TeacherTask

@@ -7,8 +7,8 @@ from stored_rows import read_results
 
 from bfc_bench import RunOptions, run_suite
 from bfc_bench.tasks.inputs.gaussian import Gaussian
-from bfc_bench.tasks.inputs.sphere import Sphere
-from bfc_bench.tasks.labels.clean import Clean
+from bfc_bench.tasks.inputs.uniform import Sphere
+from bfc_bench.tasks.labels.pointwise import Clean
 from bfc_bench.tasks.targets.lowrank_poly import LowrankPoly
 from bfc_bench.tasks.targets.toys import ToyRich
 from bfc_bench.tasks.teacher_task import TeacherTask

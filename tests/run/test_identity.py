@@ -13,7 +13,7 @@ from bfc_bench.learner import Learner
 from bfc_bench.plugins import load_plugins
 from bfc_bench.run.grid import resolve
 from bfc_bench.suite.model import Suite
-from bfc_bench.tasks.labels.sign import Sign
+from bfc_bench.tasks.labels.pointwise import Sign
 
 TASK = {
     "name": "t",

@@ -10,7 +10,7 @@ import pytest
 from bfc_bench.suite.model import candidates, read_suite
 from bfc_bench.tasks.inputs.gaussian import Gaussian
 from bfc_bench.tasks.inputs.uniform import Uniform
-from bfc_bench.tasks.targets.hard_kernel import HardKernel
+from bfc_bench.tasks.targets.hard_densenets import HardKernel
 from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
 
 SUITE = read_suite(Path(__file__).parents[2] / "suites" / "papers-conditions.toml")

@@ -12,8 +12,8 @@ from bfc_bench.tasks.build import build_task
 from bfc_bench.tasks.data import Digits, Wine
 from bfc_bench.tasks.data_task import DataTask
 from bfc_bench.tasks.labels import Clean
-from bfc_bench.tasks.labels.flip import Flip
-from bfc_bench.tasks.stratified import class_order
+from bfc_bench.tasks.labels.pointwise import Flip
+from bfc_bench.tasks.row_splits import class_order
 from bfc_bench.utils.plain_json import canonical_json
 
 RNG = np.random.default_rng(0)

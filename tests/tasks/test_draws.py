@@ -13,11 +13,10 @@ from bfc_bench.tasks.data.shipped import Wine
 from bfc_bench.tasks.data_task import DataTask
 from bfc_bench.tasks.inputs import INPUTS
 from bfc_bench.tasks.inputs.gaussian import Gaussian
-from bfc_bench.tasks.inputs.sphere import Sphere
+from bfc_bench.tasks.inputs.uniform import Sphere
 from bfc_bench.tasks.joint_task import JointTask
 from bfc_bench.tasks.labels import Agnostic, BeyondThreshold, Clean, Flip, Noise
-from bfc_bench.tasks.laws.grammar import symbols_of
-from bfc_bench.tasks.laws.random_hierarchy import RandomHierarchy
+from bfc_bench.tasks.laws.random_hierarchy import RandomHierarchy, symbols_of
 from bfc_bench.tasks.targets import TARGETS
 from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
 from bfc_bench.tasks.teacher_task import TeacherTask

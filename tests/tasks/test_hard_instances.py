@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 
 from bfc_bench.tasks.inputs.gaussian import Gaussian
-from bfc_bench.tasks.inputs.hypercube import Hypercube
-from bfc_bench.tasks.inputs.uniform import Uniform
-from bfc_bench.tasks.targets.hard_kernel import HardKernel
-from bfc_bench.tasks.targets.hard_poly import HardPoly
+from bfc_bench.tasks.inputs.uniform import Hypercube, Uniform
+from bfc_bench.tasks.targets.hard_densenets import HardKernel, HardPoly
 
 D = 10
 ALPHAS = (1.0, 0.3, 0.09)

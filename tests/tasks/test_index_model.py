@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from bfc_bench.tasks.inputs.gaussian import Gaussian
-from bfc_bench.tasks.inputs.hypercube import Hypercube
-from bfc_bench.tasks.inputs.sphere import Sphere
+from bfc_bench.tasks.inputs.uniform import Hypercube, Sphere
 from bfc_bench.tasks.targets.index_model import IndexModel
 from bfc_bench.utils.hermite import hermite
 

@@ -4,11 +4,15 @@ import numpy as np
 import pytest
 
 from bfc_bench.tasks.inputs import INPUTS
-from bfc_bench.tasks.inputs.gaussian import Gaussian, GaussianDropped, GaussianPowerLaw
-from bfc_bench.tasks.inputs.gaussian_correlated import GaussianMixture, GaussianNonspherical, equal_row_factor
-from bfc_bench.tasks.inputs.hypercube import Hypercube
-from bfc_bench.tasks.inputs.sphere import Sphere
-from bfc_bench.tasks.inputs.uniform import Uniform
+from bfc_bench.tasks.inputs.gaussian import (
+    Gaussian,
+    GaussianDropped,
+    GaussianMixture,
+    GaussianNonspherical,
+    GaussianPowerLaw,
+    equal_row_factor,
+)
+from bfc_bench.tasks.inputs.uniform import Hypercube, Sphere, Uniform
 
 D, M = 6, 200_000
 

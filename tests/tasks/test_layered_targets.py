@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from bfc_bench.tasks.inputs.gaussian import Gaussian
-from bfc_bench.tasks.targets.hard_kernel import HardKernel
-from bfc_bench.tasks.targets.hard_poly import HardPoly
+from bfc_bench.tasks.targets.hard_densenets import HardKernel, HardPoly
 from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
 from bfc_bench.tasks.targets.toys import SlideCorrection, SlideDensenet, SlideQuartic, ToyOverfit, ToyRich
 

@@ -5,9 +5,7 @@ import pytest
 
 from bfc_bench.errors import UsageError
 from bfc_bench.tasks.inputs.gaussian import Gaussian
-from bfc_bench.tasks.inputs.hypercube import Hypercube
-from bfc_bench.tasks.inputs.sphere import Sphere
-from bfc_bench.tasks.inputs.uniform import Uniform
+from bfc_bench.tasks.inputs.uniform import Hypercube, Sphere, Uniform
 from bfc_bench.tasks.targets.harmonics import legendre
 from bfc_bench.tasks.targets.lowrank_poly import LowrankPoly, LowrankTeacher
 

@@ -7,9 +7,7 @@ import pytest
 
 from bfc_bench.errors import UsageError
 from bfc_bench.tasks.inputs.gaussian import Gaussian
-from bfc_bench.tasks.inputs.hypercube import Hypercube
-from bfc_bench.tasks.inputs.sphere import Sphere
-from bfc_bench.tasks.inputs.uniform import Uniform
+from bfc_bench.tasks.inputs.uniform import Hypercube, Sphere, Uniform
 from bfc_bench.tasks.targets.densenet_teacher import CHUNK, DensenetTeacher
 from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
 

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from bfc_bench.seeds import stream
-from bfc_bench.tasks.laws.grammar import Grammar, one_hot, symbols_of
-from bfc_bench.tasks.laws.random_hierarchy import RandomHierarchy, SequenceSource
+from bfc_bench.tasks.laws.random_hierarchy import Grammar, RandomHierarchy, SequenceSource, one_hot, symbols_of
 
 SIZES = [
     {"vocabulary": 8, "synonyms": 4, "branching": 2, "levels": 3, "classes": 2},

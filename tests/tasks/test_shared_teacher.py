@@ -11,8 +11,7 @@ from bfc_bench.errors import UsageError
 from bfc_bench.plugins import load_plugins
 from bfc_bench.run.grid import resolve
 from bfc_bench.suite.model import Suite
-from bfc_bench.tasks.inputs.sphere import Sphere
-from bfc_bench.tasks.inputs.uniform import Uniform
+from bfc_bench.tasks.inputs.uniform import Sphere, Uniform
 from bfc_bench.tasks.labels import Agnostic, Clean, Noise, Sign
 from bfc_bench.tasks.targets.lowrank_poly import LowrankPoly
 from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet

@@ -8,7 +8,7 @@ import torch
 
 from bfc_bench import load_learner
 from bfc_bench.learner import Context
-from bfc_bench.tasks.inputs.sphere import Sphere
+from bfc_bench.tasks.inputs.uniform import Sphere
 from bfc_bench.tasks.labels import Sign
 from bfc_bench.tasks.metrics import error_rate
 from bfc_bench.tasks.targets.lowrank_poly import LowrankPoly
@@ -33,5 +33,5 @@ def test_a_quadratic_model_learns_the_sign_of_a_quadratic_target():
     wrong = {}
     for name in ("quad-neural", "ntk-raw"):
         predictor = load_learner(name).fit(train, context)
-        wrong[name] = error_rate(predictor.predict(torch.tensor(p.test_x)).numpy(), p.test_y)
+        wrong[name] = error_rate(predictor.predict(torch.tensor(p.test_x)).numpy(), p.truth)
     assert max(wrong.values()) < 0.1, wrong

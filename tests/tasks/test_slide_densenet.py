@@ -3,7 +3,7 @@
 import numpy as np
 
 from bfc_bench.tasks.inputs.gaussian import Gaussian
-from bfc_bench.tasks.inputs.hypercube import Hypercube
+from bfc_bench.tasks.inputs.uniform import Hypercube
 from bfc_bench.tasks.targets.toys import SlideDensenet
 
 D = 8

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from bfc_bench.tasks.inputs.gaussian import Gaussian
-from bfc_bench.tasks.inputs.sphere import Sphere
-from bfc_bench.tasks.scaled_teacher import ScaledTeacher
+from bfc_bench.tasks.inputs.uniform import Sphere
 from bfc_bench.tasks.targets.harmonics import degree_errors, harmonics_dimension, zonal
 from bfc_bench.tasks.targets.staircase import Staircase
+from bfc_bench.tasks.teacher_task import ScaledTeacher
 
 D, P = 6, 4
 

@@ -12,9 +12,7 @@ from bfc_bench.plugins import load_plugins
 from bfc_bench.seeds import BLOCK
 from bfc_bench.tasks.base import Labels
 from bfc_bench.tasks.build import build_task
-from bfc_bench.tasks.inputs.hypercube import Hypercube
-from bfc_bench.tasks.inputs.sphere import Sphere
-from bfc_bench.tasks.inputs.uniform import Uniform
+from bfc_bench.tasks.inputs.uniform import Hypercube, Sphere, Uniform
 from bfc_bench.tasks.labels import Clean, Noise
 from bfc_bench.tasks.metrics import TargetValues
 from bfc_bench.tasks.targets.lowrank_poly import LowrankPoly

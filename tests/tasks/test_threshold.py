@@ -9,8 +9,7 @@ from bfc_bench.errors import UsageError
 from bfc_bench.seeds import BLOCK
 from bfc_bench.tasks.drawn_problem import SCALE_POINTS
 from bfc_bench.tasks.inputs.gaussian import Gaussian
-from bfc_bench.tasks.inputs.sphere import Sphere
-from bfc_bench.tasks.inputs.uniform import Uniform
+from bfc_bench.tasks.inputs.uniform import Sphere, Uniform
 from bfc_bench.tasks.labels import BeyondThreshold, Clean
 from bfc_bench.tasks.targets.lowrank_poly import LowrankPoly
 from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet

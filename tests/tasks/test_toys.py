@@ -5,8 +5,7 @@ import pytest
 
 from bfc_bench.errors import UsageError
 from bfc_bench.tasks.inputs.gaussian import Gaussian
-from bfc_bench.tasks.inputs.hypercube import Hypercube
-from bfc_bench.tasks.inputs.uniform import Uniform
+from bfc_bench.tasks.inputs.uniform import Hypercube, Uniform
 from bfc_bench.tasks.targets.toys import SlideCorrection, SlideQuartic, ToyOverfit, ToyRich
 
 D = 7

@@ -1,15 +1,15 @@
-"""Runs cells of a bundle again and compares their rows."""
+"""What a verification finds, and cells of a bundle that are run again and compared."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, get_args
 
 from bfc_bench.errors import describe_error
-from bfc_bench.extras.bundle.verification import Verification
 from bfc_bench.plugins import Plugins
 from bfc_bench.run.executor_selection import executor_of
 from bfc_bench.run.grid import Cell, Grid, resolve
@@ -21,6 +21,36 @@ from bfc_bench.store.row import Row
 from bfc_bench.stored_suite import OpenStore
 from bfc_bench.suite.model import Suite
 from bfc_bench.toolkit.precision import Device
+from bfc_bench.utils.escape_control import visible
+
+
+@dataclass
+class Verification:
+    """The outcome of a verification."""
+
+    tell: Callable[[str], None]
+    differences: list[str] = field(default_factory=list)
+    """What differs, a line each; empty if nothing does."""
+    verdicts: int = 0
+    """Number of verdicts that agree."""
+    cells: Counter[str] = field(default_factory=Counter)
+    """Number of cells that were run again, by what they showed: ``reproduced`` (equal rows), ``consistent`` (equal
+    within the tolerance for GPUs) or ``alike`` (no more different than replicates)."""
+
+    @property
+    def exit_code(self) -> int:
+        """0 if everything agrees, otherwise 1."""
+        return int(bool(self.differences))
+
+    def say(self, text: str) -> None:
+        """Tell a line of the result."""
+        self.tell(visible(text, 2000))
+
+    def differs(self, text: str) -> None:
+        """Note a difference."""
+        self.differences.append(visible(text, 2000))
+        self.say(f"DIFFERS  {text}")
+
 
 LEAST_SECONDS, MARGIN = 60.0, 20.0
 """A cell that is run again may take ``MARGIN`` times ``seconds``, and at least ``LEAST_SECONDS``: it compiles alone

@@ -13,8 +13,7 @@ from pydantic_core import from_json
 from bfc_bench.analysis.claims.verdict import verdict_record
 from bfc_bench.errors import describe_error
 from bfc_bench.extras.bundle.archive import Bundle, unpacked
-from bfc_bench.extras.bundle.cells import Cells
-from bfc_bench.extras.bundle.verification import Verification
+from bfc_bench.extras.bundle.cells import Cells, Verification
 from bfc_bench.plugins import Plugins
 from bfc_bench.report.tables import with_interval
 from bfc_bench.run.executor_selection import DEFAULT

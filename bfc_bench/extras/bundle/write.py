@@ -142,20 +142,18 @@ def _title(suites: Sequence[StoredSuite]) -> str:
 
 
 def _citation(about: Mapping[str, Any]) -> bytes:
-    """A CITATION.cff (https://citation-file-format.github.io, 1.2.0). Texts are quoted as in JSON, as YAML allows."""
-    lines = [
-        "cff-version: 1.2.0",
-        "message: If you use these results, please cite them and the papers whose claims they test.",
-        "type: dataset",
-        f"title: {json.dumps(about['title'])}",
-        f"license: {json.dumps(about['license'])}",
-        f"date-released: {about['date']}",
-        "authors:",
-        *(f"  - name: {json.dumps(name)}" for name in about["authors"]),
-        "identifiers:",
-        *(
-            f"  - type: other\n    value: {paper}\n    description: a paper whose claims are tested"
-            for paper in ("arXiv:2001.04413", "arXiv:2006.13436")
-        ),
-    ]
-    return "\n".join([*lines, ""]).encode()
+    """A CITATION.cff (https://citation-file-format.github.io, 1.2.0), with YAML that is written as JSON."""
+    papers = ("arXiv:2001.04413", "arXiv:2006.13436")
+    tested = "a paper whose claims are tested"
+    return readable_json(
+        {
+            "cff-version": "1.2.0",
+            "message": "If you use these results, please cite them and the papers whose claims they test.",
+            "type": "dataset",
+            "title": about["title"],
+            "license": about["license"],
+            "date-released": about["date"],
+            "authors": [{"name": name} for name in about["authors"]],
+            "identifiers": [{"type": "other", "value": paper, "description": tested} for paper in papers],
+        }
+    )

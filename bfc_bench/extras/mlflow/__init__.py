@@ -8,11 +8,11 @@ from bfc_bench.utils.hook_markers import hookimpl
 @hookimpl
 def bfc_register_verbs(register: Callable[[str, str], None]) -> None:
     """Register the verbs, which are imported when they are called."""
-    register("sync", f"{__name__}.sync_verb:sync")
-    register("ui", f"{__name__}.ui_verb:ui")
+    register("sync", f"{__name__}.command_line:sync")
+    register("ui", f"{__name__}.command_line:ui")
 
 
 @hookimpl
 def bfc_register_listeners(register: Callable[[str, str], None]) -> None:
     """Register the listener that logs during a run."""
-    register("mlflow", f"{__name__}.listener:listener")
+    register("mlflow", f"{__name__}.command_line:listener")

@@ -123,20 +123,17 @@ def metrics(row: Row) -> dict[str, float]:
     """Finite metrics of a row by MLflow name."""
     values: dict[str, Any] = {name: getattr(row, name) for name in _ERRORS}
     values |= {f"metric/{name}": error for name, error in row.metrics.items()}
-    values |= {f"feature_error/{layer}": error for layer, error in row.feature_errors.items()}
-    values |= {f"{PART_ERROR}{part}": error for part, error in row.part_errors.items()}
     measured = row.chosen.get("measured") or {}
-    for name in BESIDES:
-        values |= {f"{name.removesuffix('s')}/{layer}": value for layer, value in (measured.get(name) or {}).items()}
+    by_part: dict[str, Any] = {"feature_errors": row.feature_errors, "part_errors": row.part_errors}
+    by_part |= {name: measured.get(name) for name in BESIDES}
     for name in ("weight_correlation", "weight_alignment"):
         start = ((row.chosen.get("info") or {}).get(name) or {}).get("start") or {}
         values |= {f"{name}/{weights}": value for weights, value in start.items()}
     for stage, measured in row.stages.items():
         values |= {f"stage/{stage}/{name}": measured.get(name) for name in _STAGE_ERRORS}
-        errors = measured.get("feature_errors") or {}
-        values |= {f"stage/{stage}/feature_error/{layer}": error for layer, error in errors.items()}
-        errors = measured.get("part_errors") or {}
-        values |= {f"stage/{stage}/{PART_ERROR}{part}": error for part, error in errors.items()}
+        by_part |= {f"stage/{stage}/{name}": measured.get(name) for name in ("feature_errors", "part_errors")}
+    for name, errors in by_part.items():
+        values |= {f"{name.removesuffix('s')}/{part}": error for part, error in (errors or {}).items()}
     if row.nmse:
         # MLflow uses arithmetic means and linear axes, which suit logarithms.
         values[LOG_NMSE] = math.log10(row.nmse) if row.nmse > 0 else None

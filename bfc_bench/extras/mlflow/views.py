@@ -49,7 +49,16 @@ _SECTIONS = (
 def save_views(client: MlflowClient, experiment: str, rows: Sequence[Row]) -> None:
     """Write the new and changed views of all (task, d); none if MLflow cannot take them."""
     with suppress(Exception):
-        _save(client, experiment, rows)
+        stored = client.get_experiment(experiment)
+        groups: dict[tuple[str, int], list[Row]] = defaultdict(list)
+        for row in rows:
+            groups[row.task, row.d].append(row)
+        for (task, d), group in sorted(groups.items()):
+            name = f"{task} · d={d}"
+            tag = f"{VIEW_TAG}{KEY_PREFIX}{digest(name)}"
+            text = view_text(name, stored.creation_time, view_state(group))
+            if len(text) <= VIEW_LENGTH and stored.tags.get(tag) != text:
+                client.set_experiment_tag(experiment, tag, text)
 
 
 def saved_views(uri: str, *, suite: str, version: int) -> dict[str, str]:
@@ -59,19 +68,6 @@ def saved_views(uri: str, *, suite: str, version: int) -> dict[str, str]:
         if experiment := client.get_experiment_by_name(experiment_name(suite, version)):
             found = view_paths(experiment.experiment_id, experiment.tags, KEY_PREFIX)
     return dict(sorted(found.items()))
-
-
-def _save(client: MlflowClient, experiment: str, rows: Sequence[Row]) -> None:
-    stored = client.get_experiment(experiment)
-    groups: dict[tuple[str, int], list[Row]] = defaultdict(list)
-    for row in rows:
-        groups[row.task, row.d].append(row)
-    for (task, d), group in sorted(groups.items()):
-        name = f"{task} · d={d}"
-        tag = f"{VIEW_TAG}{KEY_PREFIX}{digest(name)}"
-        text = view_text(name, stored.creation_time, view_state(group))
-        if len(text) <= VIEW_LENGTH and stored.tags.get(tag) != text:
-            client.set_experiment_tag(experiment, tag, text)
 
 
 def view_state(rows: Sequence[Row]) -> dict[str, Any]:

@@ -17,9 +17,9 @@ SHARDS = "shards"
 @hookimpl
 def bfc_register_verbs(register: Callable[[str, str], None]) -> None:
     """Register the verbs, which are imported when they are called."""
-    register("submit", f"{__name__}.submit_verb:submit")
-    register("status", f"{__name__}.status_verb:status")
-    register("collect", f"{__name__}.collect_verb:collect")
+    register("submit", f"{__name__}.verbs:submit")
+    register("status", f"{__name__}.verbs:status")
+    register("collect", f"{__name__}.verbs:collect")
 
 
 @hookimpl(tryfirst=True)

@@ -14,7 +14,7 @@ from bfc_bench.errors import UsageError
 from bfc_bench.tasks.data.columns import COMMA_NUMBER, ColumnOptions, Part, encode
 from bfc_bench.tasks.data.table import Table
 from bfc_bench.tasks.data_task import DataTask
-from bfc_bench.tasks.labels.clean import Clean
+from bfc_bench.tasks.labels.pointwise import Clean
 
 SEPARATORS = (",", ";", "\t", "|")
 """Separators that are recognised."""

@@ -45,17 +45,14 @@ def try_(
     from bfc_bench.extras.try_table.suite_file import plain_name, suite_text
     from bfc_bench.extras.try_table.within import run_within
     from bfc_bench.stored_suite import open_store
-    from bfc_bench.suite.changes import apply
+    from bfc_bench.suite.changes import changed
     from bfc_bench.utils.escape_control import visible
     from bfc_bench.utils.files import write_file
 
     out = out or table.with_suffix(".toml")
     if out.resolve().parent != table.resolve().parent:
         raise UsageError(f"--out {out}: the suite file must be in the folder of the table, {table.resolve().parent}.")
-    given: dict[str, object] = {}
-    for change in set_ or []:
-        apply(given, change)
-    facts = look_at(table, target, group=group, time=time_, given=given)
+    facts = look_at(table, target, group=group, time=time_, given=changed({}, set_))
     text = suite_text(facts, plain_name(out.stem))
     if out.exists() and not force and out.read_text(encoding="utf-8") != text:
         raise UsageError(f"{out}: the file exists. Run it with `bfc-bench run {out}`, or replace it with --force.")

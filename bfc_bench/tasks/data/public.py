@@ -28,20 +28,19 @@ def folders(kind: str) -> list[Path]:
 
 def find(kind: str, names: Sequence[str], package: str = "") -> Path:
     """The first of several files or folders that exists. Raises ``UsageError`` with what ``missing`` says."""
-    for folder in folders(kind):
-        for name in names:
-            if (folder / name).exists():
-                return folder / name
-    raise UsageError(_advice(kind, names, package))
+    if (found := _found(kind, names)) is None:
+        raise UsageError(_advice(kind, names, package))
+    return found
 
 
 def missing(kind: str, *files: Sequence[str], package: str = "") -> str | None:
     """What to type if one of the files, each given by its possible names, is in none of the folders."""
-    found = folders(kind)
-    for names in files:
-        if not any((folder / name).exists() for folder in found for name in names):
-            return _advice(kind, names, package)
-    return None
+    return next((_advice(kind, names, package) for names in files if _found(kind, names) is None), None)
+
+
+def _found(kind: str, names: Sequence[str]) -> Path | None:
+    paths = (folder / name for folder in folders(kind) for name in names)
+    return next((path for path in paths if path.exists()), None)
 
 
 def _advice(kind: str, names: Sequence[str], package: str) -> str:

@@ -1,13 +1,15 @@
-"""Gaussian inputs with independent coordinates: of one variance, with one coordinate missing, or of a power law."""
+"""Gaussian inputs: with independent coordinates, with one coordinate missing, of a power law, and correlated."""
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from math import sqrt
+from typing import Annotated, ClassVar, TypeAlias
 
 import numpy as np
-from pydantic import Field, FiniteFloat
+from pydantic import Field, FiniteFloat, PositiveInt
 
 from bfc_bench.tasks.base import Float, InputLaw, Inputs
+from bfc_bench.tasks.orthonormal import orthonormal_rows
 
 
 class Gaussian(Inputs):
@@ -62,6 +64,7 @@ class GaussianPowerLaw(Inputs):
     """
 
     kind: ClassVar[str] = "gaussian-power-law"
+    independent: ClassVar[bool] = True
     a: Annotated[float, Field(gt=0, le=10)] = 2.0
     """Exponent of the spectrum: E[x_i^2] = i^-a."""
 
@@ -75,7 +78,77 @@ class GaussianPowerLaw(Inputs):
         """E[x_i^2] = i^-a, (d,)."""
         return np.asarray(np.arange(1.0, law.d + 1) ** -self.a)
 
-    @property
-    def independent(self) -> bool:
-        """True."""
-        return True
+
+Condition: TypeAlias = Annotated[float, Field(ge=1, le=1e6)]
+"""Largest over smallest singular value of Sigma."""
+
+
+class GaussianNonspherical(Inputs):
+    """x ~ N(0, Sigma Sigma^T) with rows of Sigma of norm 1, so that E[x_i^2] = 1. BFC Proposition 5.1.
+
+    The singular values of Sigma are spaced geometrically over a ratio of ``condition``.
+    """
+
+    kind: ClassVar[str] = "gaussian-nonspherical"
+    condition: Condition = 2.0
+    """Largest over smallest singular value of Sigma."""
+
+    def law(self, rng: np.random.Generator, d: int) -> InputLaw:
+        """One Sigma, (d, d), named ``sigma``."""
+        return InputLaw(self, d, sigma=equal_row_factor(rng, d, self.condition))
+
+    def sample(self, rng: np.random.Generator, m: int, law: InputLaw) -> Float:
+        """m independent points, (m, d)."""
+        x: Float = rng.standard_normal((m, law.d)) @ law.drawn["sigma"].T
+        return x
+
+
+class GaussianMixture(Inputs):
+    """x ~ N(0, Sigma_c Sigma_c^T) with c uniform over the components; all rows of all Sigma_c have norm 1.
+
+    Therefore E[x_i^2] = 1 in every component, as BFC Proposition 5.1 requires.
+    """
+
+    kind: ClassVar[str] = "gaussian-mixture"
+    components: PositiveInt = 3
+    """Number of components."""
+    condition: Condition = 2.0
+    """Largest over smallest singular value of each Sigma_c."""
+
+    def law(self, rng: np.random.Generator, d: int) -> InputLaw:
+        """One Sigma per component, (components, d, d), named ``sigmas``."""
+        return InputLaw(
+            self, d, sigmas=np.stack([equal_row_factor(rng, d, self.condition) for _ in range(self.components)])
+        )
+
+    def sample(self, rng: np.random.Generator, m: int, law: InputLaw) -> Float:
+        """m independent points, (m, d)."""
+        component = rng.integers(self.components, size=m)
+        x = rng.standard_normal((m, law.d))
+        for c, sigma in enumerate(law.drawn["sigmas"]):
+            x[component == c] = x[component == c] @ sigma.T
+        return x
+
+
+def equal_row_factor(rng: np.random.Generator, d: int, condition: float) -> Float:
+    """A random Sigma, (d, d), with rows of norm 1 and geometrically spaced singular values.
+
+    Rotating two rows into each other keeps the singular values and the sum of the squared norms, which is d; each
+    rotation gives one row norm 1 (Bendel & Mickey 1978, Davies & Higham 2000, here on the factor).
+    """
+    singular = np.geomspace(1, condition, d)
+    sigma = orthonormal_rows(rng, d, d) * singular * sqrt(d / np.sum(singular**2))
+    norms = np.sum(sigma**2, axis=1)
+    for _ in range(d - 1):
+        i, j = np.argmax(norms), np.argmin(norms)
+        above, below = norms[i] - 1, norms[j] - 1
+        if min(above, -below) <= 1e-14:
+            break
+        inner = sigma[i] @ sigma[j]
+        root = sqrt(inner**2 - above * below)
+        tangent = -above / (inner + (root if inner >= 0 else -root))
+        cosine = 1 / sqrt(1 + tangent**2)
+        sine = tangent * cosine
+        sigma[[i, j]] = cosine * sigma[i] + sine * sigma[j], cosine * sigma[j] - sine * sigma[i]
+        norms[[i, j]] = np.sum(sigma[[i, j]] ** 2, axis=1)
+    return sigma

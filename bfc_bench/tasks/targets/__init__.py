@@ -1,10 +1,9 @@
-"""Targets, one family per file; the small examples together in ``toys``."""
+"""Targets."""
 
 from __future__ import annotations
 
 from bfc_bench.tasks.base import Target
-from bfc_bench.tasks.targets.hard_kernel import HardKernel
-from bfc_bench.tasks.targets.hard_poly import HardPoly
+from bfc_bench.tasks.targets.hard_densenets import HardKernel, HardPoly
 from bfc_bench.tasks.targets.index_model import IndexModel
 from bfc_bench.tasks.targets.linear import Linear
 from bfc_bench.tasks.targets.lowrank_poly import LowrankPoly

@@ -10,8 +10,9 @@ from pydantic import Field, NonNegativeInt, ValidationInfo, field_validator
 
 from bfc_bench.tasks.base import Float, InputLaw, Inputs, Target, Teacher
 from bfc_bench.tasks.inputs.gaussian import Gaussian
-from bfc_bench.tasks.inputs.hypercube import Hypercube
-from bfc_bench.tasks.targets.coefficients import Coefficients, check_coefficients
+from bfc_bench.tasks.inputs.uniform import Hypercube
+from bfc_bench.tasks.orthonormal import orthonormal_rows
+from bfc_bench.tasks.targets.options import Coefficients, check_coefficients
 from bfc_bench.utils.hermite import hermite
 
 Term = Annotated[tuple[NonNegativeInt, ...], Field(min_length=1)]
@@ -102,8 +103,7 @@ class IndexModel(Target):
         if self.directions == "coordinates":
             directions = np.eye(law.d)[rng.permutation(law.d)[:r]]
         else:
-            q, upper = np.linalg.qr(rng.standard_normal((law.d, r)))
-            directions = (q * np.sign(np.diag(upper))).T
+            directions = orthonormal_rows(rng, r, law.d)
         equal = np.full(len(exponents), len(exponents) ** -0.5)
         coefficients = equal if self.coefficients is None else np.array(self.coefficients)
         facts: dict[str, object] = {"information_exponent": self.information_exponent, "leap": self.leap}

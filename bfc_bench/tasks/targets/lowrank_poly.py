@@ -10,10 +10,10 @@ from pydantic import PositiveInt, ValidationInfo, field_validator
 
 from bfc_bench.errors import UsageError
 from bfc_bench.tasks.base import Float, InputLaw, Inputs, Target, Teacher
-from bfc_bench.tasks.inputs.sphere import Sphere
+from bfc_bench.tasks.inputs.uniform import Sphere
 from bfc_bench.tasks.orthonormal import orthonormal_rows
-from bfc_bench.tasks.targets.coefficients import Coefficients, check_coefficients
 from bfc_bench.tasks.targets.harmonics import zonal
+from bfc_bench.tasks.targets.options import Coefficients, check_coefficients
 
 PROBES = 16384
 """Number of points on which the L2 norm of a monomial is measured when a teacher is drawn."""

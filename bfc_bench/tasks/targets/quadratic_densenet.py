@@ -9,14 +9,14 @@ from typing import Annotated, Any, ClassVar, Self
 import numpy as np
 from pydantic import Field, FiniteFloat, ValidationInfo, field_validator, model_validator
 
-from bfc_bench.tasks.base import InputLaw, Inputs, Target
-from bfc_bench.tasks.targets.densenet_options import Alphas, Widths, constant_squares, one_per_width, too_wide
+from bfc_bench.tasks.base import InputLaw, Inputs
 from bfc_bench.tasks.targets.densenet_teacher import DensenetTeacher, draw_weights
+from bfc_bench.tasks.targets.options import RandomDensenet, constant_squares, one_per_width
 
 Skips = tuple[tuple[int, ...], ...]
 
 
-class QuadraticDensenet(Target):
+class QuadraticDensenet(RandomDensenet):
     """G* = sum_l alpha_l Sum(G_l), l = 2..L, of degree 2^L. BFC section 2 (lines 163-190).
 
     G_0 = x, G_1 = x^2 - E[x^2], S_l = sum_{j in J_l} W_{l,j} G_j (k_l-dimensional), G_l = S_l^2. Each W_{l,j} is a
@@ -27,10 +27,6 @@ class QuadraticDensenet(Target):
     """
 
     kind: ClassVar[str] = "quadratic-densenet"
-    widths: Widths
-    """k_2, ..., k_L, not increasing."""
-    alphas: Alphas
-    """alpha_2, ..., alpha_L, positive, not increasing. The information gap is a strict decrease."""
     skips: Skips = ()
     """J_2, ..., J_L, the layers that feed each layer; by default J_2 = {1}, J_3 = {0, 2}, J_l = {0, l-1}."""
     condition: Annotated[FiniteFloat, Field(ge=1)] = 1.0
@@ -48,12 +44,6 @@ class QuadraticDensenet(Target):
         widths = values.get("widths")
         depth = len(widths) + 1 if isinstance(widths, Sequence) else 1
         return {**values, "skips": [[1], *([0, layer - 1] for layer in range(3, depth + 1))][: depth - 1]}
-
-    @field_validator("alphas")
-    @classmethod
-    def _one_alpha_per_width(cls, alphas: Alphas, info: ValidationInfo) -> Alphas:
-        one_per_width(alphas, info)
-        return alphas
 
     @field_validator("skips")
     @classmethod
@@ -80,7 +70,7 @@ class QuadraticDensenet(Target):
                     f"share_skips needs layers {layer - 3} and {layer - 1} to have one width. "
                     f"They have {widths[layer - 3]} and {widths[layer - 1]}"
                 )
-        return too_wide(self.widths, d)
+        return super().check(d)
 
     def check_inputs(self, inputs: Inputs) -> str | None:
         """G_1 = x^2 - E[x^2] must not vanish."""

@@ -21,7 +21,7 @@ import pytest
 
 from bfc_bench.extras.mlflow.client import connection, ensure_experiment
 from bfc_bench.extras.mlflow.database import database_uri
-from bfc_bench.extras.mlflow.report_run import log_report
+from bfc_bench.extras.mlflow.stored_suite import log_report
 from bfc_bench.store.row import Row
 
 SIZES = (100, 200, 400, 800)

@@ -1,5 +1,5 @@
 from bfc_bench.analysis.claims import Verdict
-from bfc_bench.extras.mlflow.report_run import CLAIMS, note
+from bfc_bench.extras.mlflow.stored_suite import CLAIMS, note
 
 
 def test_a_note_has_words_estimate_and_worst_replicate_of_a_claim():

@@ -17,7 +17,7 @@ from scipy.special import roots_gegenbauer
 
 from bfc_bench.learner import Context, Data, Job, Learner, TaskFacts
 from bfc_bench.plugins import load_plugins
-from bfc_bench.tasks.inputs.sphere import Sphere
+from bfc_bench.tasks.inputs.uniform import Sphere
 from bfc_bench.tasks.targets.harmonics import harmonics_dimension, legendre
 from bfc_bench.tasks.targets.staircase import Staircase
 

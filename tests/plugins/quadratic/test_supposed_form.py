@@ -9,7 +9,7 @@ from bfc_bench import RunOptions, run_suite
 from bfc_bench.tasks.inputs.gaussian import Gaussian
 from bfc_bench.tasks.inputs.uniform import Uniform
 from bfc_bench.tasks.labels import Clean
-from bfc_bench.tasks.targets.hard_kernel import HardKernel
+from bfc_bench.tasks.targets.hard_densenets import HardKernel
 from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
 from bfc_bench.tasks.targets.toys import SlideDensenet
 from bfc_bench.tasks.teacher_task import TeacherTask

@@ -1,19 +1,31 @@
-"""The hard instance for kernels and for prescribed features."""
+"""The hard instances for kernels and prescribed features, and for two-layer polynomial networks."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from math import factorial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from bfc_bench.tasks.base import Float, InputLaw, Inputs, Target
-from bfc_bench.tasks.targets.densenet_options import Alphas, constant_squares
 from bfc_bench.tasks.targets.densenet_teacher import DensenetTeacher, widest_skips
+from bfc_bench.tasks.targets.options import Alphas, constant_squares
 
 
-class HardKernel(Target):
+class HardDensenet(Target):
+    """A DenseNet whose weights are fixed, or whose first weights are sparse."""
+
+    swept: ClassVar[frozenset[str]] = frozenset({"alphas"})
+    alphas: Alphas
+    """alpha_2, ..., alpha_L, positive, not increasing; the theorems for kernels have alpha_L < .1."""
+
+    def check_inputs(self, inputs: Inputs) -> str | None:
+        """G_1 = x^2 - E[x^2] must not vanish."""
+        return constant_squares(inputs)
+
+
+class HardKernel(HardDensenet):
     """A DenseNet of width 1 on sparse random sums. BFC Theorems I.1 and I.3 (lines 2574-2663).
 
     W_{l,0} and W_{l,1} are independent, uniform on S_p = {w: p = 2^{L-1} entries 1/sqrt(p), the others 0}; every other
@@ -27,9 +39,6 @@ class HardKernel(Target):
     """
 
     kind: ClassVar[str] = "hard-kernel"
-    swept: ClassVar[frozenset[str]] = frozenset({"alphas"})
-    alphas: Alphas
-    """alpha_2, ..., alpha_L, positive, not increasing; the theorems have alpha_L < .1."""
 
     @property
     def sparsity(self) -> int:
@@ -40,10 +49,6 @@ class HardKernel(Target):
         """The support needs p coordinates."""
         p = self.sparsity
         return f"hard-kernel with {len(self.alphas)} alphas needs d >= {p}, not {d}" if d < p else None
-
-    def check_inputs(self, inputs: Inputs) -> str | None:
-        """G_1 = x^2 - E[x^2] must not vanish."""
-        return constant_squares(inputs)
 
     def draw(self, rng: np.random.Generator, law: InputLaw) -> HardKernelTeacher:
         """One teacher; its facts also have ``support`` (S) and ``top_coefficient`` (p!/p^{p/2})."""
@@ -91,3 +96,25 @@ class HardKernelTeacher(DensenetTeacher):
         pairs = (terms.sum() ** 2 - terms @ terms) / (m * (m - 1))
         size = self.alphas[-1] * self.facts["top_coefficient"] * np.prod(self.square_mean[support])
         return {"product": float(pairs / size**2)}
+
+
+class HardPoly(HardDensenet):
+    """A fixed DenseNet with dense sums as weights. BFC Theorems I.6 and I.7 (lines 2665-2718).
+
+    ``theorem = "I.6"``: k_2 = d, the other k_l = 1; W_{2,1} = I; W_{l,0} = W_{l,1} = W_{l,2} = (1, ..., 1)/sqrt(d) for
+    l >= 3. Two-layer networks on (x, S_1) with activations of degree 2^{L-1} need d^{2^{Omega(L)}} units.
+    ``theorem = "I.7"``: all k_l = 1 and W_{l,0} = W_{l,1} = (1, ..., 1)/sqrt(d). The same for networks on x and degree
+    2^L. Every other W_{l,j} is 1, and J_l is as large as the index rule allows. Nothing is random.
+    """
+
+    kind: ClassVar[str] = "hard-poly"
+    theorem: Literal["I.6", "I.7"] = "I.6"
+    """The theorem whose widths and weights are used."""
+
+    def draw(self, rng: np.random.Generator, law: InputLaw) -> DensenetTeacher:
+        """The teacher in d dimensions."""
+        dense, one = np.full((1, law.d), law.d**-0.5), np.ones((1, 1))
+        first, below = (np.eye(law.d), 3) if self.theorem == "I.6" else (dense, 2)
+        _, *above = widest_skips(len(self.alphas) + 1)
+        weights = [{1: first}, *({j: dense if j < below else one for j in skips} for skips in above)]
+        return DensenetTeacher(weights, self.alphas, law.square_mean)

@@ -1,4 +1,4 @@
-"""``bfc-bench submit``: run a suite in shards, as an array of SLURM jobs or as processes of this machine."""
+"""``bfc-bench submit``, ``status`` and ``collect``: run a suite in shards, look at them and bring their rows."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import shlex
 import signal
 import subprocess
 import sys
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -20,6 +20,7 @@ from bfc_bench.cli.options import (
     StoreOption,
     SuiteArgument,
     TaskOption,
+    console,
     redo_of,
 )
 
@@ -109,3 +110,38 @@ def _run_here(job: ShardJob) -> list[int]:
         for process in started:
             process.wait()
         raise
+
+
+def status(store: StoreOption = STORE) -> None:
+    """Show the shards of every submitted job: what SLURM says of each, and how many of its cells have a row."""
+    from bfc_bench.cli.tables import print_table
+    from bfc_bench.extras.slurm.job import jobs, states
+    from bfc_bench.extras.slurm.queue import tasks
+
+    lines = []
+    for job in jobs(store):
+        for number, state in enumerate(states(job, tasks(job))):
+            log = str(job.log(number)) if job.log(number).exists() else ""
+            lines.append([job.name, str(number), state, f"{_rows(job, number)} of {len(job.cells[number])}", log])
+    print_table(console(), ["job", "shard", "state", "rows", "log"], lines, omit=[("log",)])
+
+
+def _rows(job: ShardJob, number: int) -> int:
+    """The number of rows in a shard's store."""
+    from bfc_bench.store.store import Store
+
+    if not (job.store(number) / "results.sqlite").exists():
+        return 0
+    with closing(Store(job.store(number))) as made:
+        return sum(len(made.known_cells(*suite)) for suite in made.suites())
+
+
+def collect(store: StoreOption = STORE) -> None:
+    """Bring the rows that shards have made so far into the store, while they run or after."""
+    from bfc_bench.errors import StoreError
+    from bfc_bench.extras.slurm.collect import collect as collect_rows
+
+    if not store.is_dir():
+        raise StoreError(f"There is no store in {store}; `bfc-bench submit SUITE --store {store}` makes one.")
+    for line in collect_rows(store) or ["No shards are left to collect."]:
+        typer.echo(line)

@@ -1,0 +1,98 @@
+"""``bfc-bench bundle``, ``verify`` and ``publish``: results as one file that others can check and cite."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bfc_bench.cli.options import STORE, DataOption, StoreOption
+
+
+def bundle(
+    to: Annotated[Path, typer.Option("--to", metavar="FILE.zip", help="Zip file to write.")],
+    suites: Annotated[
+        list[str] | None, typer.Argument(metavar="SUITE...", help="Suites by name or NAME@VERSION; by default all.")
+    ] = None,
+    store: StoreOption = STORE,
+    title: Annotated[str, typer.Option("--title", help="Title to cite.")] = "",
+    author: Annotated[
+        list[str] | None, typer.Option("--author", metavar="NAME", help="Author to cite. Repeatable.")
+    ] = None,
+    license: Annotated[
+        str, typer.Option("--license", metavar="SPDX", help="Licence that you give the results.")
+    ] = "CC-BY-4.0",
+) -> None:
+    """Write the results of suites as one file that others can check, merge and cite.
+
+    It holds all rows, runs and looks, and the claims with their verdicts. It does not hold tracebacks, artifacts and
+    folders of this machine in command lines.
+    """
+    from bfc_bench.errors import UsageError
+    from bfc_bench.extras.bundle.write import bundle
+    from bfc_bench.stored_suite import open_store
+
+    if to.suffix != ".zip" or to.is_dir() or not to.parent.is_dir():
+        raise UsageError(f"--to must name a zip file in a folder that exists. Got {to}.")
+    with open_store(store) as opened:
+        done = bundle(opened, suites or (), to, title=title, authors=author or (), licence=license)
+    for (name, version), folder in sorted(done.folders.items()):
+        typer.echo(f"{name}@{version}: the results name folders of a machine, such as {folder}.")
+    of_suites = "1 suite" if done.suites == 1 else f"{done.suites} suites"
+    size = to.stat().st_size / 1e6
+    typer.echo(f"{to}: {done.rows} rows of {of_suites}, {size:.3g} MB. SHA-256 of its manifest: {done.digest}.")
+
+
+def verify(
+    file: Annotated[Path, typer.Argument(metavar="FILE.zip", help="Bundle that `bundle` wrote.")],
+    cells: Annotated[
+        int, typer.Option("--cells", metavar="K", min=0, help="Number of cells to draw and run again.")
+    ] = 3,
+    seconds: Annotated[
+        float, typer.Option("--seconds", metavar="S", min=0, help="Draw only cells whose fit took at most this long.")
+    ] = 10.0,
+    draw: Annotated[
+        str, typer.Option("--draw", metavar="TEXT", help="Draw other cells, which the sender could not know.")
+    ] = "",
+    executor: Annotated[
+        str, typer.Option("--executor", metavar="NAME", help="Executor that runs the cells.")
+    ] = "processes",
+    into: Annotated[
+        Path | None, typer.Option("--into", metavar="DIR", help="Store to merge the rows into if nothing differs.")
+    ] = None,
+    data: DataOption = None,
+) -> None:
+    """Compute every verdict of a bundle again from its rows, and run some of its cells again.
+
+    The cells are drawn by the digest of the bundle. The exit code is 1 if anything differs.
+    """
+    from bfc_bench.extras.bundle.verify import verify
+    from bfc_bench.plugins import load_plugins
+
+    done = verify(
+        file, load_plugins(), cells=cells, seconds=seconds, draw=draw, executor=executor, into=into, tell=typer.echo
+    )
+    again = ", ".join(f"{count} cells {shown}" for shown, count in sorted(done.cells.items()))
+    typer.echo(
+        f"{done.verdicts} verdicts agree; {again or 'no cell was run again'}; {len(done.differences)} differences."
+    )
+    raise typer.Exit(done.exit_code)
+
+
+def publish(
+    file: Annotated[Path, typer.Argument(metavar="FILE.zip", help="Bundle that `bundle` wrote.")],
+    hub: Annotated[
+        str,
+        typer.Option("--hub", metavar="OWNER/NAME", help="Data set of the Hugging Face hub; it is made if missing."),
+    ],
+    private: Annotated[bool, typer.Option("--private", help="Make a new data set visible to its owner only.")] = False,
+) -> None:
+    """Check a bundle and publish it, with its rows as parquet, as a data set that others load, verify and cite.
+
+    Log in with `hf auth login`, or set HF_TOKEN. HF_ENDPOINT names another server.
+    """
+    from bfc_bench.extras.bundle.hub import publish
+    from bfc_bench.plugins import load_plugins
+
+    typer.echo(publish(file, hub, load_plugins(), private=private))

@@ -1,0 +1,69 @@
+"""Types and checks of options that targets share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Annotated, TypeAlias
+
+from pydantic import AfterValidator, Field, FiniteFloat, PositiveInt, ValidationInfo, field_validator
+
+from bfc_bench.tasks.base import Inputs, Target
+from bfc_bench.tasks.inputs.uniform import Hypercube
+
+Coefficients: TypeAlias = tuple[Annotated[float, Field(ge=-1, le=1)], ...] | None
+"""One per term; None for equal ones whose squares have the sum 1."""
+
+
+def check_coefficients(values: Coefficients, count: int | None, per: str) -> Coefficients:
+    """``values``. Raises ``ValueError`` unless there is one per ``per``, ``count`` in all if known, not all 0."""
+    if values is not None and count is not None and len(values) != count:
+        raise ValueError(f"must have one entry per {per}, {count} in all")
+    if values is not None and not any(values):
+        raise ValueError("must not all be 0")
+    return values
+
+
+def _check_not_increasing(values: tuple[float, ...]) -> tuple[float, ...]:
+    if not values:
+        raise ValueError("must have an entry per layer, one at least")
+    if any(after > before for before, after in pairwise(values)):
+        raise ValueError("must not increase from one layer to the next")
+    return values
+
+
+Widths: TypeAlias = Annotated[tuple[PositiveInt, ...], AfterValidator(_check_not_increasing)]
+"""Layer widths, not increasing."""
+Alphas: TypeAlias = Annotated[tuple[Annotated[FiniteFloat, Field(gt=0)], ...], AfterValidator(_check_not_increasing)]
+"""Layer scales alpha_l, positive, not increasing. The information gap is a strict decrease."""
+
+
+class RandomDensenet(Target):
+    """A DenseNet with random weights, of layers with widths and scales."""
+
+    widths: Widths
+    """Widths k_l of the layers, from the lowest with weights to L, not increasing."""
+    alphas: Alphas
+    """Scales alpha_l of these layers, positive, not increasing. The information gap is a strict decrease."""
+
+    @field_validator("alphas")
+    @classmethod
+    def _one_alpha_per_width(cls, alphas: Alphas, info: ValidationInfo) -> Alphas:
+        one_per_width(alphas, info)
+        return alphas
+
+    def check(self, d: int) -> str | None:
+        """Why orthonormal rows of the first width do not exist in d dimensions, or None."""
+        return f"widths[0] = {self.widths[0]} is above the input dimension {d}" if self.widths[0] > d else None
+
+
+def one_per_width(values: Sequence[object], info: ValidationInfo) -> None:
+    """Raise ``ValueError`` unless there are as many values as ``widths``."""
+    widths = info.data.get("widths")
+    if widths is not None and len(values) != len(widths):
+        raise ValueError(f"must have one entry per width, {len(widths)} in all")
+
+
+def constant_squares(inputs: Inputs) -> str | None:
+    """Why a target built on the squares x_i^2 does not go with an input law, or None."""
+    return "x^2 is constant on hypercube inputs, so that G_1 = 0" if isinstance(inputs, Hypercube) else None
