@@ -18,7 +18,7 @@ def teacher_problems(plugins: Plugins, d: int, count: int, test_size: int = 1000
         inputs={"kind": "uniform"},
         target={"kind": "quadratic-densenet", "widths": [4, 2], "alphas": [1.0, 0.3]},
         labels={"kind": "clean"},
-        kinds=plugins.kinds,
+        kinds=plugins,
         where="benchmarks",
     )
     assert isinstance(task, TeacherTask)

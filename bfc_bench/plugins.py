@@ -24,7 +24,6 @@ from bfc_bench.isolation import REGISTRATION, IsolatingManager, isolated
 from bfc_bench.learner import Learner
 from bfc_bench.registry import Registry, Unavailable
 from bfc_bench.tasks.base import DataSet, Inputs, JointLaw, Labels, Target
-from bfc_bench.tasks.build import Kinds
 from bfc_bench.tasks.metrics import Metric
 from bfc_bench.utils.hook_markers import PROJECT
 
@@ -72,11 +71,6 @@ class Plugins:
     def registries(self) -> dict[str, Registry[Any]]:
         """The registries by the end of their hook's name."""
         return {name: value for name, value in vars(self).items() if isinstance(value, Registry)}
-
-    @property
-    def kinds(self) -> Kinds:
-        """The registries of the parts of tasks."""
-        return Kinds(self.inputs, self.targets, self.labels, self.data, self.laws)
 
     def import_all(self) -> None:
         """Import the learners that are registered by where they are; ``unavailable`` lists those that are broken."""

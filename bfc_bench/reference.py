@@ -65,9 +65,10 @@ class ReferenceEntry(FlatRecord):
     """For a learner that cannot be used here: which libraries are missing and how to install them."""
 
 
-def entries(plugins: Plugins, kind: str = "") -> list[ReferenceEntry]:
-    """Entries for everything that plugins register, of one ``kind`` or of all. Raises ``UsageError`` for an unknown
-    kind.
+def entries(plugins: Plugins, kind: str = "", *, options: bool = True) -> list[ReferenceEntry]:
+    """Entries for everything that plugins register, of one ``kind`` or of all, with ``options`` if they are wanted.
+
+    Raises ``UsageError`` for an unknown kind.
     """
     plugins.import_all()
     known = {registry.kind: registry for registry in plugins.registries.values()}
@@ -75,7 +76,7 @@ def entries(plugins: Plugins, kind: str = "") -> list[ReferenceEntry]:
         raise UsageError(f"--kind {kind}: there is no such kind.{suggest(kind, known)}")
     chosen = [known[kind]] if kind else list(known.values())
     return [
-        _entry(registry.kind, name, registry.origin(name), registry.get(name))
+        _entry(registry.kind, name, registry.origin(name), registry.get(name), options)
         for registry in chosen
         for name in registry
     ]
@@ -96,18 +97,18 @@ def find(plugins: Plugins, name: str, kind: str = "") -> list[ReferenceEntry]:
     return matches
 
 
-def _entry(kind: str, name: str, origin: str, value: Any) -> ReferenceEntry:
+def _entry(kind: str, name: str, origin: str, value: Any, options: bool = True) -> ReferenceEntry:
     if isinstance(value, Path):
         return _suite_entry(kind, name, origin, value)
     documented = value.measure if isinstance(value, Metric) else value
     text = inspect.cleandoc(getattr(documented, "__doc__", None) or "")
-    is_settings = isinstance(value, type) and issubclass(value, Settings)
+    has_options = options and isinstance(value, type) and issubclass(value, Settings)
     is_learner = isinstance(value, type) and issubclass(value, Learner)
     facts = _learner_facts(value) if is_learner else {}
     lacking = missing(value.capabilities.required) if is_learner else None
     if isinstance(value, Metric):
         facts = _metric_facts(value)
-    return ReferenceEntry(kind, name, origin, text, facts, options_of(value) if is_settings else (), lacking or "")
+    return ReferenceEntry(kind, name, origin, text, facts, options_of(value) if has_options else (), lacking or "")
 
 
 def _learner_facts(cls: type[Learner]) -> dict[str, str]:

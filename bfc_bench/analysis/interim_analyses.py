@@ -193,6 +193,6 @@ def without_added_rows(rows: Rows, looks: Iterable[Look], suite: Mapping[str, An
 def _sizes(task: Mapping[str, Any], d: int) -> Sequence[int]:
     """The sizes of a task at one d; none at a d of an earlier run, for which the task has no sizes any more."""
     try:
-        return sizes_at(task["n"], d, task.get("axes") or {})
+        return sizes_at(task["n"], {"d": d, **(task.get("axes") or {})})
     except ValueError:
         return ()

@@ -185,7 +185,7 @@ def _task(entry: TaskEntry, test_size: int, streams: Mapping[str, str], plugins:
         # The members of a grid share the streams that its name keys.
         teacher=streams.get(entry.teacher, entry.teacher) if entry.teacher else str(entry.grid or ""),
         test_size=entry.test_size,
-        kinds=plugins.kinds,
+        kinds=plugins,
         where=where,
     )
     try:

@@ -257,7 +257,7 @@ def _metrics(plugins: Plugins) -> tuple[Metric, ...]:
 
 @lru_cache(maxsize=256)
 def _task(plugins: Plugins, definition: str) -> Task:
-    return build_task(**json.loads(definition), kinds=plugins.kinds, where="suite")
+    return build_task(**json.loads(definition), kinds=plugins, where="suite")
 
 
 @lru_cache(maxsize=4)

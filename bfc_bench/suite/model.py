@@ -166,7 +166,7 @@ class TaskEntry(Settings):
 
     def sizes(self, d: int) -> list[int]:
         """Training sizes at one d, ascending. Raises ``ValueError`` if the table ``n`` is wrong."""
-        return sizes_at(self.n, d, self.axes)
+        return sizes_at(self.n, {"d": d, **self.axes})
 
     def members(self) -> list[TaskEntry]:
         """The tasks of the grid; the task itself if it has none. Raises ``ValueError`` for a wrong grid."""

@@ -35,12 +35,8 @@ _FUNCTIONS: Mapping[str, Callable[..., float]] = {
 }
 
 
-def sizes_at(n: Any, d: int, axes: Mapping[str, Any]) -> list[int]:
-    """The training sizes at one d."""
-    return _sizes_at(n, {"d": d, **axes}, "n")
-
-
-def _sizes_at(n: Any, known: Mapping[str, Any], key: str) -> list[int]:
+def sizes_at(n: Any, known: Mapping[str, Any], key: str = "n") -> list[int]:
+    """The training sizes at the values that are ``known``: d, and those of a task's axes."""
     if isinstance(n, list):
         return _checked(n, key)
     if not isinstance(n, Mapping):
@@ -58,7 +54,7 @@ def _sizes_at(n: Any, known: Mapping[str, Any], key: str) -> list[int]:
     value = value_key(known[axis])
     if value not in table:
         raise ValueError(f"{key}.{axis} has no sizes for {axis} = {value}. It has some for: {', '.join(table)}")
-    return _sizes_at(table[value], known, f"{key}.{axis}.{value}")
+    return sizes_at(table[value], known, f"{key}.{axis}.{value}")
 
 
 def _checked(sizes: list[Any], key: str) -> list[int]:

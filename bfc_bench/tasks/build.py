@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from bfc_bench.config import Settings
 from bfc_bench.errors import UsageError
@@ -18,9 +17,8 @@ from bfc_bench.tasks.teacher_task import TeacherTask
 Part = TypeVar("Part", bound=Settings)
 
 
-@dataclass(frozen=True)
-class Kinds:
-    """The registered kinds of the parts of a task."""
+class Kinds(Protocol):
+    """The registered kinds of the parts of a task, as ``Plugins`` has them."""
 
     inputs: Registry[type[Inputs]]
     targets: Registry[type[Target]]

@@ -294,9 +294,9 @@ def test_whatever_learners_see_is_in_the_name_of_the_contents(change):
 def test_a_definition_makes_the_task_again():
     plugins = load_plugins()
     made = build_task(
-        "w", data={"kind": "wine", "standardize": True}, labels={"kind": "clean"}, kinds=plugins.kinds, where="s"
+        "w", data={"kind": "wine", "standardize": True}, labels={"kind": "clean"}, kinds=plugins, where="s"
     )
-    again = build_task(**made.definition(), kinds=plugins.kinds, where="s")
+    again = build_task(**made.definition(), kinds=plugins, where="s")
     assert canonical_json(again.definition()) == canonical_json(made.definition())
     np.testing.assert_array_equal(again.problem(0, 13, 0, 50).train(40).x, made.problem(0, 13, 0, 50).train(40).x)
 

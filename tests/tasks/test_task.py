@@ -163,7 +163,7 @@ def test_a_task_travels_between_processes():
 def test_a_task_is_built_from_plain_data():
     target = {"kind": "quadratic-densenet", "widths": [3, 2], "alphas": [1, 0.3]}
     parts = {"inputs": {"kind": "uniform"}, "target": target, "labels": {"kind": "clean"}}
-    built = build_task("t", **parts, kinds=load_plugins().kinds, where="suite 's': task 't'")
+    built = build_task("t", **parts, kinds=load_plugins(), where="suite 's': task 't'")
     assert built == TeacherTask("t", Uniform(), TARGET, Clean())
     assert built.definition() == {
         "name": "t",
