@@ -46,9 +46,9 @@ def facts(*degrees: int, unlabeled: int = 0, d: int = 8) -> TaskFacts:
 SMALL = {"features": 12, "width": 16, "regularization": 1e-2}
 
 
-@pytest.mark.parametrize("optimizer", ["adam", "noisy-sgd"])
-def test_keeps_the_contract_by_steps(optimizer):
-    check_learner(QuadNeural(**QuadNeural.smoke, optimizer=optimizer, steps=60))
+@pytest.mark.parametrize(("optimizer", "lr"), [("adam", None), ("noisy-sgd", 0.03)])
+def test_keeps_the_contract_by_steps(optimizer, lr):
+    check_learner(QuadNeural(**QuadNeural.smoke, optimizer=optimizer, steps=60, lr=lr))
 
 
 def test_constant_gates_are_a_quadratic_form_in_h():
