@@ -6,10 +6,14 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from bfc_bench.analysis.theory import Theories
 from bfc_bench.store.row import Row
 from bfc_bench.utils.plain_json import digest
+
+if TYPE_CHECKING:
+    from bfc_bench.analysis.exponents import Exponent
 
 LEVELS = (0.1, 0.01)
 """Levels of NMSE or error rate for N*; the exponent uses the first."""
@@ -77,4 +81,13 @@ def _add_bars(found: Summaries, rows: Iterable[Row]) -> None:
                 exponent = scaling.exponent
                 bounds = zip(EXPONENT, (exponent.value, exponent.lo, exponent.hi), strict=True)
                 summary.metrics |= {name: {0: float(value)} for name, value in bounds if math.isfinite(value)}
-                summary.exponent = str(exponent)
+                summary.exponent = _in_words(exponent)
+
+
+def _in_words(exponent: Exponent) -> str:
+    """An exponent with its range and tests, or the reason for its absence."""
+    if exponent.refused:
+        return f"no exponent: {exponent.refused}"
+    counts = f"{exponent.uncensored} values and {exponent.censored} bounds"
+    about = (f"{exponent.axis} = {exponent.dims[0]}..{exponent.dims[-1]}", counts, exponent.curvature, exponent.note)
+    return f"{exponent.value:.3g} [{exponent.lo:.3g}, {exponent.hi:.3g}] ({'; '.join(filter(None, about))})"
