@@ -9,6 +9,7 @@ import sys
 import sysconfig
 import venv
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ import pytest
 from bfc_bench.cli.new import write_distribution
 
 ROOT = Path(__file__).parents[2]
+NEEDS_TORCH = pytest.mark.skipif(find_spec("torch") is None, reason="the code of the guide imports torch")
 GOOD = "bfc-bench-nearest-neighbour:nearest-neighbour"
 
 
@@ -213,6 +215,7 @@ def guide(outside: Outside, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "installed"
 
 
+@NEEDS_TORCH
 def test_one_of_each_part_is_listed_with_its_origin(outside: Outside, guide: Path, tmp_path: Path) -> None:
     done = outside.bench("list", cwd=tmp_path, path=guide)
     assert done.returncode == 0, done.stderr
@@ -233,6 +236,7 @@ def test_one_of_each_part_is_listed_with_its_origin(outside: Outside, guide: Pat
     }
 
 
+@NEEDS_TORCH
 def test_a_suite_of_parts_from_outside_runs_is_judged_and_reported(
     outside: Outside, guide: Path, tmp_path: Path, suite_file: Callable[..., Path]
 ) -> None:
