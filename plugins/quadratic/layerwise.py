@@ -28,7 +28,6 @@ class Layerwise(StagewiseLearner):
     """
 
     name: ClassVar[str] = "layerwise"
-    version: ClassVar[int] = 2
     smoke: ClassVar[Mapping[str, Any]] = {"widths": (6, 4), "steps": 150, "batch_size": 32}
 
     readout: Literal["sum", "signed"] = "sum"
