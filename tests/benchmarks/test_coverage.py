@@ -139,14 +139,6 @@ def agrees(stated, measured):
     assert float(measured[4]) == pytest.approx(float(stated[4]), abs=1)
 
 
-def test_a_line_with_scatter_between_dimensions_is_measured_again():
-    coverage = coverages.exponent_coverage(3, 5, 0.25, 200, 0.3)
-    line = coverages.Line("exponent in d, 3 d", "smooth, scatter 0.3", "√2", 5, coverage, coverages.ASSUMED)
-    (stated,) = (row for row in documented() if told(row) == told(cells(line)))
-    agrees(stated, cells(line))
-    assert coverage.share < 0.92
-
-
 @pytest.mark.slow
 def test_the_documented_table_is_what_is_measured():
     for stated, line in zip(documented(), coverages.lines(200), strict=True):
