@@ -192,6 +192,13 @@
   }, { rootMargin: "400px" });
   for (const figure of figures) { legend(figure); tools(figure); near.observe(figure); }
   refresh();
+  // Those that are out of sight follow one by one, for screenshots of the whole page; those in closed parts have no width.
+  addEventListener("load", async () => {
+    for (const figure of figures) if (!charts.has(figure) && figure.clientWidth) {
+      await draw(figure);
+      await new Promise((next) => setTimeout(next));
+    }
+  });
   const again = () => { for (const figure of charts.keys()) draw(figure); };
   dark.addEventListener("change", again);
   let waiting = 0;
