@@ -100,9 +100,9 @@ def main(suite: str, store: str) -> None:
     clock.around("compiling", compiler, "backend_compile_and_load")
     clock.around("steps", ensemble, "train")
     clock.around("fits besides", cell, "fit")
-    for name in ("predict", "_finish_safely"):
+    for name in ("predict", "_finish"):
         clock.around("measuring", cell, name)
-    clock.around("drawing", cell, "_place")
+    clock.around("drawing", cell.CellWork, "prepare")
     clock.around("start and imports", cell, "load_libraries")
     with clock.of("store and report"):
         app.run(["run", suite, "--store", store, "--executor", "serial", "--no-mlflow", "--device", "cpu"])
