@@ -15,8 +15,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from benchmarks.measurement import Measurement, Spread
-from benchmarks.networks import MEDIUM, SMALL
-from benchmarks.whole_runs import networks_suite
 
 PARTS = ("start and imports", "drawing", "compiling", "steps", "fits besides", "measuring", "store and report")
 REPEATS = 3
@@ -24,6 +22,9 @@ REPEATS = 3
 
 def measure(quick: bool) -> Iterator[Measurement]:
     """CPU seconds of each part of a run at M and S, without cached compiled programs."""
+    from benchmarks.networks import MEDIUM, SMALL  # here, since the process that is measured needs no torch
+    from benchmarks.whole_runs import networks_suite
+
     for size, full in ((MEDIUM, 500), (SMALL, 3000)):
         seeds, steps = (2, 100) if quick else (32, full)
         runs = [_parts(networks_suite(size, steps, seeds)) for _ in range(1 if quick else REPEATS)]
