@@ -126,7 +126,8 @@ class Plan:
         """Divide a group into batches by estimated time and declared memory; yields cells and seconds.
 
         The time limit is a fraction of the group's remaining time, so that the last batches are short and workers end
-        together. It is at least ``SHORTEST_SECONDS``, since each process compiles or loads the group's program.
+        together; a single worker takes all of it. It is at least ``SHORTEST_SECONDS``, since each process compiles or
+        loads the group's program.
         """
         device, left = self.device(cells[0]), sum(map(self.costs.seconds, cells))
         memory_limit, shortest = self._commons[device].bytes, self._shortest(device)
@@ -138,7 +139,7 @@ class Plan:
                 yield part, time
                 part, time, memory = [], 0.0, 0.0
             if not part:
-                limit = min(self.common.cell_seconds / 4, max(left / (2 * jobs), shortest))
+                limit = min(self.common.cell_seconds / 4, max(left / (1 if jobs == 1 else 2 * jobs), shortest))
             part.append(cell)
             time, memory, left = time + seconds, memory + size, left - seconds
         yield part, time
