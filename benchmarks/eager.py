@@ -50,7 +50,7 @@ def train(
     y: torch.Tensor,
     *,
     steps: int,
-    batch_size: int | None,
+    batch_size: int,
     lr: float,
     seed: int,
     clip: float = math.inf,
@@ -62,7 +62,7 @@ def train(
         x: inputs (n, d).
         y: labels (n,).
         steps: number of steps.
-        batch_size: size of a minibatch; None for all points.
+        batch_size: size of a minibatch.
         lr: peak learning rate.
         seed: seed of the minibatches.
         clip: bound on the norm of the gradient.
@@ -74,12 +74,9 @@ def train(
         factor = min(progress / 0.05, 1.0) * 0.5 * (1 + math.cos(math.pi * max(0.0, (progress - 0.05) / 0.95)))
         for group in optimizer.param_groups:
             group["lr"] = lr * factor
-        inputs, labels = x, y
-        if batch_size is not None:
-            rows = torch.randint(len(x), (batch_size,), generator=generator, device=x.device)
-            inputs, labels = x[rows], y[rows]
+        rows = torch.randint(len(x), (batch_size,), generator=generator, device=x.device)
         optimizer.zero_grad()
-        weighted_loss(model(inputs), labels).backward()
+        weighted_loss(model(x[rows]), y[rows]).backward()
         if clip < math.inf:
             torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
         optimizer.step()

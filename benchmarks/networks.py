@@ -26,8 +26,7 @@ class Size:
     d: int
     width: int
     depth: int
-    batch_size: int | None
-    """None for all points."""
+    batch_size: int
     points: int = 1000
 
     @cached_property
@@ -36,9 +35,8 @@ class Size:
         return QuadraticNet(self.d, (self.width,) * self.depth, default_skips(self.depth + 1))
 
     def __str__(self) -> str:
-        batch = self.batch_size or self.points
-        megaflops = 3 * self.net.flops() * batch / 1e6  # a backward pass costs two forward ones
-        shape = f"d={self.d}, {self.depth} layers of width {self.width}, batch {batch}"
+        megaflops = 3 * self.net.flops() * self.batch_size / 1e6  # a backward pass costs two forward ones
+        shape = f"d={self.d}, {self.depth} layers of width {self.width}, batch {self.batch_size}"
         return f"{shape}, {megaflops:.2g} MFLOP a step"
 
     def members(self, count: int) -> list[Member]:

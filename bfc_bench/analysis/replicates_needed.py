@@ -28,7 +28,7 @@ class BeyondSizes:
     size: int
     """The size to add, which continues the tested sizes geometrically."""
     says: str
-    """On which side of which size N* lies, and in how many replicates."""
+    """The size beside which N* lies, the side, and in how many replicates."""
 
     def __str__(self) -> str:
         return self.says

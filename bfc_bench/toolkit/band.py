@@ -112,7 +112,7 @@ def _reflect_both_sides(block: Tensor, panel: Tensor, triangle: Tensor) -> None:
 
 
 def _product(rows: Tensor, block: Tensor) -> Tensor:
-    """rows block, (w, m), for a symmetric block (m, m) of which the lower triangle is read."""
+    """rows block, (w, m), for a symmetric block (m, m); its lower triangle is read."""
     product = torch.zeros_like(rows)
     for start in range(0, len(block), TILE):
         end = min(start + TILE, len(block))

@@ -92,8 +92,8 @@ class Recipe:
 
     apply: Callable[[Tree, Tree], Array]
     """``apply(params, inputs)``: predictions (B,) from a member's parameters and leaves of ``inputs`` (B, ...)."""
-    batch_size: int | None
-    """Points of a step, drawn with replacement; None: all points."""
+    batch_size: int
+    """Points of a step, drawn with replacement."""
     loss: Callable[[Array, Array], Array] = square_loss
     """``loss(predictions, y)``: one value per point, (B,)."""
     optimizer: Literal["adam", "sgd"] = "adam"
@@ -182,9 +182,8 @@ def train(
     stops = [*sorted(step for step in set(checkpoints) if 0 < step < steps), steps]
     trained: dict[int, Trained] = {}
     with jax.default_matmul_precision(MATMUL_PRECISION):
-        for (size, _), indices in _group_members(recipe, layout, members, device, lanes).items():
-            longest = max(len(members[index].y) for index in indices)
-            length = padded_length(longest) if recipe.batch_size else full_length(longest)
+        for size, indices in _group_members(recipe, layout, members, device, lanes).items():
+            length = padded_length(max(len(members[index].y) for index in indices))
             for first in range(0, len(indices), size):
                 chunk = indices[first : first + size]
                 # Repeat a member in a short last chunk, because another number of lanes is another program.
@@ -229,26 +228,20 @@ class ParameterLayout:
 
 def _group_members(
     recipe: Recipe, layout: ParameterLayout, members: Sequence[Member], device: str, lanes: int | None
-) -> dict[tuple[int, int], list[int]]:
-    """Indices of the members that may be trained together, by number of lanes and padded length.
-
-    The length only matters for steps on all points on a GPU, which add up over it: it must then be a member's own. With
-    minibatches it only says where points lie, and the key has 0.
-    """
+) -> dict[int, list[int]]:
+    """Indices of the members that may be trained together, by number of lanes."""
     if lanes or device == "cpu":
-        return {(lanes or 1, 0): list(range(len(members)))}
+        return {lanes or 1: list(range(len(members)))}
     numbers = sum(math.prod(shape) for shape in layout.shapes)
-    groups: dict[tuple[int, int], list[int]] = {}
+    groups: dict[int, list[int]] = {}
     for index, member in enumerate(members):
-        n = len(member.y)
-        length = padded_length(n) if recipe.batch_size else full_length(n)
         row = sum(math.prod(np.shape(leaf)[1:]) for leaf in jax.tree.leaves(member.inputs))
-        size = gpu_lanes(numbers, row, length, recipe.batch_size)
-        groups.setdefault((size, 0 if recipe.batch_size else length), []).append(index)
+        size = gpu_lanes(numbers, row, padded_length(len(member.y)), recipe.batch_size)
+        groups.setdefault(size, []).append(index)
     return groups
 
 
-def gpu_lanes(numbers: int, row: int, length: int, batch_size: int | None) -> int:
+def gpu_lanes(numbers: int, row: int, length: int, batch_size: int) -> int:
     """Number of lanes on a GPU: a power of two, from 1 to ``GPU_LANES``.
 
     A step, 6 B P flops per member, stays within ``GPU_FLOPS``. The data on the GPU stay within the memory that JAX may
@@ -260,14 +253,16 @@ def gpu_lanes(numbers: int, row: int, length: int, batch_size: int | None) -> in
         numbers: P.
         row: Numbers in one input point.
         length: N, a member's points after padding.
-        batch_size: B; None: all points.
+        batch_size: B.
     """
-    batch = batch_size or length
     units = row + 4 * math.sqrt(numbers)
     samples = 4.0 * length * (row + 1)
-    memory = samples + 4.0 * (10 * numbers + max(4 * batch, 2 * length) * units)
+    memory = samples + 4.0 * (10 * numbers + max(4 * batch_size, 2 * length) * units)
     fit = min(
-        GPU_FLOPS / (6.0 * batch * numbers), GPU_SAMPLES / samples, (jax_memory() or UNKNOWN_MEMORY) / memory, GPU_LANES
+        GPU_FLOPS / (6.0 * batch_size * numbers),
+        GPU_SAMPLES / samples,
+        (jax_memory() or UNKNOWN_MEMORY) / memory,
+        GPU_LANES,
     )
     return 1 << max(0, int(fit).bit_length() - 1)
 
@@ -344,17 +339,11 @@ def _advance_one(recipe: Recipe, layout: ParameterLayout, span: Tree, state: Tre
     def mean_over_points(points: Array) -> Array:
         return jnp.sum(jnp.where(is_point, points, 0.0)) / n
 
-    if recipe.batch_size is None:  # the gradient of a masked mean is only finite if the masked points are
-        all_points = jax.tree.map(
-            lambda leaf: jnp.where(is_point.reshape(-1, *[1] * (leaf.ndim - 1)), leaf, 0.0), (data["inputs"], data["y"])
-        )
-
     def losses(params: Tree, inputs: Tree, y: Array) -> Array:
         return recipe.loss(recipe.apply(params, inputs), y)
 
     def objective(params: Tree, inputs: Tree, y: Array) -> Array:
-        points = losses(params, inputs, y)
-        risk = jnp.mean(points) if recipe.batch_size else mean_over_points(points)
+        risk = jnp.mean(losses(params, inputs, y))
         return risk if recipe.penalty is None else risk + recipe.penalty(params, data["strength"])
 
     def step(t: Array, state: Tree, points: Tree) -> Tree:
@@ -380,36 +369,25 @@ def _advance_one(recipe: Recipe, layout: ParameterLayout, span: Tree, state: Tre
         moved = params - lr * recipe.schedule(t / steps) * (update + data["weight_decay"] * params)
         return jnp.where(finite, moved, params), first, second, finite
 
-    if recipe.batch_size is None:
-        state = jax.lax.fori_loop(start, stop, lambda t, state: step(t, state, all_points), state)
-    else:
-        batch_size = recipe.batch_size
+    def draw(t: Array) -> Array:
+        return minibatch(jax.random.fold_in(key, t), recipe.batch_size, n)
 
-        def draw(t: Array) -> Array:
-            return minibatch(jax.random.fold_in(key, t), batch_size, n)
+    def at(rows: Array) -> Tree:
+        return jax.tree.map(lambda leaf: leaf.at[rows].get(mode="promise_in_bounds"), (data["inputs"], data["y"]))
 
-        def at(rows: Array) -> Tree:
-            return jax.tree.map(lambda leaf: leaf.at[rows].get(mode="promise_in_bounds"), (data["inputs"], data["y"]))
+    def block(index: Array, state: Tree) -> Tree:
+        first = start + DRAWN * index
+        rows = jax.vmap(draw)(first + jnp.arange(DRAWN))
+        last = jnp.minimum(first + DRAWN, stop)
+        return jax.lax.fori_loop(first, last, lambda t, state: step(t, state, at(rows[t - first])), state)
 
-        def block(index: Array, state: Tree) -> Tree:
-            first = start + DRAWN * index
-            rows = jax.vmap(draw)(first + jnp.arange(DRAWN))
-            last = jnp.minimum(first + DRAWN, stop)
-            return jax.lax.fori_loop(first, last, lambda t, state: step(t, state, at(rows[t - first])), state)
-
-        state = jax.lax.fori_loop(0, (stop - start + DRAWN - 1) // DRAWN, block, state)
+    state = jax.lax.fori_loop(0, (stop - start + DRAWN - 1) // DRAWN, block, state)
     return state, mean_over_points(losses(layout.unflatten(state[0]), data["inputs"], data["y"]))
 
 
 def padded_length(n: int) -> int:
     """The length to which a sample of n points is padded."""
     return max(MIN_POINTS, 1 << (n - 1).bit_length())
-
-
-def full_length(n: int) -> int:
-    """The same for steps on all points, whose cost is proportional to it: at most an eighth above n."""
-    unit = 1 << max(0, n.bit_length() - 4)
-    return -(-n // unit) * unit
 
 
 def padded(leaf: np.ndarray, length: int) -> np.ndarray:

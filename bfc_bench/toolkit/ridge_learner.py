@@ -28,8 +28,8 @@ CALLS_SECONDS = 1e-3
 def entry_flops(depth: int) -> float:
     """Work per entry of the kernel matrix of a network of ``depth`` layers besides products, in flops of products.
 
-    Of n^2 entries, half of which are computed: 11 ns at depth 1 and 18 ns at depth 2, at 4e10 flops a second, with the
-    first access to memory (``python -m benchmarks.scaling``, ``kernel_matrices``).
+    Of n^2 entries, half are computed: 11 ns at depth 1 and 18 ns at depth 2, at 4e10 flops a second, with the first
+    access to memory (``python -m benchmarks kernel_matrices``).
     """
     return 120.0 + 300.0 * depth
 

@@ -13,7 +13,7 @@ from bfc_bench.learner import Capabilities, Context, Cost, Data, LabelKind, Pred
 from bfc_bench.seeds import seed_of
 
 STARTS = 20
-"""Number of random starts of k-means, of which the best is kept."""
+"""Number of random starts of k-means; the best one is kept."""
 
 
 class PatchClustering(TreeLearner):

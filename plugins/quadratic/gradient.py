@@ -1,4 +1,4 @@
-"""F(x) of a quadratic DenseNet with a gradient of its own, which costs a fourth less than the one that JAX derives.
+"""F(x) of a quadratic DenseNet with a gradient of its own, which costs less than the one that JAX derives.
 
 With g = dL/dF (m,), backpropagation is dL/dS_l = 2 S_l (alpha_l g + dL/dG_l), dL/dW_{l,j} = dL/dS_l G_j^T and
 dL/dG_j = sum_l W_{l,j}^T dL/dS_l. JAX also multiplies by the columns of W_l that read inputs, whose gradient has no

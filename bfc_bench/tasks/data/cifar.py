@@ -35,7 +35,7 @@ class Cifar10(ImageSet):
     train: ClassVar[tuple[str, ...]] = tuple(f"data_batch_{number}.bin" for number in range(1, 6))
     test: ClassVar[tuple[str, ...]] = ("test_batch.bin",)
     labels: ClassVar[int] = 1
-    """Number of labels before an image, the last of which is read."""
+    """Number of labels before an image; the last one is read."""
 
     def images(self) -> DataSetContents:
         """x (50000, 3072), y (50000,), and 10,000 images to test on."""
