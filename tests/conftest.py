@@ -17,6 +17,8 @@ from bfc_bench.toolkit.xla import VARIABLE, with_instructions
 
 # Tests import JAX in processes that later run programs of learners.
 os.environ[VARIABLE] = with_instructions(os.environ.get(VARIABLE, ""))
+# Runs log to MLflow in its own tests alone.
+os.environ["BFC_BENCH_NO_MLFLOW"] = "1"
 ALL_SECONDS = float(os.environ.get("BFC_TESTS_SECONDS", "3600"))
 """Time limit for all tests together."""
 

@@ -251,7 +251,7 @@ def slow(suite):
     return suite({**near, "id": "open"}, learner=learners)
 
 
-ARGUMENTS = ("--until-decided", "--up-to", "8", "--jobs", "1", "--no-mlflow")
+ARGUMENTS = ("--until-decided", "--up-to", "8", "--jobs", "1")
 
 
 def stopped_in_the_second_look(path, store, how):
@@ -318,11 +318,9 @@ def test_plan_says_what_would_decide_each_claim(suite, tmp_path, capsys):
     assert planned()[0]["says"] == "decided after look 1 of 3, at 98.12 %"
 
 
-def test_the_looks_stand_in_the_report_the_verb_and_the_note(suite, tmp_path, capsys):
-    from bfc_bench.extras.mlflow.stored_suite import note
-
+def test_the_looks_stand_in_the_report_and_the_verb(suite, tmp_path, capsys):
     path, store = suite(), tmp_path / "s"
-    options = ("--executor", "serial", "--no-mlflow", "--store", str(store))
+    options = ("--executor", "serial", "--store", str(store))
     assert run(["run", str(path), "--until-decided", "--up-to", "8", *options]) == 0
     out = capsys.readouterr().out
     assert "Look 1 of 3, at 3 replicates: clear, open." in out
@@ -331,7 +329,6 @@ def test_the_looks_stand_in_the_report_the_verb_and_the_note(suite, tmp_path, ca
     assert "after look 1 of 3, at 98.12 %" in page
     assert run(["claims", str(path), "--store", str(store), "--details"]) == 0
     assert "after look 1 of 3, at 98.12 %" in capsys.readouterr().out
-    assert "supported after look 1 of 3" in note("", list(verdicts(path, store).values()))
     with open_store(store) as held:
         assert held[str(path)].reported
 
@@ -346,7 +343,7 @@ def test_the_looks_stand_in_the_report_the_verb_and_the_note(suite, tmp_path, ca
     ],
 )
 def test_options_that_cannot_be_meant_are_refused(suite, tmp_path, capsys, options, message):
-    assert run(["run", str(suite()), "--store", str(tmp_path / "s"), "--no-mlflow", *options]) == 2
+    assert run(["run", str(suite()), "--store", str(tmp_path / "s"), *options]) == 2
     assert message in capsys.readouterr().err
 
 

@@ -68,7 +68,6 @@ def test_what_the_theory_excludes_is_allowed_with_a_warning(capsys, tmp_path):
         (["run", "smoke", "--n", "100"], "n is a key of tasks: write --set task.NAME.n=[100]."),
         (["run", "smoke", "--set", "task.teacher-L3.n=100"], "task[0].n must be a list, such as [100]. Got 100."),
         (["help"], "No such command 'help'. `bfc-bench --help` shows the commands."),
-        (["collect", "--store", "nowhere"], "There is no store in nowhere; `bfc-bench submit SUITE --store nowhere`"),
         (["check", "no/such/suite.toml"], "there is no file and no part 'no/such/suite.toml'"),
         (
             ["run", "smoke", "--task", "teacher"],

@@ -15,7 +15,7 @@ PROGRAM = "import sys; from bfc_bench.cli import main; sys.argv[0] = 'bfc-bench'
         ("bfc-bench re", {"results", "report"}),
         ("bfc-bench run rep", {"representations", "representations-smoke"}),
         ("bfc-bench run smoke --learner kernel", {"kernel-ridge"}),
-        ("bfc-bench run smoke --no", {"--no-mlflow"}),
+        ("bfc-bench run smoke --exec", {"--executor"}),
     ],
 )
 def test_bash_is_told_what_may_come(typed: str, expected: set[str]) -> None:

@@ -163,7 +163,7 @@ def test_a_run_never_downloads(capsys, monkeypatch, suite_file, tmp_path):
     monkeypatch.setattr(public, "fetch", lambda *arguments: pytest.fail("fetched"))
     task = {"name": "m", "data": {"kind": "mnist"}, "n": [10]}
     suite = suite_file(task=[task], learner=[{"name": "kernel-ridge"}])
-    assert run(["run", str(suite), "--store", str(tmp_path / "store"), "--no-mlflow"]) == 2
+    assert run(["run", str(suite), "--store", str(tmp_path / "store")]) == 2
     assert "`bfc-bench data get mnist` fetches it" in capsys.readouterr().err
     assert not (tmp_path / "store").exists()
 
@@ -174,7 +174,7 @@ def test_plan_and_workers_of_a_run_find_what_data_names(capsys, suite_file, benc
     store = tmp_path / "store"
     assert run(["plan", str(suite), "--store", str(store), "--data", str(brought)]) == 0
     assert "2 to do" in capsys.readouterr().out
-    done = bench("run", suite, "--store", store, "--no-mlflow", "--jobs", "1", "--data", brought)
+    done = bench("run", suite, "--store", store, "--jobs", "1", "--data", brought)
     assert done.returncode == 0, done.stderr
     done = bench("results", suite, "--store", store, "--format", "json")
     rows = json.loads(done.stdout)

@@ -14,7 +14,7 @@ def ran(faulty, suite_file, tmp_path, bench):
         learner=[{"name": "mean"}, {"name": "faulty", "options": {"how": "raise", "at": 20}}, {"name": "huge"}],
         budget={"memory_gb": 15},
     )
-    assert bench("run", path, "--store", tmp_path / "s", "--no-mlflow").returncode == 1
+    assert bench("run", path, "--store", tmp_path / "s").returncode == 1
     return path, tmp_path / "s"
 
 

@@ -247,7 +247,7 @@ def test_a_suite_of_parts_from_outside_runs_is_judged_and_reported(
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    heard = bench("run", "--no-mlflow", "--jobs", "2", "--executor", "futures")
+    heard = bench("run", "--jobs", "2", "--executor", "futures")
     assert "guide: {'ok': 8}" in heard
     fits, near = json.loads(bench("claims", "--format", "json"))
     assert (fits["kind"], fits["verdict"]) == ("overfits", "supported")

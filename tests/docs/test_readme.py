@@ -20,7 +20,9 @@ def test_the_python_section_is_a_script_that_runs(faulty, suite_file, tmp_path):
     assert script.count('"smoke"') == 2
     file = tmp_path / "script.py"
     file.write_text(script.replace('"smoke"', repr(str(path))))
-    environment = {name: value for name, value in os.environ.items() if name != "MLFLOW_TRACKING_URI"}
+    environment = {
+        name: value for name, value in os.environ.items() if name not in ("MLFLOW_TRACKING_URI", "BFC_BENCH_NO_MLFLOW")
+    }
     done = subprocess.run(
         [sys.executable, "-W", "error::UserWarning", str(file)],
         cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300, check=False,

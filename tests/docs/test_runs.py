@@ -49,7 +49,7 @@ def test_packed_and_unpacked_a_store_holds_the_same(faulty, suite_file, tmp_path
     monkeypatch.setattr(runs, "RUNS", tmp_path)
     store = tmp_path / "store"
     path = suite_file(learner=[{"name": "mean"}])
-    ran = bench("run", path.name, "--store", store, "--no-mlflow", "--executor", "serial", cwd=path.parent)
+    ran = bench("run", path.name, "--store", store, "--executor", "serial", cwd=path.parent)
     assert ran.returncode == 0, ran.stderr
     runs.pack("seed-0", [store])
     [unpacked] = runs.unpack(tmp_path / "out")
@@ -59,7 +59,7 @@ def test_packed_and_unpacked_a_store_holds_the_same(faulty, suite_file, tmp_path
         [suite] = before
         assert after[suite].rows() == before[suite].rows()
         [session] = after[suite].sessions
-    assert session["provenance"]["command"] == f"bfc-bench run {path.name} --store store --no-mlflow --executor serial"
+    assert session["provenance"]["command"] == f"bfc-bench run {path.name} --store store --executor serial"
 
 
 @pytest.mark.slow

@@ -11,7 +11,6 @@ from importlib.resources import files
 import pytest
 from synthetic import SUITE, row
 
-from bfc_bench.extras.site.page import write_site
 from bfc_bench.report.html import write_report
 from bfc_bench.report.template import policy_of
 from bfc_bench.report.vega import library, page_script
@@ -37,24 +36,19 @@ def allows(rules, script):
 
 
 @pytest.fixture(scope="module")
-def pages(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("pages")
-    write_report(folder, suite=SUITE, rows=[row(nmse=0.5)], suffixes=())
-    write_site(folder, [])
-    return [folder / name for name in ("report.html", "index.html")]
+def page(tmp_path_factory):
+    return write_report(tmp_path_factory.mktemp("pages"), suite=SUITE, rows=[row(nmse=0.5)], suffixes=()).read_text()
 
 
-def test_every_page_has_the_policy_and_only_scripts_that_it_allows(pages):
-    for path in pages:
-        page = path.read_text()
-        rules = policy(page)
-        assert rules == directives(policy_of(*([library()] if path.name == "report.html" else []), page_script()))
-        assert rules["default-src"] == ["'none'"]
-        assert not {"'unsafe-inline'", "'unsafe-eval'", "*"} & {*rules["script-src"]}
-        scripts = re.findall(r"<script(?! type=\"application/json\")[^>]*>(.*?)</script>", page, re.DOTALL)
-        assert scripts
-        assert all(allows(rules, script) for script in scripts)
-        assert not allows(rules, INJECTED)
+def test_a_report_has_the_policy_and_only_scripts_that_it_allows(page):
+    rules = policy(page)
+    assert rules == directives(policy_of(library(), page_script()))
+    assert rules["default-src"] == ["'none'"]
+    assert not {"'unsafe-inline'", "'unsafe-eval'", "*"} & {*rules["script-src"]}
+    scripts = re.findall(r"<script(?! type=\"application/json\")[^>]*>(.*?)</script>", page, re.DOTALL)
+    assert scripts
+    assert all(allows(rules, script) for script in scripts)
+    assert not allows(rules, INJECTED)
 
 
 def test_no_template_of_a_page_lacks_it():
@@ -79,7 +73,7 @@ def test_our_scripts_cannot_be_ended_by_what_they_contain():
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
-def test_in_a_browser_an_injected_script_does_not_run(pages, tmp_path):
+def test_in_a_browser_an_injected_script_does_not_run(page, tmp_path):
     def title(text):
         path = tmp_path / "page.html"
         path.write_text(text)
@@ -87,9 +81,7 @@ def test_in_a_browser_an_injected_script_does_not_run(pages, tmp_path):
         done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
         return unescape(re.search("<title>(.*?)</title>", done.stdout)[1])
 
-    for path in pages:
-        page = path.read_text()
-        assert title(page.replace("</body>", f"<script>{INJECTED}</script></body>")) != "injected"
+    assert title(page.replace("</body>", f"<script>{INJECTED}</script></body>")) != "injected"
     own = f"<script>{INJECTED}</script>"
     head = f'<title>as it was</title><meta http-equiv="Content-Security-Policy" content="{policy_of(INJECTED)}">'
     assert title(f"<!doctype html><html><head>{head}</head><body>{own}</body></html>") == "injected"

@@ -22,11 +22,11 @@ def test_no_page_has_a_path_of_the_sender(tmp_path, bench):
     (folder / "sent.toml").write_text(SUITE)
     points = np.random.default_rng(0).random((150, 3))
     np.savetxt(folder / "points.csv", points, delimiter=",", header="a,b,y", comments="")
-    done = bench("run", folder / "sent.toml", "--store", folder / "store", "--executor", "serial", "--no-mlflow")
+    done = bench("run", folder / "sent.toml", "--store", folder / "store", "--executor", "serial")
     assert done.returncode == 0, done.stderr
     files = [path for path in (folder / "store" / "reports").rglob("*") if path.is_file()]
     (page,) = (path.read_text() for path in files if path.name == "report.html")
-    assert "bfc-bench run sent.toml --store store --executor serial --no-mlflow" in page
+    assert "bfc-bench run sent.toml --store store --executor serial" in page
     assert "points.csv" in page
     assert [path.name for path in files if b"of-the-sender" in path.read_bytes()] == []
 

@@ -44,7 +44,7 @@ def test_rows_of_trapped_learners_are_ok_with_a_reason(path, tmp_path):
 def test_plan_and_run_print_a_caution_once_with_its_tasks(path, tmp_path, bench):
     line = f"caution: trapped on even, also-even: {TEXT}"
     plan = bench("plan", path, "--store", tmp_path / "s").stdout
-    run = bench("run", path, "--store", tmp_path / "s", "--no-mlflow", "--jobs", 1).stdout
+    run = bench("run", path, "--store", tmp_path / "s", "--jobs", 1).stdout
     for text in (plan, run):
         assert text.count(line) == text.count("caution:") == 1
     answer = json.loads(bench("plan", path, "--store", tmp_path / "s", "--format", "json").stdout)

@@ -82,7 +82,7 @@ def slow_suite(faulty, suite_file):
 
 def test_kill_minus_nine_then_the_same_command(slow_suite, tmp_path, bench, start):
     store = tmp_path / "store"
-    arguments = ("run", slow_suite, "--store", store, "--jobs", 2, "--no-mlflow")
+    arguments = ("run", slow_suite, "--store", store, "--jobs", 2)
     process = start(*arguments)
     wait_for_rows(store, "tiny", 3, process)
     os.kill(process.pid, signal.SIGKILL)
@@ -103,9 +103,7 @@ def test_kill_minus_nine_then_the_same_command(slow_suite, tmp_path, bench, star
 
 
 def test_workers_end_when_their_session_is_killed(slow_suite, tmp_path, start):
-    process = start(
-        "run", slow_suite, "--store", tmp_path / "s", "--no-mlflow", "--set", "learner.slow.options.seconds=90"
-    )
+    process = start("run", slow_suite, "--store", tmp_path / "s", "--set", "learner.slow.options.seconds=90")
     wait_until(lambda: len(processes_of(process.pid)) >= 3)  # the session, its resource tracker and a worker
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
@@ -121,7 +119,7 @@ def alive(pid):
 def test_a_worker_that_lets_no_thread_run_ends_with_its_session(faulty, suite_file, tmp_path, start):
     file = tmp_path / "pid"
     learner = {"name": "deaf", "options": {"path": str(file)}}
-    process = start("run", suite_file(learner=[learner]), "--store", tmp_path / "s", "--no-mlflow", "--jobs", 1)
+    process = start("run", suite_file(learner=[learner]), "--store", tmp_path / "s", "--jobs", 1)
     wait_until(lambda: file.exists() and file.read_text().endswith(" "), 60)
     pid = file.read_text().strip()
     assert alive(pid)
@@ -132,25 +130,25 @@ def test_a_worker_that_lets_no_thread_run_ends_with_its_session(faulty, suite_fi
 
 def test_interrupted_exits_130_and_continues(slow_suite, tmp_path, bench, start):
     store = tmp_path / "store"
-    process = start("run", slow_suite, "--store", store, "--jobs", 1, "--no-mlflow")
+    process = start("run", slow_suite, "--store", store, "--jobs", 1)
     wait_for_rows(store, "tiny", 2, process)
     os.kill(process.pid, signal.SIGINT)
     assert process.wait(timeout=60) == 130
-    assert bench("run", slow_suite, "--store", store, "--no-mlflow").returncode == 0
+    assert bench("run", slow_suite, "--store", store).returncode == 0
     assert len(stored_rows(store)) == 20
 
 
 def test_a_second_command_on_a_busy_store_stops_with_a_sentence(slow_suite, tmp_path, bench, start):
     store = tmp_path / "store"
     longer = ("--set", "learner.slow.options.seconds=120")
-    process = start("run", slow_suite, "--store", store, "--no-mlflow", *longer)
+    process = start("run", slow_suite, "--store", store, *longer)
     wait_until(lambda: len(processes_of(process.pid)) >= 3)
-    second = bench("run", slow_suite, "--store", store, "--no-mlflow")
+    second = bench("run", slow_suite, "--store", store)
     assert second.returncode == 2
     assert f"in use by another bfc-bench (process {process.pid})" in second.stderr
     os.kill(process.pid, signal.SIGINT)
     assert process.wait(timeout=60) == 130
-    assert bench("run", slow_suite, "--store", store, "--no-mlflow").returncode == 0
+    assert bench("run", slow_suite, "--store", store).returncode == 0
     assert len(stored_rows(store)) == 20
 
 

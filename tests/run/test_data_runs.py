@@ -77,7 +77,7 @@ def test_changed_data_are_other_cells_and_old_rows_are_kept_but_not_mixed(suite,
 def test_processes_and_serial_make_the_same_rows_bit_for_bit(suite, tmp_path, bench):
     one = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "MKL", "OPENBLAS")}  # as workers have it
     for executor in ("serial", "processes"):
-        options = ["--store", tmp_path / executor, "--executor", executor, "--jobs", "1", "--no-mlflow"]
+        options = ["--store", tmp_path / executor, "--executor", executor, "--jobs", "1"]
         assert bench("run", suite, *options, env={**os.environ, **one}).returncode == 0
     assert values(tmp_path / "serial", suite) == values(tmp_path / "processes", suite)
 
@@ -121,7 +121,7 @@ def test_what_was_run_is_read_when_the_data_are_gone_and_a_run_says_what_is_miss
     assert len(json.loads(done.stdout)) == 12
     assert "supported" in bench("claims", suite, "--store", store).stdout
     for verb in ("run", "plan"):
-        done = bench(verb, suite, "--store", store, *(["--no-mlflow"] if verb == "run" else []))
+        done = bench(verb, suite, "--store", store)
         assert done.returncode == 2
         assert "house.csv cannot be read: No such file" in done.stderr
         assert len(done.stderr.splitlines()) == 1

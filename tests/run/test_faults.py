@@ -74,7 +74,7 @@ def test_a_skipped_cell_runs_once_the_reason_is_gone(faulty, suite_file, tmp_pat
 
 def test_a_run_with_nothing_to_do_exits_with_1_while_a_cell_of_an_earlier_run_is_not_ok(faulty, suite_file, tmp_path):
     path = suite_file(learner=[{"name": "faulty", "options": {"how": "raise", "at": 20}}])
-    command = ["run", str(path), "--store", str(tmp_path / "store"), "--executor", "serial", "--no-mlflow"]
+    command = ["run", str(path), "--store", str(tmp_path / "store"), "--executor", "serial"]
     assert [cli([*command, *more]) for more in ([], [], ["--until-decided"])] == [1, 1, 1]
 
 

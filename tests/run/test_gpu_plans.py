@@ -8,7 +8,6 @@ import pytest
 from declared_gpus import H200, declare
 
 from bfc_bench.executors.processes import ProcessExecutor
-from bfc_bench.extras.ray.executor import RayExecutor
 from bfc_bench.plugins import load_plugins
 from bfc_bench.run.grid import resolve
 from bfc_bench.run.session import plan_for
@@ -66,7 +65,6 @@ def test_workers_that_share_a_gpu_share_what_a_cell_may_take(monkeypatch):
     assert not planned(executor=ProcessExecutor()).skipped
     (reason,) = planned(executor=ProcessExecutor(jobs_per_gpu=2)).skipped.values()
     assert reason.endswith("a cell may take 9 GB")
-    assert RayExecutor().gpu_bytes() == 0  # of nodes elsewhere
 
 
 def test_learners_that_keep_to_the_cores_have_the_hosts_memory(monkeypatch):
@@ -113,7 +111,7 @@ def test_a_login_node_plans_for_a_gpu_that_it_does_not_see_and_runs_nothing(opti
     told = json.loads(bench("plan", path, *where, "--format", "json").stdout)
     assert (told["device"], told["skipped"]) == ("cuda", 0 if options else 1)
     assert sum("no GPU is visible here" in remark for remark in told["remarks"]) == 1
-    refused = bench("run", path, *where, "--no-mlflow")
+    refused = bench("run", path, *where)
     assert refused.returncode == 2
     assert "neither torch nor jax can see a GPU here" in refused.stderr
     assert not (tmp_path / "s").exists()

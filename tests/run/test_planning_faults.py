@@ -66,13 +66,3 @@ def test_a_cost_of_nothing_divides_nothing(faulty, suite_file, tmp_path):
     for _ in range(2):
         session = run_suite(path, RunOptions(store=tmp_path / "store", executor="serial", redo=["all"]))
         assert dict(session.statuses) == {"ok": 2}
-
-
-def test_shards_get_the_cells_that_fail_while_they_are_planned(faulty, suite_file, tmp_path, bench):
-    options = {"where": "batch_key", "what": "list"}
-    path = suite_file(learner=[{"name": "answering", "options": options}, {"name": "mean"}])
-    bench("submit", path, "--store", tmp_path / "store", "--local", "--shards", "2")
-    bench("collect", "--store", tmp_path / "store")
-    statuses = {(row.label, row.n): row.status for row in read_results(path, store=tmp_path / "store")}
-    assert statuses.pop(("answering", 20)) == "failed"
-    assert statuses == {("answering", 10): "ok", ("mean", 10): "ok", ("mean", 20): "ok"}

@@ -58,7 +58,7 @@ def test_what_another_release_or_device_made_is_shown_and_kept(made, planned, be
     assert words in remark
     assert "`--redo stale`" in remark
     assert remark in bench("plan", path, "--store", store).stdout
-    ran = bench("run", path, "--store", store, "--no-mlflow")
+    ran = bench("run", path, "--store", store)
     assert "nothing to do" in ran.stdout
     assert remark in ran.stdout
     report = bench("report", path, "--store", store, "--output", store / "out")
@@ -128,5 +128,5 @@ def test_a_mixed_curve_is_named(made, bench):
     path, store = made
     with Store(store, write=True) as opened:
         opened._db.execute("UPDATE rows SET row = json_set(row, '$.device', 'cuda') WHERE label = 'mean' AND n = 10")
-    said = bench("run", path, "--store", store, "--no-mlflow").stdout
+    said = bench("run", path, "--store", store).stdout
     assert "Curves of mean with points of different origins: t (d = 4)." in said

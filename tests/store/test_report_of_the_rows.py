@@ -23,7 +23,7 @@ run(sys.argv[1:])
 @pytest.fixture
 def command(faulty, suite_file, tmp_path):
     path = suite_file(learner=[{"name": "mean"}], levels=[0.9])
-    return ["run", path, "--store", tmp_path / "store", "--no-mlflow", "--executor", "serial"]
+    return ["run", path, "--store", tmp_path / "store", "--executor", "serial"]
 
 
 @pytest.fixture

@@ -190,17 +190,16 @@ def test_files_are_their_owners_alone_and_what_exists_keeps_its_mode(tmp_path, f
         assert (tmp_path / "shared" / "results.sqlite").stat().st_mode & 0o777 == 0o640
 
 
-@pytest.mark.parametrize("verb", ["results", "report", "claims", "sync", "ui", "compare"])
+@pytest.mark.parametrize("verb", ["results", "report", "claims", "compare"])
 def test_a_store_that_is_missing_or_cannot_be_used_is_exit_code_2(verb, faulty, suite_file, tmp_path, capsys):
     path = suite_file(learner=[{"name": "mean"}])
-    arguments = {"ui": ["ui"], "compare": ["compare", "a", "b", "--suite", path]}.get(verb, [verb, path])
+    arguments = ["compare", "a", "b", "--suite", path] if verb == "compare" else [verb, path]
     (tmp_path / "corrupt").mkdir()
     (tmp_path / "corrupt" / "results.sqlite").write_bytes(b"SQLite format 3\0" + b"x" * 5000)
     Store(tmp_path / "empty", write=True).close()
     for name, said in (("none", "There is no store"), ("corrupt", "cannot be read"), ("empty", "has no run")):
-        if (verb, name) != ("ui", "empty"):
-            assert run([*map(str, arguments), "--store", str(tmp_path / name)]) == 2
-            assert said in capsys.readouterr().err
+        assert run([*map(str, arguments), "--store", str(tmp_path / name)]) == 2
+        assert said in capsys.readouterr().err
 
 
 def test_a_full_disk_is_a_clear_error_and_the_store_stays_readable(tmpfs):
@@ -216,7 +215,7 @@ def test_a_full_disk_is_a_clear_error_and_the_store_stays_readable(tmpfs):
 
 def test_a_full_disk_ends_the_command_without_a_traceback(tmpfs, faulty, suite_file, bench):
     path = suite_file(learner=[{"name": "mean"}], replicates=300)
-    ran = bench("run", path, "--store", tmpfs / "store", "--no-mlflow", "--executor", "serial")
+    ran = bench("run", path, "--store", tmpfs / "store", "--executor", "serial")
     assert ran.returncode == 1
     assert "full" in ran.stderr
     assert "Traceback" not in ran.stderr
@@ -226,11 +225,11 @@ def test_a_full_disk_ends_the_command_without_a_traceback(tmpfs, faulty, suite_f
 def test_a_read_only_store_can_be_read_but_not_run(tmpfs, faulty, suite_file, bench):
     subprocess.run(["mount", "-o", "remount,size=8m", tmpfs], check=True)  # for the report
     path = suite_file(learner=[{"name": "mean"}])
-    assert bench("run", path, "--store", tmpfs / "store", "--no-mlflow", "--set", "replicates=2").returncode == 0
+    assert bench("run", path, "--store", tmpfs / "store", "--set", "replicates=2").returncode == 0
     subprocess.run(["mount", "-o", "remount,ro", tmpfs], check=True)
     listed = bench("results", path, "--store", tmpfs / "store", "--format", "csv")
     assert (listed.returncode, len(listed.stdout.splitlines())) == (0, 5)
-    ran = bench("run", path, "--store", tmpfs / "store", "--no-mlflow", "--set", "replicates=3")
+    ran = bench("run", path, "--store", tmpfs / "store", "--set", "replicates=3")
     assert ran.returncode == 2
     assert "cannot be written" in ran.stderr
     assert "Traceback" not in ran.stderr

@@ -62,7 +62,7 @@ def test_its_learners_run_on_images_of_its_format(bench: Callable[..., object], 
     changes = [f"learner.{label}.options.{name}={value}" for label, all in SMALL.items() for name, value in all.items()]
     sizes = [f"task.{task}.n=[200]" for task in ("cifar-10", "cifar-100", "cifar-10-zca", "cifar-10-curve")]
     options = [part for change in [*changes, *sizes, "replicates=1", "test_size=100"] for part in ("--set", change)]
-    where = ["--data", cifar, "--store", tmp_path / "store", "--no-mlflow", "--device", "cpu", "--jobs", "1"]
+    where = ["--data", cifar, "--store", tmp_path / "store", "--device", "cpu", "--jobs", "1"]
     some = [part for label in SMALL for part in ("--learner", label)]
     done = bench("run", "images-cifar", *where, *some, *options, timeout=900)
     assert done.returncode == 0, done.stdout + done.stderr

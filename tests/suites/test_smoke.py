@@ -27,7 +27,8 @@ def installed(tmp_path_factory):
     (wheel,) = (folder / "dist").glob("bfc_bench-*.whl")
     subprocess.run([*pip, "install", "--no-deps", "--target", folder / "site", wheel], check=True, capture_output=True)
     environment = {**os.environ, "PYTHONPATH": str(folder / "site")}
-    environment.pop("MLFLOW_TRACKING_URI", None)
+    for variable in ("MLFLOW_TRACKING_URI", "BFC_BENCH_NO_MLFLOW"):
+        environment.pop(variable, None)
 
     def run(*arguments, timeout=600):
         command = [sys.executable, "-m", "bfc_bench", *map(str, arguments)]

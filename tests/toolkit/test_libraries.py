@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import bfc_bench as bb
-from bfc_bench.errors import TrackingError, UsageError
-from bfc_bench.extras.mlflow.client import connection
+from bfc_bench.errors import UsageError
 from bfc_bench.plugins import load_plugins
 from bfc_bench.reference import find
 from bfc_bench.run.theories import SuiteTheories
@@ -64,12 +63,6 @@ def test_no_theory_is_asked_of_a_learner_that_cannot_be_imported(without, monkey
         theories = SuiteTheories(SUITE, plugins)
         assert not any(theories.get((task["name"], 4, label)) for task in SUITE["task"] for label in ("a", "ntk-raw"))
     assert caplog.messages == ["no theory is shown of ntk-raw: it needs torch: pip install 'bfc-bench[torch]'"]
-
-
-def test_no_connection_to_mlflow_is_opened(without, tmp_path):
-    with pytest.raises(TrackingError, match=r"^MLflow is not installed: pip install 'bfc-bench\[mlflow\]'$"):
-        connection(f"sqlite:///{tmp_path}/mlflow.db").__enter__()
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_no_worker_loads_what_is_not_there(without, monkeypatch):

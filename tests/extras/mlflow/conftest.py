@@ -24,6 +24,15 @@ from bfc_bench.extras.mlflow.database import database_uri
 from bfc_bench.extras.mlflow.stored_suite import log_report
 from bfc_bench.store.row import Row
 
+
+@pytest.fixture(autouse=True, scope="module")
+def runs_are_logged() -> Iterator[None]:
+    """Runs of these tests log to MLflow."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("BFC_BENCH_NO_MLFLOW")
+        yield
+
+
 SIZES = (100, 200, 400, 800)
 LEARNERS = {"net": (1.5, 1.0), "kernel": (0.6, 2.0), "linear": (0.1, 1.0)}
 """Per learner: how fast its error falls with n, and how its N* grows with d."""

@@ -37,6 +37,10 @@ sys.path.append(str(ROOT))  # last, so that the installed bfc_bench stays the on
 needs_ray = pytest.mark.ray
 
 
+def test_memory_of_gpus_elsewhere_is_not_known_beforehand() -> None:
+    assert RayExecutor().gpu_bytes() == 0
+
+
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A head without cores and a node called ``a`` with two; who connects needs a token."""

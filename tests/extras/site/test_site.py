@@ -9,12 +9,14 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
+from browser import DRIVER, Browser
 from html_page import Page
 from synthetic import INJECTION, PROVENANCE, SESSIONS, SUITE, VERDICTS, row, rows
 
 import bfc_bench
 from bfc_bench.cli.app import run
 from bfc_bench.extras.site.page import SiteEntry, write_site
+from bfc_bench.report.template import policy_of
 from bfc_bench.report.vega import page_script
 from bfc_bench.store.rows import Rows
 
@@ -54,6 +56,18 @@ def lines(folder):
     found = re.findall(r"<tr>(.*?)</tr>", body, flags=re.DOTALL)
     cells = [re.findall(r"<td.*?>(.*?)</td>", line, flags=re.DOTALL) for line in found]
     return [[" ".join(unescape(re.sub(r"<.*?>", " ", cell)).split()) for cell in line] for line in cells if line]
+
+
+def test_its_page_lets_no_script_run_but_its_own(site):
+    assert f'content="{policy_of(page_script())}"' in unescape((site / "index.html").read_text())
+
+
+@pytest.mark.skipif(DRIVER is None, reason="needs Chromium's driver")
+@pytest.mark.parametrize("dark", [False, True])
+def test_axe_finds_nothing_that_keeps_readers_out(site, dark):
+    with Browser(dark=dark) as browser:
+        browser.open(site / "index.html")
+        assert browser.violations() == []
 
 
 def test_every_link_leads_to_a_report_that_is_there_and_nothing_is_loaded(site):

@@ -58,6 +58,12 @@ def processes(store, number):
     return int(path.read_text().split()[0]) if path and path.exists() and job.runs_here(number) else 0
 
 
+def test_without_a_store_there_is_nothing_to_collect(store, bench):
+    refused = bench("collect", "--store", store)
+    assert refused.returncode == 2
+    assert f"There is no store in {store}; `bfc-bench submit SUITE --store {store}`" in refused.stderr
+
+
 def test_three_shards_make_the_rows_of_one_run(suite_file, store, tmp_path, bench):
     learners = [
         *({"name": name} for name in ("mean", "linear-ridge", "kernel-ridge", "huge")),
@@ -183,3 +189,13 @@ def test_a_real_slurm_runs_a_suite_whose_task_is_cancelled(suite_file, store, tm
             os.environ.update(before)
     run_suite(path, RunOptions(store=tmp_path / "one", jobs=1, executor="serial"))
     assert rows_of(path, store) == rows_of(path, tmp_path / "one")
+
+
+def test_shards_get_the_cells_that_fail_while_they_are_planned(faulty, suite_file, tmp_path, bench):
+    options = {"where": "batch_key", "what": "list"}
+    path = suite_file(learner=[{"name": "answering", "options": options}, {"name": "mean"}])
+    bench("submit", path, "--store", tmp_path / "store", "--local", "--shards", "2")
+    bench("collect", "--store", tmp_path / "store")
+    statuses = {(row.label, row.n): row.status for row in read_results(path, store=tmp_path / "store")}
+    assert statuses.pop(("answering", 20)) == "failed"
+    assert statuses == {("answering", 10): "ok", ("mean", 10): "ok", ("mean", 20): "ok"}

@@ -1,0 +1,107 @@
+"""Wrong addresses and stores are said in one line, and credentials of an address stay in the process."""
+
+import os
+import socket
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from bfc_bench.cli.app import run
+
+SECRET = "s3cr3t-hunter2"
+
+
+@pytest.fixture
+def refusing():
+    """A server that answers everything with 401 and quotes what it was asked."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer():
+            while True:
+                try:
+                    connection, _ = server.accept()
+                except OSError:
+                    return
+                with connection:
+                    asked = connection.recv(65536).split(b"\r\n")[0]
+                    head = b"HTTP/1.1 401 No\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(asked)
+                    connection.sendall(head + asked)
+
+        threading.Thread(target=answer, daemon=True).start()
+        yield server.getsockname()[1]
+
+
+@pytest.mark.parametrize("how", ["option", "environment"])
+def test_a_password_is_in_no_file_no_output_and_no_process_but_the_users_own(
+    how, refusing, faulty, suite_file, tmp_path
+):
+    path, store = suite_file(learner=[{"name": "slow", "options": {"seconds": 1.5}}]), tmp_path / "store"
+    uri = f"http://user:{SECRET}@127.0.0.1:{refusing}/?sslpassword={SECRET}"
+    for verb in (["run", path, "--jobs", "1"], ["sync", path]):
+        command = [sys.executable, "-m", "bfc_bench", *map(str, verb), "--store", str(store)]
+        environment = os.environ | ({"MLFLOW_TRACKING_URI": uri} if how == "environment" else {})
+        command += ["--tracking-uri", uri] if how == "option" else []
+        process = subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=environment,
+            start_new_session=True,
+        )
+        seen = set()
+        while process.poll() is None:
+            seen |= command_lines(process.pid)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(0.2)
+        said = process.communicate()[0]
+        assert "MLflow at http://***@127.0.0.1" in said, said
+        assert SECRET not in said
+        assert not [line for line in seen if SECRET in line]
+        if verb[0] == "run":
+            assert process.returncode == 0, said
+            assert any("import os, pickle, sys" in line for line in seen)  # workers
+    files = [file for file in store.rglob("*") if file.is_file()]
+    assert {"results.sqlite", "report.html"} <= {file.name for file in files}
+    assert not [file for file in files if SECRET.encode() in file.read_bytes()]
+
+
+def command_lines(session):
+    """Those of the processes that the command started; one that is about to run something else has the user's own."""
+    listed = subprocess.run(["ps", "-o", "pid=", "-s", str(session)], capture_output=True, text=True, check=False)
+    found = set()
+    for pid in {int(pid) for pid in listed.stdout.split()} - {session}:
+        try:
+            found.add(Path(f"/proc/{pid}/cmdline").read_bytes())
+        except OSError:
+            continue
+    with suppress(OSError):
+        found.discard(Path(f"/proc/{session}/cmdline").read_bytes())
+    return {line.replace(b"\0", b" ").decode() for line in found}
+
+
+@pytest.mark.parametrize(
+    "uri", ["nonsense", "nonsense://x", "http://user:secret@127.0.0.1:port", "postgresql+no://u:secret@h/d"]
+)
+def test_an_address_that_is_none_is_bad_usage_and_stops_no_run(uri, faulty, suite_file, tmp_path, capsys):
+    arguments = [str(suite_file(learner=[{"name": "mean"}])), "--store", str(tmp_path / "s"), "--tracking-uri", uri]
+    assert run(["run", "--executor", "serial", *arguments]) == 0
+    assert "warning: MLflow at" in capsys.readouterr().out
+    assert run(["sync", *arguments]) == 2
+    told = capsys.readouterr().err
+    assert "MLflow at" in told
+    assert "secret" not in told
+
+
+@pytest.mark.parametrize("verb", ["sync", "ui"])
+def test_a_store_that_is_missing_or_cannot_be_read_is_exit_code_2(verb, suite_file, tmp_path, capsys):
+    suite = [str(suite_file(learner=[{"name": "kernel-ridge"}]))] * (verb == "sync")
+    (tmp_path / "corrupt").mkdir()
+    (tmp_path / "corrupt" / "results.sqlite").write_bytes(b"SQLite format 3\0" + b"x" * 5000)
+    for name, said in (("none", "There is no store"), ("corrupt", "cannot be read")):
+        assert run([verb, *suite, "--store", str(tmp_path / name)]) == 2
+        assert said in capsys.readouterr().err
