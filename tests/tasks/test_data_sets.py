@@ -11,15 +11,7 @@ from data_files import load, refuses
 from bfc_bench.utils.files import cache_folder
 
 RNG = np.random.default_rng(0)
-
-
-@pytest.fixture(autouse=True)
-def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """No public data set is there but those that a test puts into the folder."""
-    for name in ("XDG_DATA_DIRS", "XDG_CACHE_HOME", "BFC_BENCH_DATA"):
-        (tmp_path / name).mkdir()
-        monkeypatch.setenv(name, str(tmp_path / name))
-    return tmp_path / "BFC_BENCH_DATA"
+pytestmark = pytest.mark.usefixtures("nowhere")
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ import gzip
 import io
 import struct
 import tarfile
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,15 +14,7 @@ from bfc_bench.tasks.build import build_part
 from bfc_bench.tasks.data.images import pooled
 
 RNG = np.random.default_rng(0)
-
-
-@pytest.fixture(autouse=True)
-def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """No public data set is there but those that a test puts into the folder."""
-    for name in ("XDG_DATA_DIRS", "XDG_CACHE_HOME", "BFC_BENCH_DATA"):
-        (tmp_path / name).mkdir()
-        monkeypatch.setenv(name, str(tmp_path / name))
-    return tmp_path / "BFC_BENCH_DATA"
+pytestmark = pytest.mark.usefixtures("nowhere")
 
 
 # --- IDX, MNIST
