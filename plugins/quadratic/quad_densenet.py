@@ -29,12 +29,12 @@ class QuadDenseNet(QuadraticLearner):
     """
 
     name: ClassVar[str] = "quad-densenet"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     smoke: ClassVar[Mapping[str, Any]] = {"widths": (6, 4), "steps": 200, "batch_size": 32}
 
     checkpoints: tuple[Annotated[int, Field(ge=1)], ...] = ()
     """Step counts after which the network is kept as a stage ``step<count>``, to follow features during training."""
-    ranks: Literal["given", "selected", "auto"] = "given"  # type: ignore[assignment]  # one choice more
+    ranks: Literal["given", "selected", "auto"] = "auto"  # type: ignore[assignment]  # one choice more
     """``given`` lets every W_l have full rank. ``selected``, for noisy labels, chooses ranks by the error on a held-out
     quarter of the points (``ranks.py``), among them full rank. ``auto`` trains with full rank, which is the result
     unless that network shows that labels are noisy (``noise.py``); then it is ``selected``."""
@@ -56,7 +56,7 @@ class QuadDenseNet(QuadraticLearner):
     def _no_checkpoints_of_selected_ranks(self) -> QuadDenseNet:
         if self.checkpoints and self.ranks != "given":
             raise ValueError(
-                f"checkpoints must be () for ranks = {self.ranks!r}, many trainings. Got {self.checkpoints}."
+                f"checkpoints need ranks = 'given', one training. Got {self.checkpoints} with ranks = {self.ranks!r}."
             )
         return self
 

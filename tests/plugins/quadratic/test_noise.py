@@ -48,5 +48,5 @@ def test_with_fewer_points_than_parameters_ranks_stay_given():
 
 
 def test_checkpoints_need_given_ranks():
-    with pytest.raises(ValueError, match="checkpoints must be"):
+    with pytest.raises(ValueError, match="checkpoints need ranks"):
         QuadDenseNet(ranks="auto", checkpoints=(10,))
