@@ -188,7 +188,7 @@ def test_what_pages_are_filled_with_is_there(plugins: Plugins, monkeypatch: pyte
         for entry in registry
     }
     assert known | set(own("verbs")) - titles <= {*titles, "data", "new"}
-    assert "- **runs**: 144 cells: 2 tasks, 8 learners, 3 replicates" in pages["docs/reference/suites.md"]
+    assert "- **runs**: 132 cells: 2 tasks, 8 learners, 3 replicates" in pages["docs/reference/suites.md"]
     assert "`number >= 0`" in pages["docs/reference/learners.md"]
     assert "bb.run_suite(suite" in pages["docs/tutorials/notebook.md"]
 

@@ -9,6 +9,7 @@ import time
 
 import pytest
 from stored_rows import read_results, stored_rows
+from waiting import alive, wait_until
 
 from bfc_bench import RunOptions, run_suite
 from bfc_bench.errors import StoreError
@@ -53,13 +54,6 @@ def wait_for_rows(store, suite, count, process):
 def processes_of(group):
     listed = subprocess.run(["ps", "-o", "pid=", "-g", str(group)], capture_output=True, text=True, check=False)
     return listed.stdout.split()
-
-
-def wait_until(condition, seconds=30.0):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "did not happen in time"
-        time.sleep(0.05)
 
 
 @pytest.fixture
@@ -108,12 +102,6 @@ def test_workers_end_when_their_session_is_killed(slow_suite, tmp_path, start):
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     wait_until(lambda: not processes_of(process.pid))
-
-
-def alive(pid):
-    listed = ["ps", "-o", "stat=", "-p", pid]
-    states = subprocess.run(listed, capture_output=True, text=True, check=False).stdout.split()
-    return any(not state.startswith("Z") for state in states)
 
 
 def test_a_worker_that_lets_no_thread_run_ends_with_its_session(faulty, suite_file, tmp_path, start):

@@ -2,10 +2,10 @@ import os
 import signal
 import socket
 import threading
-import time
 from types import SimpleNamespace
 
 import pytest
+from waiting import wait_until
 
 from bfc_bench.extras.mlflow.database import database_uri
 from bfc_bench.extras.mlflow.live import MlflowTracker
@@ -40,13 +40,6 @@ def finish(tracker):
     thread.start()
     thread.join(120)
     assert not thread.is_alive()
-
-
-def wait_until(condition, seconds=60):
-    deadline = time.monotonic() + seconds
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert condition()
 
 
 def test_a_run_ends_with_everything_logged_rows_of_earlier_runs_included(tracker, rows, store_dir, contents):

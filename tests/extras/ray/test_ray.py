@@ -7,7 +7,6 @@ import re
 import secrets
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -20,6 +19,7 @@ import pytest
 from installed_faulty import install_faulty
 from ray_deeds import deed, kills_its_actor, meets, secrets_seen, where
 from stored_rows import read_results
+from waiting import wait_until
 
 from bfc_bench import BenchError, RunOptions, UsageError, hookimpl, run_suite
 from bfc_bench.cli.app import run
@@ -90,13 +90,6 @@ def node(cluster: Any, name: str, **has: Any) -> Iterator[Any]:
 
 def states(cluster: Any) -> list[dict[str, Any]]:
     return list(cluster.global_state.node_table())
-
-
-def wait_until(condition: Callable[[], object], seconds: float = 90) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
 
 
 @contextmanager
