@@ -36,8 +36,8 @@ NUMBER = (
     "format(datum.value, abs(datum.value) >= 1000 ? ',.0f' : '.3~g')"
 )
 """The text of a tick: ``1,000``, ``0.05``, ``1e-7``."""
-WORDS, COUNTS = ("label", "interval", "stage"), ("n", "replicates", "failed", "d")
-"""Fields that are texts, and those that are counts."""
+WORDS, COUNTS = ("label", "interval", "stage", "value"), ("n", "replicates", "failed")
+"""Fields that are shown as they are, and those that are counts."""
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 CONFIG: dict[str, Any] = {
     "aria": False,
@@ -229,6 +229,7 @@ def _scale_and_axis(axis: Axis) -> dict[str, Any]:
 
 
 def _tooltip(name: str, title: str) -> dict[str, Any]:
+    title = title.replace("\\", "\\\\")  # Vega-Lite escapes quotes alone when it writes titles into an expression
     if name in WORDS:
         return {"field": name, "type": "nominal", "title": title}
     return {"field": name, "type": "quantitative", "title": title, "format": "," if name in COUNTS else ".3~g"}
