@@ -7,13 +7,12 @@ ahead of the next one, else those at which N* of the most learners is known, the
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean, median
 
 from bfc_bench.analysis.compare import ThresholdComparison, compare_curves
-from bfc_bench.analysis.curves import Curve
 from bfc_bench.analysis.thresholds import Reached, Threshold
 from bfc_bench.report.section import Section
 from bfc_bench.report.tables import number, sample_size, with_interval
@@ -28,107 +27,63 @@ class Need:
     """N* with its interval or bound: ``112 [43, 294]``, ``<50``, ``between 200 and 400``."""
     told: str
     """Facts about the target that the learner was told; empty for none."""
-    fewest: bool
-    """Whether no learner is shown to need fewer."""
     p: str
-    """The p of the test against the learner that needs the fewest, if it is shown to need more."""
+    """The p of the test against the learner that needs the fewest; empty if it is not shown to need more."""
     exponent: str
     """The exponent of N* in d with its interval; empty for none."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What one task needs, the learner with the fewest training points first."""
-
-    task: str
-    anchor: str
-    """Id of the task's section in the page."""
-    metric: str
-    level: float
-    d: int
-    needs: Sequence[Need]
-    """Empty if no learner reaches any level; ``level`` is then the largest."""
-    lead: str
-    """How the first learner compares with the next: ``1.8 to 3.5 times fewer than layerwise``; empty without one."""
-    beyond: Sequence[str]
-    """Labels that do not reach the level at any tested size in any replicate."""
-
-
-def answers(sections: Sequence[Section]) -> list[Answer]:
-    """The answer of each task that has a learning curve."""
-    found = (_answer(section, f"task-{place}") for place, section in enumerate(sections, start=1))
-    return [answer for answer in found if answer is not None]
-
-
-def _answer(section: Section, anchor: str) -> Answer | None:
-    groups: dict[tuple[float, int], list[Reached]] = {}
-    for scaling in section.scalings:
-        for reached in scaling.reached:
-            if reached.threshold.crossings:
-                groups.setdefault((reached.level, reached.d), []).append(reached)
-    if not groups:
-        return None
-    rankings = [_Ranking.of(section, *at, group) for at, group in groups.items() if any(map(_is_reached, group))]
-    if not rankings:
-        level, d = max(groups)
-        return Answer(section.name, anchor, section.metric_name, level, d, (), "", ())
-    best = max(rankings, key=_Ranking.order)
-    return Answer(
-        section.name, anchor, section.metric_name, best.level, best.d, best.needs(), best.lead(),
-        [reached.label for reached in best.beyond],
-    )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class _Ranking:
-    """The learners by the training points that they need for one level at one d."""
+    """What one task needs for one level at one d."""
 
     section: Section
+    anchor: str
+    """Id of the task's section in the page."""
     level: float
     d: int
     within: Sequence[Reached]
-    """Those that reach the level at a tested size, the fewest points first."""
+    """N* of the learners that reach the level at a tested size, the fewest points first."""
     beyond: Sequence[Reached]
-    curves: Mapping[str, Curve]
-    """By label."""
+    """Those of the learners that do not, in any replicate."""
 
     @classmethod
-    def of(cls, section: Section, level: float, d: int, group: Sequence[Reached]) -> _Ranking:
+    def of(cls, section: Section, anchor: str, level: float, d: int, group: Sequence[Reached]) -> Answer:
         """Rank the learners of one level and d."""
         ranked = sorted(group, key=lambda reached: _size(reached.threshold))
         within, beyond = ([r for r in ranked if _is_reached(r) == inside] for inside in (True, False))
-        return cls(section, level, d, within, beyond, {of.label: of for of in section.curves if of.d == d})
+        return cls(section, anchor, level, d, within, beyond)
 
-    def order(self) -> tuple[float, int, float, int]:
-        """The larger, the more this level and d say."""
-        known = sum(map(_is_known, (*self.within, *self.beyond)))
-        return self._ahead[0], known, -self.level, self.d
-
-    @cached_property
-    def _next(self) -> Sequence[Reached]:
-        """The next learner after the first, or all others if none of them reaches the level."""
-        return self.within[1:2] or self.beyond
+    @property
+    def order(self) -> tuple[float, int, bool, float, int]:
+        """The larger, the more this level and d say; if no learner reaches any level, the largest level comes first."""
+        known = sum(map(_is_known, self.within))
+        return self.ahead[0], known, bool(self.within), -self.level if self.within else self.level, self.d
 
     @cached_property
-    def _ahead(self) -> tuple[float, float]:
+    def ahead(self) -> tuple[float, float]:
         """Bounds on N* of the next learner over that of the first; 0 and inf if no difference is shown."""
         found = list(map(self._compared, self._next))
         if not found or not all(map(_is_ahead, found)):
             return 0.0, math.inf
         return 1 / max(of.hi for of in found), max(1 / of.lo if of.lo else math.inf for of in found)
 
-    def _compared(self, reached: Reached) -> ThresholdComparison:
-        return compare_curves(self.curves[self.within[0].label], self.curves[reached.label], self.level)
+    @property
+    def _next(self) -> Sequence[Reached]:
+        """The next learner after the first, or all others if none of them reaches the level."""
+        return self.within[1:2] or self.beyond if self.within else ()
 
+    @property
     def lead(self) -> str:
-        """How the first learner compares with the next, in words."""
-        least, most = self._ahead
+        """How the first learner compares with the next, ``1.8 to 3.5 times fewer than layerwise``; empty for none."""
+        least, most = self.ahead
         who = "every other learner" if len(self._next) > 1 else "".join(reached.label for reached in self._next)
         if not least:
             return f"not shown to be fewer than for {who}" if who else ""
         times = f"at least {number(least)}" if math.isinf(most) else f"{number(least)} to {number(most)}"
         return f"{times} times fewer than {who}"
 
+    @cached_property
     def needs(self) -> list[Need]:
         """What each learner that reaches the level needs."""
         return [self._need(reached) for reached in self.within]
@@ -136,15 +91,35 @@ class _Ranking:
     def _need(self, reached: Reached) -> Need:
         size, detail = sample_size(reached.threshold)
         size = size if reached.threshold.bound == "below" else f"{size} {detail}".rstrip()  # (8 of 8): needless
-        p = ""
-        if reached is not self.within[0] and _is_ahead(found := self._compared(reached)):
-            p = f"p {number(found.p)}"
+        found = None if reached is self.within[0] else self._compared(reached)
+        p = f"p {number(found.p)}" if found and _is_ahead(found) else ""
         told = self.section.oracle.get(reached.label, "")
-        return Need(reached.label, size, told, not p, p, self._exponent(reached.label))
+        fits = (s.exponent for s in self.section.scalings if (s.label, s.level) == (reached.label, self.level))
+        exponent = next((with_interval(fit.value, fit.lo, fit.hi) for fit in fits if not fit.refused), "")
+        return Need(reached.label, size, told, p, exponent)
 
-    def _exponent(self, label: str) -> str:
-        found = (s.exponent for s in self.section.scalings if (s.label, s.level) == (label, self.level))
-        return next((with_interval(of.value, of.lo, of.hi) for of in found if not of.refused), "")
+    def _compared(self, reached: Reached) -> ThresholdComparison:
+        at_d = {curve.label: curve for curve in self.section.curves if curve.d == self.d}
+        return compare_curves(at_d[self.within[0].label], at_d[reached.label], self.level)
+
+
+def answers(sections: Sequence[Section]) -> list[Answer]:
+    """The answer of each task that has a learning curve."""
+    return [
+        max(found, key=lambda answer: answer.order)
+        for place, section in enumerate(sections, start=1)
+        if (found := _candidates(section, f"task-{place}"))
+    ]
+
+
+def _candidates(section: Section, anchor: str) -> list[Answer]:
+    """The answers at each level and d."""
+    groups: dict[tuple[float, int], list[Reached]] = {}
+    for scaling in section.scalings:
+        for reached in scaling.reached:
+            if reached.threshold.crossings:
+                groups.setdefault((reached.level, reached.d), []).append(reached)
+    return [Answer.of(section, anchor, *at, group) for at, group in groups.items()]
 
 
 def _is_ahead(found: ThresholdComparison) -> bool:

@@ -125,16 +125,12 @@ def build(
         section.stages = stage_errors(rows, metric)
         section.costs = cost_curves(rows, [curve for curve in measured if curve.scale == "log"], shown_cost(rows))
     _draw(section, gallery)
-    section.grids = _filled(*_thresholds(section), _exponents(section))
+    section.grids = [*_thresholds(section), _exponents(section)]
     if not brief:
-        further = (*_errors(section), _laws(section), *_stages(section), _tuning(section), _cost(section))
-        section.further = _filled(*further)
+        section.further = [
+            *_errors(section), _laws(section), *_stages(section), _tuning(section), _cost(section),
+        ]  # fmt: skip
     return section
-
-
-def _filled(*grids: ReportTable) -> list[ReportTable]:
-    """The tables that have lines."""
-    return [grid for grid in grids if grid.lines]
 
 
 def _draw(section: Section, gallery: Gallery) -> None:

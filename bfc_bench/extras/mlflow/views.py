@@ -75,7 +75,12 @@ def view_state(rows: Sequence[Row]) -> dict[str, Any]:
     clause = f"tags.`bfc.kind` = 'curve' and params.task = '{rows[0].task}' and params.d = '{rows[0].d}'"
     names = {name for row in rows if row.status == "ok" for name in metrics(row)} | set(BARS)
     sections = [(title, opened, width, _matching(patterns, names)) for title, opened, width, patterns in _SECTIONS]
-    return page_state(clause, sections, names)
+    learners = {row.label: row.learner for row in rows}
+    groups = [
+        {"label": label, "learner": learner, "task": rows[0].task, "d": str(rows[0].d)}
+        for label, learner in sorted(learners.items())
+    ]
+    return page_state(clause, groups, sections, names)
 
 
 def _matching(patterns: Iterable[str], names: Iterable[str]) -> list[str]:
