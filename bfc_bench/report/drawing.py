@@ -21,7 +21,7 @@ WIDTH, HEIGHT = 300, 250
 BESIDE = 62
 """Pixels beside a panel for its axis."""
 SYMBOL, CHARACTER = 30, 6
-"""Approximate pixels of a symbol in the legend with its gaps, and of a character."""
+"""Approximate pixels of a symbol in the legend with its gaps, and of a character there and in notes."""
 FONT = "system-ui, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 DIMMED = 0.1
 """Opacity of a label that a reader has not picked, as a fraction of its usual opacity."""
@@ -203,7 +203,7 @@ class Drawing:
 
     def _characters(self) -> int:
         """Characters of a note per line."""
-        return int(self.columns * (self.width + BESIDE) / 5.4)
+        return int(self.columns * (self.width + BESIDE) / CHARACTER)
 
     def _legend_columns(self) -> int:
         """Columns with which the legend is about as wide as the panels; 0 for one row."""

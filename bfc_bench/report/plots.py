@@ -119,8 +119,8 @@ def thresholds_against(scalings: Sequence[Scaling], title: str = "", styles: Sty
     looks = (marks.INTERVAL_BAR, marks.CURVE, Mark(marks.MARKER, shape=True, tooltip=shown))
     dots = marks.add_points(figure, means, *looks, look=marks.DOT | {"size": 14}, tooltip=LEARNER | {"N*": "N*"})
     figure.notes = [
-        f"Marker: geometric mean of the replicates with its 95 % interval; their median if some are censored. {dots}",
-        "Arrow up: some replicate needs more than that n. Arrow down: some replicate needs less than that n.",
+        f"Marker: geometric mean of the replicates with its 95 % interval. {dots}",
+        "Arrow: a replicate needs more (up) or less (down) than that n; the marker is then the median.",
     ]
     return figure
 
