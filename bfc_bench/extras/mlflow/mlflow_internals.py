@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import permutations
-from typing import Any
+from typing import Any, TypeAlias
 
 from bfc_bench.extras.mlflow.curves import LOG_NMSE, PART_ERROR
 from bfc_bench.extras.mlflow.replicate_summaries import BARS
@@ -25,6 +25,10 @@ COLOURS = 29
 """Number of colours in the palette of the charts page."""
 LINES_PER_CHART = 50
 """Maximum number of lines or bars of a chart."""
+Section: TypeAlias = tuple[str, bool, int, list[str]]
+"""Title, whether it is open, number of columns, and metrics."""
+Groups: TypeAlias = Sequence[Mapping[str, str]]
+"""For each group of runs the values of the parameters that they share, by name."""
 
 
 def create_database(uri: str, artifact_root: str) -> None:
@@ -57,7 +61,7 @@ def colour_of(group: Mapping[str, str]) -> int:
     return (first | second << 8) % COLOURS
 
 
-def grouping(groups: Sequence[Mapping[str, str]]) -> tuple[str, ...]:
+def grouping(groups: Groups) -> tuple[str, ...]:
     """The parameters by which to group runs so that most ``groups`` have a colour of their own; the first always.
 
     MLflow hashes names and values of the parameters in their order, and some of them do not tell the groups apart.
@@ -67,10 +71,7 @@ def grouping(groups: Sequence[Mapping[str, str]]) -> tuple[str, ...]:
     return max(several, key=lambda order: len({colour_of({name: of[name] for name in order}) for of in groups}))
 
 
-def page_state(
-    clause: str, groups: Sequence[Mapping[str, str]],
-    sections: Iterable[tuple[str, bool, int, list[str]]], metrics: set[str],
-) -> dict[str, Any]:  # fmt: skip
+def page_state(clause: str, groups: Groups, sections: Iterable[Section], metrics: set[str]) -> dict[str, Any]:
     """State of the charts page: the runs averaged by group, with one chart per metric."""
     shown = {f"section-{digest(section[0], 4)}": section for section in sections if section[3]}
     cards = [_card(metric, id) for id, section in shown.items() for metric in section[3]]
