@@ -1,7 +1,7 @@
 """The first lines of a report: for each task, how many training points each learner needs, and which need the fewest.
 
-One level of error and one d stand for a task: those at which N* of the most learners is known, then the smaller level
-and the larger d. N* of each learner is compared with that of the learner that needs the fewest.
+One level of error and one d stand for a task: those at which the learner that needs the fewest is shown to be furthest
+ahead of the next one, else those at which N* of the most learners is known, then the smaller level and the larger d.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from statistics import fmean, median
 
-from bfc_bench.analysis.compare import compare_curves
-from bfc_bench.analysis.curves import Curve
+from bfc_bench.analysis.compare import ThresholdComparison, compare_curves
 from bfc_bench.analysis.thresholds import Reached, Threshold
 from bfc_bench.report.section import Section
-from bfc_bench.report.tables import number, sample_size
+from bfc_bench.report.tables import number, sample_size, with_interval
 
 
 @dataclass(frozen=True)
@@ -27,56 +27,104 @@ class Need:
     """N* with its interval or bound: ``112 [43, 294]``, ``<50``, ``between 200 and 400``."""
     told: str
     """Facts about the target that the learner was told; empty for none."""
-    fewest: bool
-    """Whether no learner is shown to need fewer."""
     p: str
-    """The p of the test against the learner that needs the fewest, if it is shown to need more."""
+    """The p of the test against the learner that needs the fewest; empty if it is not shown to need more."""
+    exponent: str
+    """The exponent of N* in d with its interval; empty for none."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What one task needs, the learner with the fewest training points first."""
+    """What one task needs for one level at one d."""
 
-    task: str
+    section: Section
     anchor: str
     """Id of the task's section in the page."""
-    metric: str
     level: float
     d: int
-    needs: Sequence[Need]
-    beyond: Sequence[str]
-    """Labels that do not reach the level at any tested size in any replicate."""
+    within: Sequence[Reached]
+    """N* of the learners that reach the level at a tested size, the fewest points first."""
+    beyond: Sequence[Reached]
+    """Those of the learners that do not, in any replicate."""
+
+    @classmethod
+    def of(cls, section: Section, anchor: str, level: float, d: int, group: Sequence[Reached]) -> Answer:
+        """Rank the learners of one level and d."""
+        ranked = sorted(group, key=lambda reached: _size(reached.threshold))
+        within, beyond = ([r for r in ranked if _is_reached(r) == inside] for inside in (True, False))
+        return cls(section, anchor, level, d, within, beyond)
+
+    @property
+    def order(self) -> tuple[float, int, bool, float, int]:
+        """The larger, the more this level and d say; if no learner reaches any level, the largest level comes first."""
+        known = sum(map(_is_known, self.within))
+        return self.ahead[0], known, bool(self.within), -self.level if self.within else self.level, self.d
+
+    @cached_property
+    def ahead(self) -> tuple[float, float]:
+        """Bounds on N* of the next learner over that of the first; 0 and inf if no difference is shown."""
+        found = list(map(self._compared, self._next))
+        if not found or not all(map(_is_ahead, found)):
+            return 0.0, math.inf
+        return 1 / max(of.hi for of in found), max(1 / of.lo if of.lo else math.inf for of in found)
+
+    @property
+    def _next(self) -> Sequence[Reached]:
+        """The next learner after the first, or all others if none of them reaches the level."""
+        return self.within[1:2] or self.beyond if self.within else ()
+
+    @property
+    def lead(self) -> str:
+        """How the first learner compares with the next, ``1.8 to 3.5 times fewer than layerwise``; empty for none."""
+        least, most = self.ahead
+        who = "every other learner" if len(self._next) > 1 else "".join(reached.label for reached in self._next)
+        if not least:
+            return f"not shown to be fewer than for {who}" if who else ""
+        times = f"at least {number(least)}" if math.isinf(most) else f"{number(least)} to {number(most)}"
+        return f"{times} times fewer than {who}"
+
+    @cached_property
+    def needs(self) -> list[Need]:
+        """What each learner that reaches the level needs."""
+        return [self._need(reached) for reached in self.within]
+
+    def _need(self, reached: Reached) -> Need:
+        size, detail = sample_size(reached.threshold)
+        size = size if reached.threshold.bound == "below" else f"{size} {detail}".rstrip()  # (8 of 8): needless
+        found = None if reached is self.within[0] else self._compared(reached)
+        p = f"p {number(found.p)}" if found and _is_ahead(found) else ""
+        told = self.section.oracle.get(reached.label, "")
+        fits = (s.exponent for s in self.section.scalings if (s.label, s.level) == (reached.label, self.level))
+        exponent = next((with_interval(fit.value, fit.lo, fit.hi) for fit in fits if not fit.refused), "")
+        return Need(reached.label, size, told, p, exponent)
+
+    def _compared(self, reached: Reached) -> ThresholdComparison:
+        at_d = {curve.label: curve for curve in self.section.curves if curve.d == self.d}
+        return compare_curves(at_d[self.within[0].label], at_d[reached.label], self.level)
 
 
 def answers(sections: Sequence[Section]) -> list[Answer]:
-    """The answer of each task whose N* is known for some learner."""
-    found = (_answer(section, f"task-{place}") for place, section in enumerate(sections, start=1))
-    return [answer for answer in found if answer is not None]
+    """The answer of each task that has a learning curve."""
+    return [
+        max(found, key=lambda answer: answer.order)
+        for place, section in enumerate(sections, start=1)
+        if (found := _candidates(section, f"task-{place}"))
+    ]
 
 
-def _answer(section: Section, anchor: str) -> Answer | None:
+def _candidates(section: Section, anchor: str) -> list[Answer]:
+    """The answers at each level and d."""
     groups: dict[tuple[float, int], list[Reached]] = {}
     for scaling in section.scalings:
         for reached in scaling.reached:
             if reached.threshold.crossings:
                 groups.setdefault((reached.level, reached.d), []).append(reached)
-    if not groups:
-        return None
+    return [Answer.of(section, anchor, *at, group) for at, group in groups.items()]
 
-    def shown(at: tuple[float, int]) -> tuple[int, bool, float, int]:
-        level, d = at
-        return sum(map(_is_known, groups[at])), any(map(_is_reached, groups[at])), -level, d
 
-    level, d = max(groups, key=shown)
-    ranked = sorted(groups[level, d], key=lambda reached: _size(reached.threshold))
-    within = list(filter(_is_reached, ranked))
-    if not within:
-        return None
-    at_d = {curve.label: curve for curve in section.curves if curve.d == d}
-    best = at_d[within[0].label]
-    needs = [_need(reached, best, at_d[reached.label], section.oracle.get(reached.label, "")) for reached in within]
-    beyond = [reached.label for reached in ranked if reached not in within]
-    return Answer(section.name, anchor, section.metric_name, level, d, needs, beyond)
+def _is_ahead(found: ThresholdComparison) -> bool:
+    """Whether the first learner of a comparison is shown to need fewer points."""
+    return found.verdict == f"{found.a} needs fewer"
 
 
 def _is_known(reached: Reached) -> bool:
@@ -94,13 +142,3 @@ def _size(threshold: Threshold) -> tuple[float, float]:
     the geometric mean; then the geometric mean with the bounds in the place of those beyond."""
     logs = [math.log(crossing.n) for crossing in threshold.crossings]
     return median(logs) if threshold.left or threshold.right else fmean(logs), fmean(logs)
-
-
-def _need(reached: Reached, best: Curve, curve: Curve, told: str) -> Need:
-    size, detail = sample_size(reached.threshold)
-    size = size if reached.threshold.bound == "below" else f"{size} {detail}".rstrip()  # (8 of 8) goes without saying
-    if curve.label == best.label:
-        return Need(reached.label, size, told, True, "")
-    found = compare_curves(best, curve, reached.level)
-    fewest = found.verdict != f"{best.name} needs fewer"
-    return Need(reached.label, size, told, fewest, "" if fewest else f"p {number(found.p)}")

@@ -89,12 +89,12 @@ def errors_against(curves: Sequence[Curve], axis: str, title: str = "", styles: 
         for index, label in enumerate(label for label in figure.labels if label in by_label):
             for value, (point, values) in ascending(by_label[label]).items():
                 side = index - (len(figure.labels) - 1) / 2
-                at = {"panel": panels[of], "label": label, "x": positions(value, side), axis: value}
+                at = {"panel": panels[of], "label": label, "x": positions(value, side), "value": value}
                 mean = {"n": point.n, "error": point.mean, "values": values}
                 means.append(at | mean | marks.interval(point.lo, point.hi))
         parts = [f"{label} {_in_words(axis, by_value)}" for label, by_value in by_label.items() if by_value]
         figure.descriptions.append(marks.in_words(f"Error at the largest n on {panels[of]}", parts))
-    shown = LEARNER | {axis: axis, "n": "n", "error": name, "interval": "interval"}
+    shown = LEARNER | {"value": axis, "n": "n", "error": name, "interval": "interval"}
     looks = (marks.INTERVAL_BAR, marks.CURVE, Mark(marks.MARKER, shape=True, tooltip=shown))
     dots = marks.add_points(figure, means, *looks)
     figure.notes = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 
 from bfc_bench.analysis.compute import CostCurve, CostName, FrontierPoint, frontier
 from bfc_bench.report import marks
@@ -59,10 +60,5 @@ def _means(of: CostCurve) -> list[Record]:
 
 def _frontier_in_words(points: Sequence[FrontierPoint]) -> list[str]:
     """The points at which another learner, or it at another n, becomes the best."""
-    new = [p for before, p in zip([None, *points], points, strict=False) if not _is_same(before, p)]
+    new = [next(of) for _, of in groupby(points, key=lambda p: (p.label, p.n))]
     return [f"{p.error:.2g} from {p.at:.2g} on with {p.label}, n = {p.n:,}" for p in new]
-
-
-def _is_same(before: FrontierPoint | None, point: FrontierPoint) -> bool:
-    """Whether the same learner at the same n is the best."""
-    return before is not None and (before.label, before.n) == (point.label, point.n)

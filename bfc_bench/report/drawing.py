@@ -21,7 +21,7 @@ WIDTH, HEIGHT = 300, 250
 BESIDE = 62
 """Pixels beside a panel for its axis."""
 SYMBOL, CHARACTER = 30, 6
-"""Approximate pixels of a symbol in the legend with its gaps, and of a character."""
+"""Approximate pixels of a symbol in the legend with its gaps, and of a character there and in notes."""
 FONT = "system-ui, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 DIMMED = 0.1
 """Opacity of a label that a reader has not picked, as a fraction of its usual opacity."""
@@ -36,8 +36,8 @@ NUMBER = (
     "format(datum.value, abs(datum.value) >= 1000 ? ',.0f' : '.3~g')"
 )
 """The text of a tick: ``1,000``, ``0.05``, ``1e-7``."""
-WORDS, COUNTS = ("label", "interval", "stage"), ("n", "replicates", "failed", "d")
-"""Fields that are texts, and those that are counts."""
+WORDS, COUNTS = ("label", "interval", "stage", "value"), ("n", "replicates", "failed")
+"""Fields that are shown as they are, and those that are counts."""
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 CONFIG: dict[str, Any] = {
     "aria": False,
@@ -203,7 +203,7 @@ class Drawing:
 
     def _characters(self) -> int:
         """Characters of a note per line."""
-        return int(self.columns * (self.width + BESIDE) / 5.4)
+        return int(self.columns * (self.width + BESIDE) / CHARACTER)
 
     def _legend_columns(self) -> int:
         """Columns with which the legend is about as wide as the panels; 0 for one row."""
@@ -229,6 +229,7 @@ def _scale_and_axis(axis: Axis) -> dict[str, Any]:
 
 
 def _tooltip(name: str, title: str) -> dict[str, Any]:
+    title = title.replace("\\", "\\\\")  # Vega-Lite escapes quotes alone when it writes titles into an expression
     if name in WORDS:
         return {"field": name, "type": "nominal", "title": title}
     return {"field": name, "type": "quantitative", "title": title, "format": "," if name in COUNTS else ".3~g"}

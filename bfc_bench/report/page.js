@@ -208,6 +208,13 @@
       for (const [figure, known] of charts) if (known.width !== figure.querySelector(".chart").clientWidth) draw(figure);
     }, 200);
   });
-  addEventListener("beforeprint", () => { for (const figure of figures) if (!charts.has(figure)) draw(figure); });
+  // Printed pages have everything: closed parts are open while the page is printed.
+  let closed = [];
+  addEventListener("beforeprint", () => {
+    closed = [...document.querySelectorAll("details:not([open])")].filter((part) => !part.closest(".chart"));
+    for (const part of closed) part.open = true;
+    for (const figure of figures) if (!charts.has(figure)) draw(figure);
+  });
+  addEventListener("afterprint", () => { for (const part of closed) part.open = false; });
   addEventListener("hashchange", () => { read(); refresh(); });
 })();

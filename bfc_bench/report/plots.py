@@ -83,9 +83,10 @@ def _curves_in_words(task: str, d: int, curves: Sequence[Curve]) -> str:
 def thresholds_against(scalings: Sequence[Scaling], title: str = "", styles: Styles | None = None) -> Drawing:
     """Draw N*(eps) against d or another axis, one panel per level; along another axis also per task and d.
 
-    The marker is the median over replicates, the dots are replicates. An arrow up is at the largest n of a replicate
-    that did not reach the level, an arrow down at the smallest n of one that reached it there already. There is no
-    marker if the median itself is censored.
+    The marker is the geometric mean over replicates with its 95 % interval, as in the table, and the median without one
+    if some replicate is censored; there is none if the median is censored too. The dots are replicates. An arrow up is
+    at the largest n of a replicate that did not reach the level, an arrow down at the smallest n of one that reached it
+    there already.
     """
     axis = scalings[0].axis if scalings else "d"
     panels: dict[str, dict[str, Scaling]] = {}
@@ -98,7 +99,7 @@ def thresholds_against(scalings: Sequence[Scaling], title: str = "", styles: Sty
     y = log_axis("N*", "N*, training points", sizes, pad=0.14)
     labels = [scaling.label for scaling in scalings if scaling.measured_dims]
     figure = Drawing(positions.axis, y, panels, labels, styles, title)
-    more, less, medians = list[Record](), list[Record](), list[Record]()
+    more, less, means = list[Record](), list[Record](), list[Record]()
     for panel, by_label in panels.items():
         of_panel = [label for label in figure.labels if label in by_label]
         for index, label in enumerate(of_panel):
@@ -107,23 +108,31 @@ def thresholds_against(scalings: Sequence[Scaling], title: str = "", styles: Sty
             for d, threshold in by_label[label].thresholds.items():
                 if not threshold.crossings:
                     continue
-                at = {"panel": panel, "label": label, "x": positions(d, side), axis: d}
+                at = {"panel": panel, "label": label, "x": positions(d, side), "value": d}
                 more += [at | {"N*": size} for size in _sizes(threshold, "right")]
                 less += [at | {"N*": size} for size in _sizes(threshold, "left")]
-                lower, upper = threshold.median
-                median = {"N*": float(lower), "interval": sample_size(threshold)[1]} if lower == upper else {}
-                medians.append(at | {"values": _sizes(threshold, None)} | median)
+                means.append(at | {"values": _sizes(threshold, None)} | _marker(threshold))
         figure.descriptions.append(marks.in_words(f"Training points N* needed for {panel}", _n_star_in_words(by_label)))
     figure.add("more", more, Mark(marks.stroke(ARROW_UP, 40), tooltip=LEARNER | {"N*": "N* above"}))
     figure.add("less", less, Mark(marks.stroke(ARROW_DOWN, 40), tooltip=LEARNER | {"N*": "N* below"}))
-    shown = LEARNER | {axis: axis, "N*": "N*", "interval": "interval"}
-    looks = (marks.CURVE, Mark(marks.MARKER, shape=True, tooltip=shown))
-    dots = marks.add_points(figure, medians, *looks, look=marks.DOT | {"size": 14}, tooltip=LEARNER | {"N*": "N*"})
+    shown = LEARNER | {"value": axis, "interval": "N*"}
+    looks = (marks.INTERVAL_BAR, marks.CURVE, Mark(marks.MARKER, shape=True, tooltip=shown))
+    dots = marks.add_points(figure, means, *looks, look=marks.DOT | {"size": 14}, tooltip=LEARNER | {"N*": "N*"})
     figure.notes = [
-        f"Marker: median of the replicates. {dots}",
-        "Arrow up: some replicate needs more than that n. Arrow down: some replicate needs less than that n.",
+        f"Marker: geometric mean of the replicates with its 95 % interval. {dots}",
+        "Arrow: a replicate needs more (up) or less (down) than that n; the marker is then the median.",
     ]
     return figure
+
+
+def _marker(threshold: Threshold) -> Record:
+    """N* as the table has it: the mean with its interval, or the median alone, or nothing if that is censored too."""
+    text = {"interval": " ".join(filter(None, sample_size(threshold)))}
+    if not threshold.left and not threshold.right:
+        lo, hi = threshold.bounds
+        return text | {"N*": threshold.interval.mean, "lo": lo, "hi": hi}
+    lower, upper = threshold.median
+    return text | {"N*": float(lower)} if lower == upper else {}
 
 
 def _sizes(threshold: Threshold, censored: str | None) -> list[float]:

@@ -70,6 +70,9 @@ class Section:
     pictures: list[Picture] = field(default_factory=list)
     trimmed: Picture | None = None
     grids: Sequence[ReportTable] = ()
+    """N* and its exponents, which readers see at once."""
+    further: Sequence[ReportTable] = ()
+    """The other tables, which are folded."""
     artifacts: Mapping[str, Sequence[ShownCell]] = field(default_factory=dict)
     """Artifacts of cells by label."""
 
@@ -122,10 +125,11 @@ def build(
         section.stages = stage_errors(rows, metric)
         section.costs = cost_curves(rows, [curve for curve in measured if curve.scale == "log"], shown_cost(rows))
     _draw(section, gallery)
-    grids = [*_thresholds(section), _exponents(section)]
+    section.grids = [*_thresholds(section), _exponents(section)]
     if not brief:
-        grids = [*_errors(section), *grids, _laws(section), *_stages(section), _tuning(section), _cost(section)]
-    section.grids = [grid for grid in grids if grid.lines]
+        section.further = [
+            *_errors(section), _laws(section), *_stages(section), _tuning(section), _cost(section),
+        ]  # fmt: skip
     return section
 
 

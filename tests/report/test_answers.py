@@ -1,4 +1,5 @@
-import pytest
+import re
+
 from synthetic import row
 
 from bfc_bench.analysis.curves import curves
@@ -31,13 +32,15 @@ def answered(rows, levels=(0.1, 0.01), oracle=None):
 
 def test_learners_are_ranked_by_their_n_star_and_those_that_need_more_have_a_p():
     (answer,) = answered(cells({"slow": 30, "fast": 10, "never": 1e9}), oracle={"fast": "degree"})
-    assert (answer.task, answer.anchor, answer.metric, answer.level) == ("cubic", "task-1", "NMSE", 0.1)
+    assert (answer.section.name, answer.anchor, answer.level) == ("cubic", "task-1", 0.1)
     fast, slow = answer.needs
-    assert (fast.label, fast.fewest, fast.p, fast.told) == ("fast", True, "", "degree")
+    assert (fast.label, fast.p, fast.told) == ("fast", "", "degree")
     assert fast.n_star.startswith("102 [")
-    assert (slow.label, slow.fewest, slow.told) == ("slow", False, "")
+    assert (slow.label, slow.told) == ("slow", "")
     assert float(slow.p.removeprefix("p ")) < 1e-5
-    assert answer.beyond == ["never"]
+    assert [reached.label for reached in answer.beyond] == ["never"]
+    least, most = map(float, re.fullmatch("(.*) to (.*) times fewer than slow", answer.lead).groups())
+    assert 2.5 < least <= 3 <= most < 3.5
 
 
 def test_learners_that_are_not_told_apart_are_both_the_fewest():
@@ -45,8 +48,8 @@ def test_learners_that_are_not_told_apart_are_both_the_fewest():
     factors = (2, 0.5, 1, 1.3, 1)
     rows += [row(label="b", n=n, replicate=r, nmse=10 / n * c) for n in SIZES for r, c in enumerate(factors)]
     (answer,) = answered(rows)
-    assert [need.fewest for need in answer.needs] == [True, True]
-    assert not any(need.p for need in answer.needs)
+    assert [need.p for need in answer.needs] == ["", ""]
+    assert answer.lead == "not shown to be fewer than for a"
 
 
 def test_the_level_and_d_are_those_at_which_most_is_known():
@@ -55,6 +58,27 @@ def test_the_level_and_d_are_those_at_which_most_is_known():
     assert (answer.level, answer.d) == (0.1, 20)  # at d = 40 all reach both levels below the smallest size
     (answer,) = answered(rows + cells({"b": 2.5}, d=80), levels=(0.01,))
     assert (answer.level, answer.d) == (0.01, 80)
+
+
+def test_a_level_at_which_learners_differ_comes_before_one_at_which_more_is_known():
+    """At 0.1 the two best tie and all is known; at 0.01 one is far ahead of those that do not get there."""
+    curve = {50: 0.2, 100: 0.1, 200: 0.05, 400: 0.025}
+    ahead = {50: 0.2, 100: 0.1, 200: 0.01, 400: 1e-3}
+    rows = [
+        row(label=label, n=n, replicate=r, nmse=error * 1.01**r)
+        for label, errors in (("ahead", ahead), ("b", curve), ("c", curve))
+        for n, error in errors.items()
+        for r in range(5)
+    ]
+    (answer,) = answered(rows)
+    assert (answer.level, [need.label for need in answer.needs]) == (0.01, ["ahead"])
+    assert re.fullmatch(r"at least 1\.9\d? times fewer than every other learner", answer.lead)
+
+
+def test_the_exponent_in_d_stands_beside_the_learner():
+    rows = [cell for d in (10, 20, 40) for cell in cells({"a": d**1.5 / 9, "b": d**1.5 / 4}, d=d)]
+    (answer,) = answered(rows, levels=(0.1,))
+    assert all(re.match(r"1\.5\d* \[1\.4\d*, 1\.[56]\d*\]", need.exponent) for need in answer.needs)
 
 
 def test_an_n_star_below_all_sizes_is_a_bound_without_a_count():
@@ -76,9 +100,13 @@ def test_learners_are_ranked_by_the_size_that_readers_see():
     assert answer.needs[1].n_star.startswith("median 120")
 
 
-@pytest.mark.parametrize("rows", [[], [row(nmse=0.9, n=n) for n in SIZES]])
-def test_a_task_without_a_known_n_star_has_no_answer(rows):
-    assert answered(rows) == []
+def test_a_task_that_no_learner_reaches_says_so_at_its_largest_level_and_one_without_values_says_nothing(tmp_path):
+    rows = [row(nmse=0.9, n=n) for n in SIZES]
+    (answer,) = answered(rows)
+    assert (answer.level, answer.needs, answer.lead) == (0.1, [], "")
+    text = write_report(tmp_path, suite={"name": "hard"}, rows=rows).read_text()
+    assert "NMSE ≤ 0.1: no learner reaches it at any tested size." in text.partition("</header>")[0]
+    assert answered([]) == []
 
 
 def test_a_page_begins_with_the_answers_and_folds_those_of_many_tasks(tmp_path):

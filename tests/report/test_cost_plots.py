@@ -63,7 +63,7 @@ def test_the_report_shows_operations_if_they_are_declared_and_else_seconds(tmp_p
 
 def test_the_table_of_laws_has_their_exponent_floor_and_checks(tmp_path):
     section = build("teacher-L3", declared(), {}, Gallery(tmp_path), assign(LABELS), levels=[0.1], metric="nmse")
-    (table,) = [grid for grid in section.grids if grid.caption.startswith("Laws: NMSE")]
+    (table,) = [grid for grid in section.further if grid.caption.startswith("Laws: NMSE")]
     assert "Exponent b and floor c of one law" in table.note
     remarks = [cell.remarks for line in table.lines for cell in line if cell.remarks]
     assert any(floor.startswith("c = ") and checks[0].startswith("lack of fit p = ") for floor, *checks in remarks)

@@ -101,6 +101,12 @@ def test_oracle_use_is_said_before_the_figures(page):
     assert text.index("facts about the target") < text.index("NMSE by n, d = 10")
 
 
+def test_tables_of_n_star_are_not_folded(written):
+    text = re.sub(r"<details.*?</details>", "", written.read_text(encoding="utf-8"), flags=re.DOTALL)
+    assert "N*, training points needed for NMSE ≤ 0.01" in text
+    assert "Tuning and oracle use" not in text
+
+
 def test_heavy_tails_unfold_the_trimmed_curves(page):
     assert "Trimmed NMSE: heavy tails, compare both" in page.text
     assert "Trimmed NMSE" in page.text

@@ -174,6 +174,14 @@ def test_a_printed_page_has_every_figure(report):
         assert browser.devtools("Runtime.evaluate", expression=drawn)["result"]["value"] > 5
 
 
+def test_folded_parts_are_open_while_a_page_is_printed(page):
+    closed = "[...document.querySelectorAll('main details:not([open])')].filter((part) => !part.closest('.chart'))"
+    before = page.run(f"return {closed}.length")
+    assert before > 2
+    assert page.run(f"dispatchEvent(new Event('beforeprint')); return {closed}.length") == 0
+    assert page.run(f"dispatchEvent(new Event('afterprint')); return {closed}.length") == before
+
+
 def test_without_scripts_the_page_shows_its_tables_and_says_where_pictures_are(report):
     with Browser(scripts=False) as browser:
         browser.open(report)

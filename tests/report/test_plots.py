@@ -15,10 +15,12 @@ from bfc_bench.analysis.scaling import scalings
 from bfc_bench.analysis.stages import Quantity, StageErrors
 from bfc_bench.report import marks, plots
 from bfc_bench.report.axis import log_axis, log_ticks, spaced_ticks
+from bfc_bench.report.axis_plots import errors_against
 from bfc_bench.report.cost_plots import error_against_cost
 from bfc_bench.report.drawing import Drawing, Mark
 from bfc_bench.report.pictures import FORMATS, picture, save
 from bfc_bench.report.style import PALETTE, assign
+from bfc_bench.report.tables import sample_size
 
 
 @pytest.fixture(scope="module")
@@ -167,9 +169,40 @@ def test_censored_thresholds_are_arrows_at_their_bound(found):
     assert column(records(plots.thresholds_against(reached), "less"), "N*") == [100]
 
 
+def test_markers_of_n_star_are_what_the_table_says(found):
+    """The mean with its interval, or the median alone if a replicate is censored."""
+    curve = next(c for c in found if (c.label, c.d) == ("joint", 20))
+    for level, censored in ((0.1, False), (2.2e-7, True)):
+        (scaling,) = scalings([curve], [level])
+        threshold = scaling.thresholds[20]
+        assert bool(threshold.right) == censored
+        (mean,) = records(plots.thresholds_against([scaling]), "mean")
+        known = threshold.median if censored else (threshold.interval.mean, threshold.interval.mean)
+        np.testing.assert_allclose((mean["N*"], mean["N*"]), known, rtol=1e-5)
+        assert mean["interval"] == " ".join(sample_size(threshold)).rstrip()
+        ends = () if censored else threshold.bounds
+        np.testing.assert_allclose([mean[end] for end in ("lo", "hi") if end in mean], ends, rtol=1e-5)
+
+
+@pytest.mark.parametrize("axis", ["a[0].b", "it's", 'a"b', "a\\", "]"])
+def test_a_figure_along_an_axis_of_any_name_shows_its_values(axis):
+    cells = [
+        row(label=f"net:{axis}{value}", axes={axis: value}, n=n, replicate=r, nmse=value / n)
+        for value in (1, 2) for n in (50, 100, 200) for r in range(3)
+    ]  # fmt: skip
+    found = curves(cells)
+    for figure in (plots.thresholds_against(scalings(found, [0.015], axis)), errors_against(found, axis)):
+        drawn = ElementTree.fromstring(picture(figure.spec(), "svg"))
+        paths = [path.get("d") for group in drawn.iter() if "mark-symbol role-mark" in group.get("class", "")
+                 for path in group.iter() if path.tag.endswith("path")]  # fmt: skip
+        assert paths
+        assert all(paths)
+        assert column(records(figure, "mean"), "value") == [1, 2]
+
+
 def test_learners_with_one_n_star_stand_side_by_side(found):
     figure = plots.thresholds_against(scalings(found, [0.1]))
-    at = {(record["label"], record["d"]): record["x"] for record in records(figure, "mean")}
+    at = {(record["label"], record["value"]): record["x"] for record in records(figure, "mean")}
     assert len({x for (_, d), x in at.items() if d == 20}) == len([d for _, d in at if d == 20]) > 1
     assert all(abs(math.log(x / d)) < 0.1 for (_, d), x in at.items())
 

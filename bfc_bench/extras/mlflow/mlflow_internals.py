@@ -8,9 +8,10 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from itertools import permutations
+from typing import Any, TypeAlias
 
 from bfc_bench.extras.mlflow.curves import LOG_NMSE, PART_ERROR
 from bfc_bench.extras.mlflow.replicate_summaries import BARS
@@ -20,8 +21,14 @@ VIEW_TAG = "mlflow.sharedViewState."
 """Prefix of the experiment tags that hold saved views; the charts page opens a view with its key in the address."""
 VIEW_LENGTH = 20_000
 """Maximum length of such a tag."""
+COLOURS = 29
+"""Number of colours in the palette of the charts page."""
 LINES_PER_CHART = 50
 """Maximum number of lines or bars of a chart."""
+Section: TypeAlias = tuple[str, bool, int, list[str]]
+"""Title, whether it is open, number of columns, and metrics."""
+Groups: TypeAlias = Sequence[Mapping[str, str]]
+"""For each group of runs the values of the parameters that they share, by name."""
 
 
 def create_database(uri: str, artifact_root: str) -> None:
@@ -45,8 +52,27 @@ def view_paths(experiment: str, tags: Mapping[str, str], prefix: str) -> dict[st
     return {json.loads(text)["name"]: f"/#/experiments/{experiment}/runs?{query}{key}" for key, text in texts.items()}
 
 
-def page_state(clause: str, sections: Iterable[tuple[str, bool, int, list[str]]], metrics: set[str]) -> dict[str, Any]:
-    """State of the charts page: the runs averaged by label, with one chart per metric."""
+def colour_of(group: Mapping[str, str]) -> int:
+    """The place in MLflow's palette of the colour that the charts page gives to a group of runs by these parameters."""
+    first = second = 0
+    for character in ",".join(f"param.{name}.{value}" for name, value in group.items()):
+        first = (first + ord(character)) % 255
+        second = (second + first) % 255
+    return (first | second << 8) % COLOURS
+
+
+def grouping(groups: Groups) -> tuple[str, ...]:
+    """The parameters by which to group runs so that most ``groups`` have a colour of their own; the first always.
+
+    MLflow hashes names and values of the parameters in their order, and some of them do not tell the groups apart.
+    """
+    names = list(groups[0])
+    several = (order for count in range(1, len(names) + 1) for order in permutations(names, count) if names[0] in order)
+    return max(several, key=lambda order: len({colour_of({name: of[name] for name in order}) for of in groups}))
+
+
+def page_state(clause: str, groups: Groups, sections: Iterable[Section], metrics: set[str]) -> dict[str, Any]:
+    """State of the charts page: the runs averaged by group, with one chart per metric."""
     shown = {f"section-{digest(section[0], 4)}": section for section in sections if section[3]}
     cards = [_card(metric, id) for id, section in shown.items() for metric in section[3]]
     # MLflow adds a card for every metric that has none, unless there is a deleted one.
@@ -62,7 +88,7 @@ def page_state(clause: str, sections: Iterable[tuple[str, bool, int, list[str]]]
         "modelVersionFilter": "All Runs",
         "groupBy": {
             "aggregateFunction": "average",
-            "groupByKeys": [{"mode": "param", "groupByData": "label"}],
+            "groupByKeys": [{"mode": "param", "groupByData": name} for name in grouping(groups)],
         },
         "useGroupedValuesInCharts": True,
         "runsHiddenMode": "SHOW_ALL",

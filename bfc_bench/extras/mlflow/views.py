@@ -75,7 +75,9 @@ def view_state(rows: Sequence[Row]) -> dict[str, Any]:
     clause = f"tags.`bfc.kind` = 'curve' and params.task = '{rows[0].task}' and params.d = '{rows[0].d}'"
     names = {name for row in rows if row.status == "ok" for name in metrics(row)} | set(BARS)
     sections = [(title, opened, width, _matching(patterns, names)) for title, opened, width, patterns in _SECTIONS]
-    return page_state(clause, sections, names)
+    shared = {"task": rows[0].task, "d": str(rows[0].d)}
+    groups = {row.label: {"label": row.label, "learner": row.learner} | shared for row in rows}
+    return page_state(clause, list(groups.values()), sections, names)
 
 
 def _matching(patterns: Iterable[str], names: Iterable[str]) -> list[str]:

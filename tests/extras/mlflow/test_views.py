@@ -7,7 +7,7 @@ import pytest
 from bfc_bench.extras.mlflow.client import connection, ensure_experiment
 from bfc_bench.extras.mlflow.curves import metrics
 from bfc_bench.extras.mlflow.database import database_uri
-from bfc_bench.extras.mlflow.mlflow_internals import VIEW_LENGTH, VIEW_TAG
+from bfc_bench.extras.mlflow.mlflow_internals import VIEW_LENGTH, VIEW_TAG, colour_of
 from bfc_bench.extras.mlflow.replicate_summaries import BARS
 from bfc_bench.extras.mlflow.views import save_views, saved_views, view_state
 
@@ -71,6 +71,23 @@ def test_errors_that_may_be_negative_have_a_linear_axis_and_a_section(row):
         assert (cards[name]["xAxisScaleType"], cards[name]["scaleType"]) == ("log", "linear")
     sections = {section["uuid"]: section["name"] for section in state["compareRunSections"]}
     assert sections[cards["part_error/degree1"]["metricSectionId"]] == "Errors in parts of the target against n"
+
+
+def test_the_colour_of_a_group_is_that_of_mlflow():
+    """Values of the charts page's own function, for a palette of 29 colours."""
+    assert colour_of({"label": "net"}) == 2
+    assert colour_of({"label": "Größe", "d": "10"}) == 22
+
+
+def test_the_learners_of_a_view_have_different_colours_while_there_are_any(row):
+    labels = ["quad-densenet", "layerwise-sum", "layerwise-signed", "kernel-rbf", "kernel-poly2", "kernel-ntk",
+              "kernel-nngp", "random-forest"]  # fmt: skip
+    assert len({colour_of({"label": label}) for label in labels}) < len(labels)
+    keys = [key["groupByData"] for key in view_state([row(label) for label in labels])["groupBy"]["groupByKeys"]]
+    groups = [{"label": label, "learner": label, "task": "teacher", "d": "10"} for label in labels]
+    assert len({colour_of({key: group[key] for key in keys}) for group in groups}) == len(labels)
+    one = view_state([row("net")])["groupBy"]["groupByKeys"]
+    assert one == [{"mode": "param", "groupByData": "label"}]
 
 
 def test_saving_again_writes_nothing(save, rows):
