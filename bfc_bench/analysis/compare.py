@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from bfc_bench.store.rows import Rows
 
 ALPHA = 0.05
 NO_DIFFERENCE = "no difference shown"
+C = TypeVar("C", "Comparison", "ThresholdComparison")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +53,9 @@ class Comparison(FlatRecord):
     p: float
     """p of the paired t-test of log(a / b) = 0, or of a - b = 0."""
     holm_p: float
-    """``p`` adjusted for all sizes of this comparison (Holm)."""
+    """``p`` adjusted for all n of this task and d (Holm)."""
     verdict: str
-    """``NAME lower`` if p is at most .05, else ``no difference shown``."""
+    """``NAME lower`` if ``holm_p`` is at most .05, else ``no difference shown``."""
     refused: str = ""
     """Why there is no test; empty if there is one."""
 
@@ -81,15 +82,17 @@ class ThresholdComparison:
     replicates: int
     p: float
     """Two-sided p of the hypothesis that the ratio is 1; nan without a test."""
+    holm_p: float
+    """``p`` adjusted for all levels of this task and d (Holm)."""
     verdict: str
-    """``NAME needs fewer`` if p is at most .05, else ``no difference shown``."""
+    """``NAME needs fewer`` if ``holm_p`` is at most .05, else ``no difference shown``."""
     note: str = ""
     """Why there is no test, or what readers should know of it."""
 
     def as_dict(self) -> dict[str, Any]:
         """A flat record; ``a_n_star`` and ``b_n_star`` are nan if a replicate is censored."""
-        names = ("task", "d", "metric", "level", "a", "b", "ratio", "lo", "hi", "replicates", "p", "verdict", "note")
-        record = {name: getattr(self, name) for name in names}
+        names = ("task", "d", "metric", "level", "a", "b", "ratio", "lo", "hi", "replicates", "p", "holm_p")
+        record = {name: getattr(self, name) for name in (*names, "verdict", "note")}
         for side, of in (("a", self.of_a), ("b", self.of_b)):
             lo, hi = of.bounds
             record |= {
@@ -102,10 +105,7 @@ class ThresholdComparison:
 
 
 def compare_labels(rows: Iterable[Row], a: str, b: str, metric: str = "nmse") -> list[Comparison]:
-    """Compare two predictors at every task, d and n that both have.
-
-    Holm's adjustment is over the n of one task and d.
-    """
+    """Compare two predictors at every task, d and n that both have."""
     return [comparison for pair in _pairs(rows, a, b, metric) for comparison in compare(*pair)]
 
 
@@ -113,7 +113,8 @@ def compare_thresholds(
     rows: Iterable[Row], a: str, b: str, levels: Sequence[float], metric: str = "nmse"
 ) -> list[ThresholdComparison]:
     """Compare N* of two predictors at every task and d that both have."""
-    return [compare_curves(*pair, level) for pair in _pairs(rows, a, b, metric) for level in levels]
+    pairs = _pairs(rows, a, b, metric)
+    return [found for pair in pairs for found in _decided([_compare_n_star(*pair, level) for level in levels])]
 
 
 def _pairs(rows: Iterable[Row], a: str, b: str, metric: str) -> Iterator[tuple[Curve, Curve]]:
@@ -135,11 +136,23 @@ def require_known(rows: Iterable[Row], where: str, field: str, wanted: Iterable[
 
 
 def compare(a: Curve, b: Curve) -> list[Comparison]:
-    """Compare two curves of one task, d and metric at every n that both have; verdicts use the unadjusted p."""
+    """Compare two curves of one task, d and metric at every n that both have."""
     replicates = sorted(set(a.replicates) | set(b.replicates))
-    comparisons = [_compare_at(int(n), a, b, replicates) for n in np.intersect1d(a.n, b.n)]
+    return _decided([_compare_at(int(n), a, b, replicates) for n in np.intersect1d(a.n, b.n)])
+
+
+def compare_curves(a: Curve, b: Curve, level: float) -> ThresholdComparison:
+    """Compare N* of two learning curves on one task at one d."""
+    return _decided([_compare_n_star(a, b, level)])[0]
+
+
+def _decided(comparisons: Sequence[C]) -> list[C]:
+    """Comparisons of one task and d with p adjusted for all of them (Holm), by which alone they are decided."""
     adjusted = holm([comparison.p for comparison in comparisons])
-    return [replace(comparison, holm_p=p) for comparison, p in zip(comparisons, adjusted, strict=True)]
+    return [
+        replace(comparison, holm_p=p, verdict=comparison.verdict if p <= ALPHA else NO_DIFFERENCE)
+        for comparison, p in zip(comparisons, adjusted, strict=True)
+    ]
 
 
 def _compare_at(n: int, a: Curve, b: Curve, replicates: Sequence[int]) -> Comparison:
@@ -164,7 +177,7 @@ def _compare_at(n: int, a: Curve, b: Curve, replicates: Sequence[int]) -> Compar
         hi=hi,
         p=p,
         holm_p=math.nan,
-        verdict=f"{a.name if found.mean < 0 else b.name} lower" if p <= ALPHA else NO_DIFFERENCE,
+        verdict=f"{a.name if found.mean < 0 else b.name} lower",
         refused=found.refused,
     )
 
@@ -175,8 +188,7 @@ def _column(curve: Curve, n: int, replicates: Sequence[int]) -> np.ndarray:
     return np.array([values.get(replicate, math.nan) for replicate in replicates])
 
 
-def compare_curves(a: Curve, b: Curve, level: float) -> ThresholdComparison:
-    """Compare N* of two learning curves on one task at one d."""
+def _compare_n_star(a: Curve, b: Curve, level: float) -> ThresholdComparison:
     found = n_star_ratio(a, b, level)
     p_a, p_b = found.p_outside(Region(lo=0)), found.p_outside(Region(hi=0))
     p = math.nan if found.refused else min(p_a, p_b)
@@ -195,6 +207,7 @@ def compare_curves(a: Curve, b: Curve, level: float) -> ThresholdComparison:
         hi=hi,
         replicates=found.count,
         p=p,
-        verdict=f"{a.name if p_a < p_b else b.name} needs fewer" if p <= ALPHA else NO_DIFFERENCE,
+        holm_p=math.nan,
+        verdict=f"{a.name if p_a < p_b else b.name} needs fewer",
         note=found.refused or "; ".join(found.notes),
     )

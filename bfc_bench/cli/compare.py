@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 NAMES_SHARE = 1 / 3
 """Fraction of the terminal that two labels in the head of a column may take."""
+RULE = "A difference is called if Holm p is at most .05: the p of a paired t-test, adjusted for all"
 
 
 def compare(
@@ -70,17 +71,17 @@ def _print_thresholds(comparisons: Sequence[ThresholdComparison]) -> None:
         [
             *(c.task, str(c.d), c.metric, f"{c.level:g}"),
             *(" ".join(sample_size(of)).strip() for of in (c.of_a, c.of_b)),
-            *(with_interval(c.ratio, c.lo, c.hi), str(c.replicates), number(c.p)),
+            *(with_interval(c.ratio, c.lo, c.hi), str(c.replicates), number(c.holm_p)),
             c.verdict + (f" ({c.note})" if c.note else ""),
         ]
         for c in comparisons
     ]
-    header = ["task", "d", "metric", "level", f"N* of {a}", f"N* of {b}", f"{a} / {b} [95 %]", "R", "p", "verdict"]
+    header = ["task", "d", "metric", "level", f"N* of {a}", f"N* of {b}", f"{a} / {b} [95 %]", "R", "Holm p", "verdict"]
     print_table(out, header, lines, prose=True)
     print_text(
         out,
         "Geometric mean of the ratio of N* over replicates that both ran; below 1 if the first needs fewer samples. "
-        "Verdicts use the uncorrected p of a paired test; N* beyond the tested sizes enters as a bound.",
+        f"{RULE} levels of one task and d. N* beyond the tested sizes enters as a bound.",
     )
 
 
@@ -99,18 +100,18 @@ def _print_table(comparisons: Sequence[Comparison]) -> None:
     differences = scale_of(comparisons[0].metric) == "linear"
     (a, b), out = _names(comparisons[0], console()), console()
     effect = f"{a} {'-' if differences else '/'} {b} [95 %]"
-    columns = ("task", "d", "n", "metric", effect, "pairs", "p", "Holm p", "verdict")
+    columns = ("task", "d", "n", "metric", effect, "pairs", "Holm p", "verdict")
     lines = []
     for c in comparisons:
         verdict = c.verdict + (f" ({c.refused})" if c.refused else "")
         pairs = str(c.pairs) + (f" (+{c.unpaired} unpaired)" if c.unpaired else "")
         value = with_interval(c.difference if differences else c.ratio, c.lo, c.hi)
-        cells = (c.task, c.d, c.n, c.metric, value, pairs, number(c.p), number(c.holm_p), verdict)
+        cells = (c.task, c.d, c.n, c.metric, value, pairs, number(c.holm_p), verdict)
         lines.append([str(cell) for cell in cells])
     print_table(out, columns, lines, prose=True)
     mean = "Mean of the difference" if differences else "Geometric mean of the ratio"
     print_text(
         out,
-        f"{mean} over replicates that both ran; below {0 if differences else 1} if the first is lower. Verdicts use "
-        "the uncorrected p of a paired t-test; Holm p is adjusted for all n of one task and d.",
+        f"{mean} over replicates that both ran; below {0 if differences else 1} if the first is lower. "
+        f"{RULE} n of one task and d.",
     )
