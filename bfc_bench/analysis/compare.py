@@ -90,17 +90,11 @@ class ThresholdComparison:
     """Why there is no test, or what readers should know of it."""
 
     def as_dict(self) -> dict[str, Any]:
-        """A flat record; ``a_n_star`` and ``b_n_star`` are nan if a replicate is censored."""
+        """A flat record, with N* of both as in ``Threshold.as_dict``."""
         names = ("task", "d", "metric", "level", "a", "b", "ratio", "lo", "hi", "replicates", "p", "holm_p")
         record = {name: getattr(self, name) for name in (*names, "verdict", "note")}
         for side, of in (("a", self.of_a), ("b", self.of_b)):
-            lo, hi = of.bounds
-            record |= {
-                f"{side}_n_star": of.interval.mean,
-                f"{side}_lo": lo,
-                f"{side}_hi": hi,
-                f"{side}_bound": of.bound,
-            }
+            record |= {f"{side}_{name}": value for name, value in of.as_dict("n_star").items()}
         return record
 
 

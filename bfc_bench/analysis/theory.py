@@ -92,7 +92,7 @@ class Expected:
     """Where the theory comes from."""
 
     def as_dict(self) -> dict[str, Any]:
-        """A flat record; ``ratio`` is measured over expected N*, nan if a replicate is censored."""
+        """A flat record; ``ratio`` is measured over expected N*, nan if the measured one is only a bound."""
         reached = self.measured.as_dict()
         kept = {name: reached[name] for name in ("task", "d", "label", "level")}
         measured = {"measured": reached["n_star"], "lo": reached["lo"], "hi": reached["hi"]}

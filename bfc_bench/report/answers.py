@@ -24,7 +24,7 @@ class Need:
 
     label: str
     n_star: str
-    """N* with its interval or bound: ``112 [43, 294]``, ``<50``, ``between 200 and 400``."""
+    """N* with its interval or bound: ``112 [43, 294]``, ``≤50``, ``113 [≤100, 130]``."""
     told: str
     """Facts about the target that the learner was told; empty for none."""
     fewest: bool
@@ -98,7 +98,7 @@ def _size(threshold: Threshold) -> tuple[float, float]:
 
 def _need(reached: Reached, best: Curve, curve: Curve, told: str) -> Need:
     size, detail = sample_size(reached.threshold)
-    size = size if reached.threshold.bound == "below" else f"{size} {detail}".rstrip()  # (8 of 8) goes without saying
+    size = f"{size} {detail}".rstrip()
     if curve.label == best.label:
         return Need(reached.label, size, told, True, "")
     found = compare_curves(best, curve, reached.level)

@@ -163,10 +163,15 @@ def test_the_sample_sizes_of_two_learners_are_compared_without_a_claim(held, cap
     arguments = ("compare", "joint", "kernel", "--suite", path, "--level", "0.01", "--store", store)
     (found,) = json.loads(answer(capsys, *arguments, "--format", "json"))
     (verdict,) = judge_claims(path, store=store)
-    assert (found["a_bound"], found["b_bound"], found["b_hi"]) == ("below", "beyond", None)
+    assert (found["a_lo"], found["a_hi"], found["b_lo"], found["b_hi"]) == (
+        0,
+        pytest.approx(10),
+        pytest.approx(20),
+        None,
+    )
     assert found["ratio"] == pytest.approx(verdict.estimate)
     text = answer(capsys, *arguments)
-    for shown in ("N* of joint", "<10 (4 of 4)", ">20 (4 of 4)", "0.50"):
+    for shown in ("N* of joint", "≤10", ">20", "0.50"):
         assert shown in text
     with open_store(store) as suites:
         assert suites["tiny"].compare_thresholds("joint", "kernel", [0.01])[0].verdict == found["verdict"]

@@ -57,9 +57,9 @@ def test_the_level_and_d_are_those_at_which_most_is_known():
     assert (answer.level, answer.d) == (0.01, 80)
 
 
-def test_an_n_star_below_all_sizes_is_a_bound_without_a_count():
+def test_an_n_star_below_all_sizes_is_a_bound():
     (answer,) = answered(cells({"a": 1, "b": 20}), levels=(0.1,))
-    assert answer.needs[0].n_star == "<50"
+    assert answer.needs[0].n_star == "≤50"
 
 
 def test_learners_are_ranked_by_the_size_that_readers_see():
@@ -73,7 +73,7 @@ def test_learners_are_ranked_by_the_size_that_readers_see():
     ]
     (answer,) = answered(rows, levels=(0.1,))
     assert [need.label for need in answer.needs] == ["low", "high"]
-    assert answer.needs[1].n_star.startswith("median 120")
+    assert answer.needs[1].n_star.startswith("120 [≤")
 
 
 @pytest.mark.parametrize("rows", [[], [row(nmse=0.9, n=n) for n in SIZES]])

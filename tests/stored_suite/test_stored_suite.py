@@ -86,6 +86,7 @@ def test_curves_thresholds_and_exponents_are_records(stored):
     }
     assert {found.label for found in stored.exponents(levels=[0.5])} <= {"mean", "r"}
     assert {found.level for found in stored.thresholds(levels=[0.5, 0.1])} == {0.5, 0.1}
+    assert stored.thresholds(0.5) == stored.thresholds([0.5])
 
 
 def test_laws_and_costs_are_records(stored):
