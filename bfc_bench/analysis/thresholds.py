@@ -139,7 +139,8 @@ class Threshold:
         """A flat record whose ``name`` is ``size``, with the ``bounds`` and the number of censored replicates."""
         lo, hi = self.bounds
         counts = {"replicates": len(self.crossings), "censored": self.left + self.right}
-        return counts | {name: self.size, "lo": lo, "hi": hi}
+        sizes = {name: self.size, "lo": lo, "hi": hi}
+        return counts | {key: float(f"{size:.12g}") for key, size in sizes.items()}  # 800, not exp(log 800)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from itertools import groupby
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,18 +18,23 @@ OMITTED = (COUNTS, ("censored",))
 """Columns that a narrow terminal does not show."""
 
 
-def print_summary(stored: StoredSuite, console: Console) -> None:
-    """Print a table for each task and d, the learner that needs the fewest points first, and where rows come from."""
+def print_summary(
+    stored: StoredSuite, console: Console, kept: Mapping[str, Sequence[str]] = MappingProxyType({})
+) -> None:
+    """Print a table for each task and d, the learner that needs the fewest points first, and where rows come from.
+
+    ``kept`` has the tasks and labels to show, by ``task`` and ``label``; all by default.
+    """
     from bfc_bench.cli.tables import print_table, print_text
     from bfc_bench.report.tables import metric_name, summary_table
     from bfc_bench.store.row_origin import origin_remarks
 
-    rows = stored.columns()
+    rows = stored.columns().where(**kept)
     for (task, d), group in groupby(summary_table(rows, stored.levels), lambda record: (record["task"], record["d"])):
         records = list(group)
         names = summary_columns(records)
-        one_n = len({record["n"] for record in records}) == 1
-        print_text(console, f"\n{task}, d = {d}" + (f", n = {records[0]['n']}" if one_n else ""))
+        at_n = [f", n = {n}" for n in _sizes(records)] if "n" not in names else []
+        print_text(console, f"\n{task}, d = {d}{''.join(at_n)}")
         header = {"label": "learner", "error": f"{metric_name(records[0]['metric'])} [95 %]"}
         lines = [["" if record[name] is None else str(record[name]) for name in names] for record in records]
         print_table(console, [header.get(name, name) for name in names], lines, omit=OMITTED)
@@ -37,7 +44,11 @@ def print_summary(stored: StoredSuite, console: Console) -> None:
 
 def summary_columns(records: list[Record]) -> list[str]:
     """The columns of a table of learners: sizes and counts only where they say something."""
-    levels = [name for name in records[0] if name.startswith("N*")]
+    levels = [name for name in (records[0] if records else ()) if name.startswith("N*")]
     if_any = [name for name in ("censored", *COUNTS) if any(record[name] for record in records)]
-    several_n = len({record["n"] for record in records}) > 1
-    return ["label", *levels, "error", *["n"] * several_n, *if_any]
+    return ["label", *levels, "error", *["n"] * (len(_sizes(records)) > 1), *if_any]
+
+
+def _sizes(records: list[Record]) -> set[int]:
+    """The n of the errors."""
+    return {record["n"] for record in records} - {None}

@@ -211,7 +211,8 @@ def _thresholds(section: Section) -> Iterable[ReportTable]:
         "Geometric mean of the replicates with its 95 % interval. If some replicates are censored, because they need "
         "more than the largest n (>) or no more than the smallest (≤), the median and what is known of all. N* is the "
         "size at which a replicate's error first reaches the level; for ill-behaved curves, which rise above it again, "
-        "the size from which they stay below is named too. Theory: N* of the mean curve in the learner's own theory, without a free parameter. "
+        "the size from which they stay below is named too. Theory: N* of the mean curve in the learner's own theory, "
+        "without a free parameter. "
         "FLOPs or CPU s: the least cost of a fit that reaches the level, found like N*."
     )
     for level in levels:

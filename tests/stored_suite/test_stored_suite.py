@@ -69,7 +69,9 @@ def test_it_says_what_the_verbs_say(ran, stored, capsys):
 
     assert [row["cell"] for row in said("results", path, "--format", "json")] == [row.cell for row in stored.rows()]
     for verb, records in (
-        (said("claims", path, "--format", "json"), stored.claims()),
+        (said("results", path, "--what", "claims", "--format", "json"), stored.claims()),
+        (said("results", path, "--what", "n-star", "--format", "json"), stored.thresholds()),
+        (said("results", path, "--what", "exponents", "--format", "json"), stored.exponents()),
         (said("compare", "mean", "r", "--format", "json"), stored.compare("mean", "r")),
     ):
         assert len(verb) == len(records) > 0
