@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any, TypeVar
 
 import numpy as np
@@ -53,7 +54,7 @@ class Comparison(FlatRecord):
     p: float
     """p of the paired t-test of log(a / b) = 0, or of a - b = 0."""
     holm_p: float
-    """``p`` adjusted for all n of this task and d (Holm)."""
+    """``p`` adjusted for all d and n that are compared on this task (Holm)."""
     verdict: str
     """``NAME lower`` if ``holm_p`` is at most .05, else ``no difference shown``."""
     refused: str = ""
@@ -83,7 +84,7 @@ class ThresholdComparison:
     p: float
     """Two-sided p of the hypothesis that the ratio is 1; nan without a test."""
     holm_p: float
-    """``p`` adjusted for all levels of this task and d (Holm)."""
+    """``p`` adjusted for all d and levels that are compared on this task (Holm)."""
     verdict: str
     """``NAME needs fewer`` if ``holm_p`` is at most .05, else ``no difference shown``."""
     note: str = ""
@@ -100,15 +101,17 @@ class ThresholdComparison:
 
 def compare_labels(rows: Iterable[Row], a: str, b: str, metric: str = "nmse") -> list[Comparison]:
     """Compare two predictors at every task, d and n that both have."""
-    return [comparison for pair in _pairs(rows, a, b, metric) for comparison in compare(*pair)]
+    by_task = groupby(_pairs(rows, a, b, metric), lambda pair: pair[0].task)
+    return [found for _, pairs in by_task for found in _decided([c for pair in pairs for c in _compare_sizes(*pair)])]
 
 
 def compare_thresholds(
     rows: Iterable[Row], a: str, b: str, levels: Sequence[float], metric: str = "nmse"
 ) -> list[ThresholdComparison]:
     """Compare N* of two predictors at every task and d that both have."""
-    pairs = _pairs(rows, a, b, metric)
-    return [found for pair in pairs for found in _decided([_compare_n_star(*pair, level) for level in levels])]
+    by_task = groupby(_pairs(rows, a, b, metric), lambda pair: pair[0].task)
+    undecided = ([_compare_n_star(*pair, level) for pair in pairs for level in levels] for _, pairs in by_task)
+    return [found for of_task in undecided for found in _decided(of_task)]
 
 
 def _pairs(rows: Iterable[Row], a: str, b: str, metric: str) -> Iterator[tuple[Curve, Curve]]:
@@ -131,8 +134,12 @@ def require_known(rows: Iterable[Row], where: str, field: str, wanted: Iterable[
 
 def compare(a: Curve, b: Curve) -> list[Comparison]:
     """Compare two curves of one task, d and metric at every n that both have."""
+    return _decided(_compare_sizes(a, b))
+
+
+def _compare_sizes(a: Curve, b: Curve) -> list[Comparison]:
     replicates = sorted(set(a.replicates) | set(b.replicates))
-    return _decided([_compare_at(int(n), a, b, replicates) for n in np.intersect1d(a.n, b.n)])
+    return [_compare_at(int(n), a, b, replicates) for n in np.intersect1d(a.n, b.n)]
 
 
 def compare_curves(a: Curve, b: Curve, level: float) -> ThresholdComparison:
@@ -141,7 +148,7 @@ def compare_curves(a: Curve, b: Curve, level: float) -> ThresholdComparison:
 
 
 def _decided(comparisons: Sequence[C]) -> list[C]:
-    """Comparisons of one task and d with p adjusted for all of them (Holm), by which alone they are decided."""
+    """Comparisons of one task with p adjusted for all of them (Holm), by which alone they are decided."""
     adjusted = holm([comparison.p for comparison in comparisons])
     return [
         replace(comparison, holm_p=p, verdict=comparison.verdict if p <= ALPHA else NO_DIFFERENCE)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 C = TypeVar("C", "Comparison", "ThresholdComparison")
 NAMES_SHARE = 1 / 3
 """Fraction of the terminal that two labels in the head of a column may take."""
-RULE = "A difference is called if Holm p is at most .05: the p of a paired t-test, adjusted for all"
+RULE = "A difference is called if Holm p is at most .05: the p of a paired t-test, adjusted for all tests of a task."
 
 
 def compare(
@@ -80,7 +80,7 @@ def _print_thresholds(comparisons: Sequence[ThresholdComparison]) -> None:
     print_text(
         out,
         "Geometric mean of the ratio of N* over replicates that both ran; below 1 if the first needs fewer samples. "
-        f"{RULE} levels of one task and d. N* beyond the tested sizes enters as a bound.",
+        f"{RULE} N* beyond the tested sizes enters as a bound.",
     )
 
 
@@ -102,8 +102,7 @@ def _print_errors(comparisons: Sequence[Comparison]) -> None:
     mean = "Mean of the difference" if differences else "Geometric mean of the ratio"
     print_text(
         out,
-        f"{mean} over replicates that both ran; below {0 if differences else 1} if the first is lower. "
-        f"{RULE} n of one task and d.",
+        f"{mean} over replicates that both ran; below {0 if differences else 1} if the first is lower. {RULE}",
     )
 
 

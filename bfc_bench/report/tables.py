@@ -195,17 +195,19 @@ def sample_size(threshold: Threshold) -> tuple[str, str]:
     """N* as text, and its interval, an end of which is open if some replicate is censored.
 
     Examples: ``391`` and ``[325, 472]``; ``283`` and ``[200, 400]`` if N* lies anywhere between two tested sizes;
-    ``113`` and ``[≤100, 130]``, the median and what is known of all replicates; ``≤100`` or ``>800`` and nothing if
-    the median is censored too; ``no data``.
+    ``113`` and ``[≤100, 130]``, the median and what is known of all replicates, or ``>800`` and ``[601, >800]``;
+    ``≤100`` or ``>800`` and nothing if all are censored; ``no data``.
     """
-    if not threshold.crossings:
+    total = len(threshold.crossings)
+    if not total:
         return "no data", ""
-    (lo, hi), (smallest, largest) = threshold.bounds, _censored_at(threshold)
-    if not math.isnan(threshold.size):
-        return _size(threshold.size), "" if math.isnan(lo) else f"[{smallest or _size(lo)}, {largest or _size(hi)}]"
-    if smallest and largest:
-        return MISSING, f"[{smallest}, {largest}]"
-    return (f"≤{_size(hi)}" if smallest else f">{_size(lo)}"), ""
+    (lo, hi), (lower, upper), (smallest, largest) = threshold.bounds, threshold.median, _censored_at(threshold)
+    text = _size(threshold.size)
+    if math.isnan(threshold.size):
+        open_above, open_below = math.isinf(upper), lower == 0
+        text = MISSING if open_above and open_below else f">{_size(lower)}" if open_above else f"≤{_size(upper)}"
+    one_value = math.isnan(lo) or total in (threshold.left, threshold.right)
+    return text, "" if one_value else f"[{smallest or _size(lo)}, {largest or _size(hi)}]"
 
 
 def censored(threshold: Threshold) -> str:

@@ -74,6 +74,9 @@ def test_labels_are_compared_on_every_task_and_size_that_both_have():
     ]
     rows += [cell("clean", "a", 400, r, nmse=0.1) for r in range(3)]
     found = compare_labels(rows, "a", "b/early")
+    for task in errors:
+        of_task = [c for c in found if c.task == task]
+        assert [c.holm_p for c in of_task] == holm([c.p for c in of_task])
     assert [(c.task, c.metric, c.a, c.b, c.n) for c in found] == [
         (task, metric, "a", "b/early", n) for task, metric in errors.items() for n in (100, 200)
     ]
