@@ -48,23 +48,19 @@ def for_readers(
     from bfc_bench.report.tables import summary_table, with_interval
 
     if what == "n-star":
-        records = summary_table(stored.columns().where(**kept), stored.levels)
-        names = ["task", "d", *summary_columns(records)]
-        return [HEADS.get(name, name) for name in names], [
-            [_text(record[name]) for name in names] for record in records
-        ]
+        rows = stored.columns().where(task=kept.get("task"), label=kept.get("label"))
+        learners = summary_table(rows, stored.levels)
+        names = ["task", "d", *summary_columns(learners)]
+        lines = [[_text(learner[name]) for name in names] for learner in learners]
+        return [HEADS.get(name, name) for name in names], lines
     records = records_of(stored, what, kept)
     before, number, after = LAYOUTS[what]
-    after = [name for name in after if any(record[name] not in ("", None) for record in records)]
-    lines = [
-        [
-            *(_text(record[name]) for name in before),
-            with_interval(record[number], record["lo"], record["hi"]),
-            *(_text(record[name]) for name in after),
-        ]
-        for record in records
-    ]
-    return [HEADS.get(name, name) for name in (*before, number, *after)], lines
+    names = [*before, number, *(name for name in after if any(record[name] not in ("", None) for record in records))]
+
+    def cell(record: Record, name: str) -> str:
+        return with_interval(record[name], record["lo"], record["hi"]) if name == number else _text(record[name])
+
+    return [HEADS.get(name, name) for name in names], [[cell(record, name) for name in names] for record in records]
 
 
 def print_records(stored: StoredSuite, what: str, kept: Mapping[str, Sequence[str]]) -> None:

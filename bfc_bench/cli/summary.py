@@ -29,7 +29,7 @@ def print_summary(
     from bfc_bench.report.tables import metric_name, summary_table
     from bfc_bench.store.row_origin import origin_remarks
 
-    rows = stored.columns().where(**kept)
+    rows = stored.columns().where(task=kept.get("task"), label=kept.get("label"))
     for (task, d), group in groupby(summary_table(rows, stored.levels), lambda record: (record["task"], record["d"])):
         records = list(group)
         names = summary_columns(records)

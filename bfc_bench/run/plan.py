@@ -328,9 +328,10 @@ def _unplanned(suite: Suite) -> Iterator[str]:
 
 def _without_theory(grid: Grid) -> Iterator[str]:
     """Claims about a theory that their learner does not offer, a line each."""
+    tasks = {task.name: task for task in grid.suite.task}
     for claim in grid.suite.claim:
         asked = claim.model_extra or {}
-        label, task = str(asked.get("label")), grid.tasks.get(str(asked.get("task")))
+        label, task = str(asked.get("label")), tasks.get(str(asked.get("task")))
         about_theory = claim.kind == "follows" or asked.get("theory")
         if not about_theory or task is None or label not in grid.entries:
             continue

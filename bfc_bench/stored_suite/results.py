@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Real
@@ -103,7 +103,7 @@ class Results:
 
     def _levels(self, levels: Levels) -> list[float]:
         """The levels that were asked for, one or several, else the suite's. Raises ``UsageError`` for a text."""
-        asked = [levels] if isinstance(levels, Real) else list(() if levels is None else levels)
+        asked = list(levels) if isinstance(levels, Iterable) else [] if levels is None else [levels]
         if not all(isinstance(level, Real) for level in asked):
             raise UsageError(f"levels must be a number or a list of numbers, such as [0.1, 0.01]. Got {levels!r}.")
         return asked or self.levels

@@ -69,8 +69,10 @@ def test_a_plan_and_a_verdict_say_why_a_learner_has_no_theory():
     rows = cells("tuned", [0.1, 0.2, 0.3], d=4)
     reason = f"tuned offers no theory for t, d = 4: {TUNED}"
     assert claim.judge_beside(rows, SuiteTheories(DEFINITION, plugins)).note == reason
-    cautions = plan_for(resolve(suite, plugins, "s"), None, "cpu").cautions
-    assert f"claim c cannot be decided: {reason}." in cautions
+    for d, named in ((4, reason), (None, reason.replace("d = 4", "d = 6"))):  # by default the largest
+        suite = Suite.parse({**DEFINITION, "claim": [{**follows, "d": d}]}, "s")
+        cautions = plan_for(resolve(suite, plugins, "s"), None, "cpu").cautions
+        assert f"claim c cannot be decided: {named}." in cautions
 
 
 @pytest.mark.parametrize(("how", "words"), [("raises", "no theory today"), ("a text", "must be a Theory or None")])
