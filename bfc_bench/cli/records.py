@@ -51,14 +51,14 @@ def for_readers(
         rows = stored.columns().where(task=kept.get("task"), label=kept.get("label"))
         learners = summary_table(rows, stored.levels)
         names = ["task", "d", *summary_columns(learners)]
-        lines = [[_text(learner[name]) for name in names] for learner in learners]
+        lines = [[readable(learner[name]) for name in names] for learner in learners]
         return [HEADS.get(name, name) for name in names], lines
     records = records_of(stored, what, kept)
     before, number, after = LAYOUTS[what]
     names = [*before, number, *(name for name in after if any(record[name] not in ("", None) for record in records))]
 
     def cell(record: Record, name: str) -> str:
-        return with_interval(record[name], record["lo"], record["hi"]) if name == number else _text(record[name])
+        return with_interval(record[name], record["lo"], record["hi"]) if name == number else readable(record[name])
 
     return [HEADS.get(name, name) for name in names], [[cell(record, name) for name in names] for record in records]
 
@@ -106,5 +106,10 @@ def _chosen(records: Iterable[Record], kept: Mapping[str, Sequence[str]]) -> lis
     return [record for record in records if all(record[name] in values for name, values in kept.items())]
 
 
-def _text(value: Any) -> str:
-    return "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+def readable(value: Any) -> str:
+    """A value in a table: numbers with three digits, a text's first line."""
+    from bfc_bench.store.export import as_text
+
+    if value is None:
+        return ""
+    return f"{value:.3g}" if isinstance(value, float) else str(as_text(value)).partition("\n")[0]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 import typer
 
 from bfc_bench.cli.options import STORE, StoreOption, SuiteArgument, TaskOption, console
-from bfc_bench.cli.records import Format, What, encoded, for_readers, latex, print_records, records_of
+from bfc_bench.cli.records import Format, What, encoded, for_readers, latex, print_records, readable, records_of
 from bfc_bench.cli.tables import MEASURED, print_table
 from bfc_bench.errors import UsageError, suggest
 
@@ -164,7 +164,7 @@ def _print_table(rows: Iterator[Row], named: Sequence[str], axes: Sequence[str],
     most = (SHOWN if sys.stdout.isatty() else 0) if first is None else first
     begun = list(islice(rows, most or MEASURED))
     header, lines = _table(begun, named, axes)
-    later = () if most else (list(map(_text, row.cells(header))) for row in rows)
+    later = () if most else (list(map(readable, row.cells(header))) for row in rows)
     print_table(console(), header, chain(lines, later), omit=OMITTED)
     if most and next(rows, None) is not None:
         typer.echo(f"bfc-bench: {most} rows are shown, and there are more. {MORE}", err=True)
@@ -175,16 +175,7 @@ def _table(rows: Sequence[Row], named: Sequence[str], axes: Sequence[str]) -> tu
     header = [*TABLE[:2], *axes, *TABLE[2:]]
     unused = [name for name in IF_ANY if not any(getattr(row, name) for row in rows)]
     header = list(named) or [name for name in header if name not in unused]
-    return header, (list(map(_text, row.cells(header))) for row in rows)
-
-
-def _text(value: Any) -> str:
-    """A value in the table: numbers with three digits, a text's first line."""
-    from bfc_bench.store.export import as_text
-
-    if value is None:
-        return ""
-    return f"{value:.3g}" if isinstance(value, float) else str(as_text(value)).partition("\n")[0]
+    return header, (list(map(readable, row.cells(header))) for row in rows)
 
 
 def _with_nested(named: Sequence[str], rows: Iterable[Row], *, flat: bool) -> tuple[list[str], list[str]]:
