@@ -140,7 +140,7 @@ class Threshold:
         lo, hi = self.bounds
         counts = {"replicates": len(self.crossings), "censored": self.left + self.right}
         sizes = {name: self.size, "lo": lo, "hi": hi}
-        return counts | {key: float(f"{size:.12g}") for key, size in sizes.items()}  # 800, not exp(log 800)
+        return counts | {key: float(f"{size:.14g}") for key, size in sizes.items()}  # 800, not exp(log 800)
 
 
 @dataclass(frozen=True, slots=True)
