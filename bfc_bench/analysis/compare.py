@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import groupby
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from bfc_bench.store.rows import Rows
 
 ALPHA = 0.05
 NO_DIFFERENCE = "no difference shown"
+C = TypeVar("C", "Comparison", "ThresholdComparison")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +54,9 @@ class Comparison(FlatRecord):
     p: float
     """p of the paired t-test of log(a / b) = 0, or of a - b = 0."""
     holm_p: float
-    """``p`` adjusted for all sizes of this comparison (Holm)."""
+    """``p`` adjusted for all d and n that are compared on this task (Holm)."""
     verdict: str
-    """``NAME lower`` if p is at most .05, else ``no difference shown``."""
+    """``NAME lower`` if ``holm_p`` is at most .05, else ``no difference shown``."""
     refused: str = ""
     """Why there is no test; empty if there is one."""
 
@@ -81,39 +83,35 @@ class ThresholdComparison:
     replicates: int
     p: float
     """Two-sided p of the hypothesis that the ratio is 1; nan without a test."""
+    holm_p: float
+    """``p`` adjusted for all d and levels that are compared on this task (Holm)."""
     verdict: str
-    """``NAME needs fewer`` if p is at most .05, else ``no difference shown``."""
+    """``NAME needs fewer`` if ``holm_p`` is at most .05, else ``no difference shown``."""
     note: str = ""
     """Why there is no test, or what readers should know of it."""
 
     def as_dict(self) -> dict[str, Any]:
-        """A flat record; ``a_n_star`` and ``b_n_star`` are nan if a replicate is censored."""
-        names = ("task", "d", "metric", "level", "a", "b", "ratio", "lo", "hi", "replicates", "p", "verdict", "note")
-        record = {name: getattr(self, name) for name in names}
+        """A flat record, with N* of both as in ``Threshold.as_dict``."""
+        names = ("task", "d", "metric", "level", "a", "b", "ratio", "lo", "hi", "replicates", "p", "holm_p")
+        record = {name: getattr(self, name) for name in (*names, "verdict", "note")}
         for side, of in (("a", self.of_a), ("b", self.of_b)):
-            lo, hi = of.bounds
-            record |= {
-                f"{side}_n_star": of.interval.mean,
-                f"{side}_lo": lo,
-                f"{side}_hi": hi,
-                f"{side}_bound": of.bound,
-            }
+            record |= {f"{side}_{name}": value for name, value in of.as_dict("n_star").items()}
         return record
 
 
 def compare_labels(rows: Iterable[Row], a: str, b: str, metric: str = "nmse") -> list[Comparison]:
-    """Compare two predictors at every task, d and n that both have.
-
-    Holm's adjustment is over the n of one task and d.
-    """
-    return [comparison for pair in _pairs(rows, a, b, metric) for comparison in compare(*pair)]
+    """Compare two predictors at every task, d and n that both have."""
+    by_task = groupby(_pairs(rows, a, b, metric), lambda pair: pair[0].task)
+    return [found for _, pairs in by_task for found in _decided([c for pair in pairs for c in _compare_sizes(*pair)])]
 
 
 def compare_thresholds(
     rows: Iterable[Row], a: str, b: str, levels: Sequence[float], metric: str = "nmse"
 ) -> list[ThresholdComparison]:
     """Compare N* of two predictors at every task and d that both have."""
-    return [compare_curves(*pair, level) for pair in _pairs(rows, a, b, metric) for level in levels]
+    by_task = groupby(_pairs(rows, a, b, metric), lambda pair: pair[0].task)
+    undecided = ([_compare_n_star(*pair, level) for pair in pairs for level in levels] for _, pairs in by_task)
+    return [found for of_task in undecided for found in _decided(of_task)]
 
 
 def _pairs(rows: Iterable[Row], a: str, b: str, metric: str) -> Iterator[tuple[Curve, Curve]]:
@@ -135,11 +133,27 @@ def require_known(rows: Iterable[Row], where: str, field: str, wanted: Iterable[
 
 
 def compare(a: Curve, b: Curve) -> list[Comparison]:
-    """Compare two curves of one task, d and metric at every n that both have; verdicts use the unadjusted p."""
+    """Compare two curves of one task, d and metric at every n that both have."""
+    return _decided(_compare_sizes(a, b))
+
+
+def _compare_sizes(a: Curve, b: Curve) -> list[Comparison]:
     replicates = sorted(set(a.replicates) | set(b.replicates))
-    comparisons = [_compare_at(int(n), a, b, replicates) for n in np.intersect1d(a.n, b.n)]
+    return [_compare_at(int(n), a, b, replicates) for n in np.intersect1d(a.n, b.n)]
+
+
+def compare_curves(a: Curve, b: Curve, level: float) -> ThresholdComparison:
+    """Compare N* of two learning curves on one task at one d."""
+    return _decided([_compare_n_star(a, b, level)])[0]
+
+
+def _decided(comparisons: Sequence[C]) -> list[C]:
+    """Comparisons of one task with p adjusted for all of them (Holm), by which alone they are decided."""
     adjusted = holm([comparison.p for comparison in comparisons])
-    return [replace(comparison, holm_p=p) for comparison, p in zip(comparisons, adjusted, strict=True)]
+    return [
+        replace(comparison, holm_p=p, verdict=comparison.verdict if p <= ALPHA else NO_DIFFERENCE)
+        for comparison, p in zip(comparisons, adjusted, strict=True)
+    ]
 
 
 def _compare_at(n: int, a: Curve, b: Curve, replicates: Sequence[int]) -> Comparison:
@@ -164,7 +178,7 @@ def _compare_at(n: int, a: Curve, b: Curve, replicates: Sequence[int]) -> Compar
         hi=hi,
         p=p,
         holm_p=math.nan,
-        verdict=f"{a.name if found.mean < 0 else b.name} lower" if p <= ALPHA else NO_DIFFERENCE,
+        verdict=f"{a.name if found.mean < 0 else b.name} lower",
         refused=found.refused,
     )
 
@@ -175,8 +189,7 @@ def _column(curve: Curve, n: int, replicates: Sequence[int]) -> np.ndarray:
     return np.array([values.get(replicate, math.nan) for replicate in replicates])
 
 
-def compare_curves(a: Curve, b: Curve, level: float) -> ThresholdComparison:
-    """Compare N* of two learning curves on one task at one d."""
+def _compare_n_star(a: Curve, b: Curve, level: float) -> ThresholdComparison:
     found = n_star_ratio(a, b, level)
     p_a, p_b = found.p_outside(Region(lo=0)), found.p_outside(Region(hi=0))
     p = math.nan if found.refused else min(p_a, p_b)
@@ -195,6 +208,7 @@ def compare_curves(a: Curve, b: Curve, level: float) -> ThresholdComparison:
         hi=hi,
         replicates=found.count,
         p=p,
-        verdict=f"{a.name if p_a < p_b else b.name} needs fewer" if p <= ALPHA else NO_DIFFERENCE,
+        holm_p=math.nan,
+        verdict=f"{a.name if p_a < p_b else b.name} needs fewer",
         note=found.refused or "; ".join(found.notes),
     )

@@ -42,6 +42,12 @@ def harmonics_slope(dims: Sequence[int], p: int) -> float:
     return slope({d: harmonics_dimension(d, p) for d in dims}, dims)
 
 
+def no_theory(theories: Theories, task: str, d: int, label: str) -> str:
+    """A sentence that a learner offers no theory, with the reason if ``theories`` has one in ``why_none``."""
+    why = getattr(theories, "why_none", {}).get((task, d, label))
+    return f"{label} offers no theory for {task}, d = {d}" + (f": {why}" if why else "")
+
+
 @lru_cache(maxsize=4096)
 def expected_n_star(theory: Theory, level: float) -> float:
     """The smallest n at which the theory's curve reaches ``level``; inf beyond 10^9, nan if the curve has no value.
@@ -86,7 +92,7 @@ class Expected:
     """Where the theory comes from."""
 
     def as_dict(self) -> dict[str, Any]:
-        """A flat record; ``ratio`` is measured over expected N*, nan if a replicate is censored."""
+        """A flat record; ``ratio`` is measured over expected N*, nan if the measured one is only a bound."""
         reached = self.measured.as_dict()
         kept = {name: reached[name] for name in ("task", "d", "label", "level")}
         measured = {"measured": reached["n_star"], "lo": reached["lo"], "hi": reached["hi"]}

@@ -99,13 +99,15 @@ class Threshold:
         return ranges.pop() if len(ranges) == 1 else None
 
     @property
-    def bound(self) -> Literal["", "below", "beyond", "between", "partly"]:
-        """What is known of N* if it is not a number: ``below`` the tested sizes or ``beyond`` them in all replicates,
-        ``between`` the same two sizes in all of them, or outside the tested sizes in some of them (``partly``)."""
-        total, outside = len(self.crossings), self.left + self.right
-        if not total or not outside:
-            return "" if self.within is None else "between"
-        return "below" if self.left == total else "beyond" if self.right == total else "partly"
+    def size(self) -> float:
+        """N* as one number: the geometric mean, or the median if some replicate is censored; nan if that is not known.
+
+        A range counts as its middle.
+        """
+        if not self.left and not self.right:
+            return self.interval.mean
+        lower, upper = self.median
+        return lower if lower == upper else math.nan
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -134,22 +136,11 @@ class Threshold:
         return math.exp(median(lower)), math.exp(median(upper))
 
     def as_dict(self, name: str) -> dict[str, Any]:
-        """A flat record whose ``name`` is the geometric mean, nan if a replicate is censored.
-
-        ``lo`` and ``hi`` are its interval, or the bounds that are known, which ``bound`` names. ``median`` is nan if
-        censoring hides it. ``below`` and ``beyond`` count left- and right-censored replicates.
-        """
-        (lo, hi), (lower, upper) = self.bounds, self.median
-        return {
-            name: self.interval.mean,
-            "lo": lo,
-            "hi": hi,
-            "bound": self.bound,
-            "median": lower if lower == upper else math.nan,
-            "replicates": len(self.crossings),
-            "below": self.left,
-            "beyond": self.right,
-        }
+        """A flat record whose ``name`` is ``size``, with the ``bounds`` and the number of censored replicates."""
+        lo, hi = self.bounds
+        counts = {"replicates": len(self.crossings), "censored": self.left + self.right}
+        sizes = {name: self.size, "lo": lo, "hi": hi}
+        return counts | {key: float(f"{size:.14g}") for key, size in sizes.items()}  # 800, not exp(log 800)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,11 +159,11 @@ class Reached:
 
     def as_dict(self) -> dict[str, Any]:
         """A flat record with ``Threshold.as_dict``, whose number is ``least`` for a cost and else ``n_star``."""
-        where = {name: getattr(self, name) for name in ("task", "d", "label", "metric", "level")}
+        where = {name: getattr(self, name) for name in ("task", "d", "label", "level", "metric")}
         if self.cost:
             return where | {"cost": self.cost} | self.threshold.as_dict("least")
         last = {"ill_behaved": self.threshold.ill_behaved, "last": self.threshold.last}
-        return where | self.threshold.as_dict("n_star") | last
+        return where | last | self.threshold.as_dict("n_star")
 
 
 def crossings(curve: Curve, level: float) -> list[Crossing]:

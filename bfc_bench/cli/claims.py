@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bfc_bench.cli.options import STORE, FormatOption, StoreOption, SuiteArgument, console, print_json
+from bfc_bench.cli.options import STORE, StoreOption, SuiteArgument, console
+from bfc_bench.errors import UsageError, suggest
+from bfc_bench.utils.counted import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -16,68 +18,68 @@ if TYPE_CHECKING:
     from bfc_bench.analysis.claims import Verdict
     from bfc_bench.analysis.claims.verdict import Word
 
-HEADER = ("verdict", "claim", "estimate [95 %]", "claimed", "R", "p", "Holm p", "worst")
-OMITTED = (("worst",), ("Holm p",), ("p",))
-"""Columns that a narrow terminal does not show."""
+HEADER = ("verdict", "claim", "estimate [95 %]", "claimed")
 WORDS: tuple[Word, ...] = ("supported", "contradicted", "undecided")
 
 
 def claims(
     suite: SuiteArgument,
-    format: FormatOption = "table",
+    claim: Annotated[list[str] | None, typer.Argument(metavar="[CLAIM]...", help="Show these claims in words.")] = None,
     family: Annotated[
         bool, typer.Option("--family", help="Decide a claim only if its p, adjusted for all claims (Holm), allows it.")
     ] = False,
     details: Annotated[
-        bool, typer.Option("--details", help="Also print each claim in words, its source and remarks.")
+        bool, typer.Option("--details", help="Also print each claim in words, its source, numbers and remarks.")
     ] = False,
     store: StoreOption = STORE,
 ) -> None:
     """Judge the claims of a suite: supported, contradicted or undecided.
 
-    The exit code is 0 for every verdict.
+    The exit code is 0 for every verdict. `bfc-bench results SUITE --what claims` exports them.
     """
+    from bfc_bench.analysis.claims import expected_errors
+    from bfc_bench.cli.tables import print_table, print_text
     from bfc_bench.stored_suite import open_store
 
     with open_store(store) as suites:
         verdicts = suites[suite].claims(family)
-    if format == "json":
-        print_json([verdict.as_dict() for verdict in verdicts])
-    elif verdicts:
-        _print(verdicts, family, details, console())
-    else:
+    known, out = [verdict.id for verdict in verdicts], console()
+    if unknown := [name for name in claim or () if name not in known]:
+        raise UsageError(f"claims: {suite} has no claim {unknown[0]!r}.{suggest(unknown[0], known)}")
+    if not verdicts:
         typer.echo(f"{suite} declares no claim; see docs/claim-kinds.md.")
-
-
-def _print(verdicts: Sequence[Verdict], family: bool, details: bool, out: Console) -> None:
-    """Print a line for each verdict, their details if wanted, and what they add up to."""
-    from bfc_bench.analysis.claims import expected_errors
-    from bfc_bench.cli.tables import print_table, print_text
-
-    print_table(out, HEADER, map(_line, verdicts), omit=OMITTED)
-    for verdict in verdicts if details else ():
-        print_text(out, f"\n{verdict.id}: {verdict.words}" + (f" ({verdict.source})" if verdict.source else ""))
-        for text in filter(None, (verdict.statement, verdict.aside, verdict.look and verdict.when, verdict.note)):
-            print_text(out, f"  {text}")
-    counts = Counter(verdict.verdict for verdict in verdicts)
-    checks = sum(verdict.sanity for verdict in verdicts)
-    remark = f" {checks} of them are sanity checks, which say nothing about the theory." if checks else ""
-    summary = ", ".join(f"{counts[word]} {word}" for word in WORDS)
-    advice = "" if details else " --details says each in words."
-    print_text(out, f"{len(verdicts)} claims: {summary}.{remark}{advice}")
-    print_text(out, expected_errors(verdicts, family))
+        return
+    shown = [verdict for verdict in verdicts if not claim or verdict.id in claim]
+    print_table(out, HEADER, map(_line, shown))
+    if details or claim:
+        _print_details(shown, out)
+    if not claim:
+        print_text(out, _summary(verdicts) + ("" if details else f" `claims {suite} CLAIM` says one in words."))
+        print_text(out, expected_errors(verdicts, family))
 
 
 def _line(verdict: Verdict) -> Sequence[str]:
-    from bfc_bench.report.tables import number, with_interval
+    from bfc_bench.report.tables import with_interval
 
-    return (
-        f"{verdict.sign} {verdict.verdict}{', but' if verdict.but else ''}",
-        verdict.id,
-        with_interval(verdict.estimate, verdict.lo, verdict.hi),
-        verdict.region,
-        str(verdict.replicates),
-        number(verdict.p),
-        number(verdict.holm_p),
-        number(verdict.worst),
-    )
+    word = f"{verdict.sign} {verdict.verdict}{', but' if verdict.but else ''}"
+    return word, verdict.id, with_interval(verdict.estimate, verdict.lo, verdict.hi), verdict.region
+
+
+def _print_details(verdicts: Iterable[Verdict], out: Console) -> None:
+    """Print what each claim says, the numbers that decide it, and remarks."""
+    from bfc_bench.cli.tables import print_text
+    from bfc_bench.report.tables import number
+
+    for verdict in verdicts:
+        numbers = {"p": verdict.p, "Holm p": verdict.holm_p, "worst replicate": verdict.worst}
+        counts = [f"{counted(verdict.replicates, 'replicate')}", *(f"{k} {number(v)}" for k, v in numbers.items())]
+        print_text(out, f"\n{verdict.id}: {verdict.words}" + (f" ({verdict.source})" if verdict.source else ""))
+        for text in filter(None, (verdict.statement, ", ".join(counts), verdict.note)):
+            print_text(out, f"  {text}")
+
+
+def _summary(verdicts: Sequence[Verdict]) -> str:
+    """How many claims have each verdict."""
+    counts, checks = Counter(verdict.verdict for verdict in verdicts), sum(verdict.sanity for verdict in verdicts)
+    remark = f" Sanity checks, which say nothing about the theory: {checks}." if checks else ""
+    return f"{counted(len(verdicts), 'claim')}: {', '.join(f'{counts[word]} {word}' for word in WORDS)}.{remark}"

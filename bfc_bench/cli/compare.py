@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
@@ -15,9 +16,10 @@ if TYPE_CHECKING:
 
     from bfc_bench.analysis.compare import Comparison, ThresholdComparison
 
-
+C = TypeVar("C", "Comparison", "ThresholdComparison")
 NAMES_SHARE = 1 / 3
 """Fraction of the terminal that two labels in the head of a column may take."""
+RULE = "A difference is called if Holm p is at most .05: the p of a paired t-test, adjusted for all tests of a task."
 
 
 def compare(
@@ -59,58 +61,69 @@ def compare(
     if format == "json":
         print_json([comparison.as_dict() for comparison in comparisons])
     else:
-        _print_table(comparisons)
+        _print_errors(comparisons)
 
 
 def _print_thresholds(comparisons: Sequence[ThresholdComparison]) -> None:
     from bfc_bench.report.tables import number, sample_size, with_interval
 
-    (a, b), out = _names(comparisons[0], console()), console()
-    lines = [
-        [
-            *(c.task, str(c.d), c.metric, f"{c.level:g}"),
-            *(" ".join(sample_size(of)).strip() for of in (c.of_a, c.of_b)),
-            *(with_interval(c.ratio, c.lo, c.hi), str(c.replicates), number(c.p)),
-            c.verdict + (f" ({c.note})" if c.note else ""),
-        ]
-        for c in comparisons
-    ]
-    header = ["task", "d", "metric", "level", f"N* of {a}", f"N* of {b}", f"{a} / {b} [95 %]", "R", "p", "verdict"]
-    print_table(out, header, lines, prose=True)
+    (a, b), out = _names(comparisons[0], console(), columns=2), console()
+    header = ["d", "level", f"N* of {a}", f"N* of {b}", f"{a} / {b} [95 %]", "R", "Holm p", "verdict"]
+
+    def line(c: ThresholdComparison) -> list[str]:
+        sizes = [" ".join(sample_size(of)).strip() for of in (c.of_a, c.of_b)]
+        ratio = with_interval(c.ratio, c.lo, c.hi)
+        return [str(c.d), f"{c.level:g}", *sizes, ratio, str(c.replicates), number(c.holm_p), c.verdict]
+
+    _print_by_task(out, comparisons, header, line)
+    _print_remarks(out, {f"{c.task}, d = {c.d}, N*({c.level:g})": c.note for c in comparisons})
     print_text(
         out,
         "Geometric mean of the ratio of N* over replicates that both ran; below 1 if the first needs fewer samples. "
-        "Verdicts use the uncorrected p of a paired test; N* beyond the tested sizes enters as a bound.",
+        f"{RULE} N* beyond the tested sizes enters as a bound.",
     )
 
 
-def _names(of: Comparison | ThresholdComparison, out: Console) -> tuple[str, str]:
-    """Names of the two learners for heads of columns; A and B, after a line with both, if they are long."""
-    if len(of.a) + len(of.b) <= NAMES_SHARE * out.width:
-        return of.a, of.b
-    out.print(f"A = {of.a}, B = {of.b}", markup=False, highlight=False, soft_wrap=True)
-    return "A", "B"
-
-
-def _print_table(comparisons: Sequence[Comparison]) -> None:
+def _print_errors(comparisons: Sequence[Comparison]) -> None:
     from bfc_bench.analysis.curves import scale_of
     from bfc_bench.report.tables import number, with_interval
 
     differences = scale_of(comparisons[0].metric) == "linear"
     (a, b), out = _names(comparisons[0], console()), console()
-    effect = f"{a} {'-' if differences else '/'} {b} [95 %]"
-    columns = ("task", "d", "n", "metric", effect, "pairs", "p", "Holm p", "verdict")
-    lines = []
-    for c in comparisons:
-        verdict = c.verdict + (f" ({c.refused})" if c.refused else "")
+    header = ["d", "n", f"{a} {'-' if differences else '/'} {b} [95 %]", "pairs", "Holm p", "verdict"]
+
+    def line(c: Comparison) -> list[str]:
         pairs = str(c.pairs) + (f" (+{c.unpaired} unpaired)" if c.unpaired else "")
         value = with_interval(c.difference if differences else c.ratio, c.lo, c.hi)
-        cells = (c.task, c.d, c.n, c.metric, value, pairs, number(c.p), number(c.holm_p), verdict)
-        lines.append([str(cell) for cell in cells])
-    print_table(out, columns, lines, prose=True)
+        return [str(c.d), str(c.n), value, pairs, number(c.holm_p), c.verdict]
+
+    _print_by_task(out, comparisons, header, line)
+    _print_remarks(out, {f"{c.task}, d = {c.d}, n = {c.n}": c.refused for c in comparisons})
     mean = "Mean of the difference" if differences else "Geometric mean of the ratio"
     print_text(
         out,
-        f"{mean} over replicates that both ran; below {0 if differences else 1} if the first is lower. Verdicts use "
-        "the uncorrected p of a paired t-test; Holm p is adjusted for all n of one task and d.",
+        f"{mean} over replicates that both ran; below {0 if differences else 1} if the first is lower. {RULE}",
     )
+
+
+def _print_by_task(out: Console, found: Sequence[C], header: Sequence[str], line: Callable[[C], list[str]]) -> None:
+    """Print a table for each task, with its metric in the heading."""
+    from bfc_bench.report.tables import metric_name
+
+    for (task, metric), group in groupby(found, lambda c: (c.task, c.metric)):
+        print_text(out, f"{task}, {metric_name(metric)}")
+        print_table(out, header, map(line, group), omit=[("R", "pairs")])
+
+
+def _print_remarks(out: Console, remarks: Mapping[str, str]) -> None:
+    """Print each remark once, after all that it is about."""
+    for remark in dict.fromkeys(filter(None, remarks.values())):
+        print_text(out, f"{'; '.join(about for about, said in remarks.items() if said == remark)}: {remark}.")
+
+
+def _names(of: Comparison | ThresholdComparison, out: Console, columns: int = 1) -> tuple[str, str]:
+    """Names of the two learners for heads of that many columns; A and B, after a line with both, if they are long."""
+    if columns * (len(of.a) + len(of.b)) <= NAMES_SHARE * out.width:
+        return of.a, of.b
+    out.print(f"A = {of.a}, B = {of.b}", markup=False, highlight=False, soft_wrap=True)
+    return "A", "B"

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from bfc_bench.run.session import Session
 from bfc_bench.store.row import Row
+from bfc_bench.utils.counted import counted
 from bfc_bench.utils.hook_markers import hookimpl
 
 QUIET_SECONDS = 10.0
@@ -85,7 +86,7 @@ class Display:
             self._print(f"{row.status}: {where}: {row.reason.splitlines()[0] if row.reason else ''}")
         if not self._console.is_terminal and time.monotonic() - self._last_line_at > QUIET_SECONDS:
             self._last_line_at = time.monotonic()
-            self._print(f"{row.suite}: {self._ended} of {self._total} cells")
+            self._print(f"{row.suite}: {self._ended} of {counted(self._total, 'cell')}")
 
     def say(self, text: str) -> None:
         """Print a line above the progress bar."""

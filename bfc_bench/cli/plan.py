@@ -30,6 +30,7 @@ from bfc_bench.cli.options import (
 )
 from bfc_bench.cli.tables import print_table, print_text
 from bfc_bench.errors import UsageError
+from bfc_bench.utils.counted import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -114,7 +115,7 @@ def plan(
     if claims:
         _print_claims(claims, out)
     elif grid.suite.claim:
-        out.print(f"{len(grid.suite.claim)} claims: no results yet.", highlight=False)
+        out.print(f"{counted(len(grid.suite.claim), 'claim')}: no results yet.", highlight=False)
     for what, reasons in (("skipped", made.skipped), ("to fail", made.broken)):
         for reason, number in Counter(reasons.values()).items():
             print_text(out, f"{what} {number}: {reason}")
@@ -122,7 +123,7 @@ def plan(
         print_text(out, line)
     print_text(
         out,
-        f"{grid.suite.name}@{grid.suite.version}: {made.cells} cells: "
+        f"{grid.suite.name}@{grid.suite.version}: {counted(made.cells, 'cell')}: "
         f"{', '.join(f'{len(cells)} {what}' for what, cells in states.items())}; about {total:.0f} s of "
         f"{made.common.device.upper()} time, {total / count:.0f} s on {count} workers; "
         f"largest cell {made.peak_bytes / 1e9:.2f} GB"

@@ -1,22 +1,24 @@
-"""``bfc-bench results``: print or export one row per cell."""
+"""``bfc-bench results``: print or export one row per cell, or N*, exponents, curves or verdicts."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
 from bfc_bench.cli.options import STORE, StoreOption, SuiteArgument, TaskOption, console
+from bfc_bench.cli.records import Format, What, encoded, for_readers, latex, print_records, readable, records_of
 from bfc_bench.cli.tables import MEASURED, print_table
 from bfc_bench.errors import UsageError, suggest
 
 if TYPE_CHECKING:
     from bfc_bench.store.row import Row
+    from bfc_bench.stored_suite import StoredSuite
 
 TABLE = ("task", "label", "d", "n", "replicate", "status", "nmse", "error_rate", "fit_cpu_seconds", "reason")
 """Columns of the table, besides axes; those of errors and reasons only if some row has a value."""
@@ -30,9 +32,11 @@ OMITTED = (("fit_cpu_seconds",),)
 
 def results(
     suite: SuiteArgument,
+    what: Annotated[
+        What, typer.Option("--what", help="One line per cell; or N*, exponents, learning curves or verdicts.")
+    ] = "cells",
     format: Annotated[
-        Literal["table", "csv", "json", "parquet"],
-        typer.Option("--format", help="Output format; parquet needs --output or a pipe."),
+        Format, typer.Option("--format", help="Output format; parquet needs --output or a pipe.")
     ] = "table",
     output: Annotated[Path | None, typer.Option("--output", metavar="FILE", help="Write to this file.")] = None,
     store: StoreOption = STORE,
@@ -63,11 +67,12 @@ def results(
         bool, typer.Option("--raw", help="In CSV, write texts unchanged, also those that begin like formulas.")
     ] = False,
 ) -> None:
-    """Print the rows of a suite, one per cell.
+    """Print or export the results of a suite: its rows, one per cell, or what is computed from them.
 
-    In CSV, texts that a spreadsheet would take for formulas begin with an apostrophe.
+    `--all`, `--status`, `--columns` and `--first` are for cells. In CSV, texts that a spreadsheet would take for
+    formulas begin with an apostrophe.
     """
-    from bfc_bench.store.export import axis_columns, csv_parts, json_parts, parquet_bytes
+    from bfc_bench.store.export import axis_columns
     from bfc_bench.store.row import AXES, COLUMNS
     from bfc_bench.stored_suite import open_store
 
@@ -75,35 +80,59 @@ def results(
     if unknown := [name for name in named if name.partition(".")[0] not in (*COLUMNS, AXES[:-1])]:
         raise UsageError(f"--columns: there is no column {unknown[0]!r}.{suggest(unknown[0], COLUMNS)}")
     _check_output(format, output, raw=raw)
+    of_cells = {"--all": every, "--status": status, "--columns": named, "--first": first is not None}
+    if what != "cells" and (wrong := [option for option, given in of_cells.items() if given]):
+        raise UsageError(f"{wrong[0]} is for --what cells. Got --what {what}.")
+    if what == "claims" and (task or label):
+        raise UsageError(f"{'--task' if task else '--label'} does not select claims: `bfc-bench claims SUITE CLAIM`.")
     with open_store(store) as suites:
         stored, wanted = suites[suite], {"task": task, "label": label, "status": status}
         axes = axis_columns(stored.axes(every=every))
         if unknown := [name for name in named if name.startswith(AXES) and name not in axes]:
             raise UsageError(f"--columns: the rows have no axis {unknown[0]!r}.{suggest(unknown[0], axes)}")
         kept = _checked_filters(wanted, lambda name: stored.distinct(name, every=every))
+        if what == "cells":
+            _export_cells(stored, kept, named, axes, first, format, output, every=every, raw=raw)
+        elif format == "table":
+            print_records(stored, what, kept)
+        elif format == "latex":
+            _write(output, [latex(*for_readers(stored, what, kept))])
+        else:
+            _write(output, [encoded(records_of(stored, what, kept), format, raw=raw)])
 
-        @contextmanager
-        def chosen() -> Iterator[Iterator[Row]]:
-            with closing(stored.each(every=every)) as each:  # before the store closes, also if a pipe breaks
-                yield (row for row in each if all(getattr(row, name) in values for name, values in kept.items()))
 
-        if named or format != "table":
-            with chosen() as rows:
-                flat = format in ("csv", "table")
-                named, nested = _with_nested(named or [*COLUMNS, *axes], rows, flat=flat)
-        if format == "parquet" and nested:
-            with chosen() as rows:
-                values = zip(*(row.cells(nested) for row in rows), strict=True)
-                axes |= {name: [v for v in of if v is not None] for name, of in zip(nested, values, strict=False)}
+def _export_cells(
+    stored: StoredSuite, kept: Mapping[str, Sequence[str]], named: list[str], axes: dict[str, list[Any]],
+    first: int | None, format: Format, output: Path | None, *, every: bool, raw: bool,
+) -> None:  # fmt: skip
+    """Print or write the rows with the values in ``kept``, with the columns ``named``, or all."""
+    from bfc_bench.store.export import csv_parts, json_parts, parquet_bytes
+    from bfc_bench.store.row import COLUMNS
+
+    @contextmanager
+    def chosen() -> Iterator[Iterator[Row]]:
+        with closing(stored.each(every=every)) as each:  # before the store closes, also if a pipe breaks
+            yield (row for row in each if all(getattr(row, name) in values for name, values in kept.items()))
+
+    if named or format not in ("table", "latex"):
         with chosen() as rows:
-            if format == "table":
-                _print_table(rows, named, list(axes), first)
-            elif format == "csv":
-                _write(output, csv_parts(rows, named, raw=raw))
-            elif format == "json":
-                _write(output, json_parts(rows, named))
-            else:
-                _write(output, [parquet_bytes(rows, named, axes)])
+            flat = format not in ("json", "parquet")
+            named, nested = _with_nested(named or [*COLUMNS, *axes], rows, flat=flat)
+    if format == "parquet" and nested:
+        with chosen() as rows:
+            values = zip(*(row.cells(nested) for row in rows), strict=True)
+            axes |= {name: [v for v in of if v is not None] for name, of in zip(nested, values, strict=False)}
+    with chosen() as rows:
+        if format == "table":
+            _print_table(rows, named, list(axes), first)
+        elif format == "latex":
+            _write(output, [latex(*_table(list(rows), named, list(axes)))])
+        elif format == "csv":
+            _write(output, csv_parts(rows, named, raw=raw))
+        elif format == "json":
+            _write(output, json_parts(rows, named))
+        else:
+            _write(output, [parquet_bytes(rows, named, axes)])
 
 
 def _check_output(format: str, output: Path | None, *, raw: bool) -> None:
@@ -111,7 +140,7 @@ def _check_output(format: str, output: Path | None, *, raw: bool) -> None:
     if raw and format != "csv":
         raise UsageError(f"--raw is for --format csv. Got --format {format}.")
     if format == "table" and output is not None:
-        raise UsageError("--output is for --format csv, json or parquet.")
+        raise UsageError("--output is for --format csv, latex, json or parquet.")
     if format == "parquet" and output is None and sys.stdout.isatty():
         raise UsageError("--format parquet is binary: give --output FILE or redirect.")
     if output is not None and (output.is_dir() or not output.parent.is_dir()):
@@ -134,22 +163,19 @@ def _print_table(rows: Iterator[Row], named: Sequence[str], axes: Sequence[str],
     """Print columns of the ``first`` rows; of all if it is 0."""
     most = (SHOWN if sys.stdout.isatty() else 0) if first is None else first
     begun = list(islice(rows, most or MEASURED))
-    header = [*TABLE[:2], *axes, *TABLE[2:]]
-    unused = [name for name in IF_ANY if not any(getattr(row, name) for row in begun)]
-    header = list(named) or [name for name in header if name not in unused]
-    shown = begun if most else chain(begun, rows)
-    print_table(console(), header, (list(map(_text, row.cells(header))) for row in shown), omit=OMITTED)
+    header, lines = _table(begun, named, axes)
+    later = () if most else (list(map(readable, row.cells(header))) for row in rows)
+    print_table(console(), header, chain(lines, later), omit=OMITTED)
     if most and next(rows, None) is not None:
         typer.echo(f"bfc-bench: {most} rows are shown, and there are more. {MORE}", err=True)
 
 
-def _text(value: Any) -> str:
-    """A value in the table: numbers with three digits, a text's first line."""
-    from bfc_bench.store.export import as_text
-
-    if value is None:
-        return ""
-    return f"{value:.3g}" if isinstance(value, float) else str(as_text(value)).partition("\n")[0]
+def _table(rows: Sequence[Row], named: Sequence[str], axes: Sequence[str]) -> tuple[list[str], Iterator[list[str]]]:
+    """Head and lines of a table of rows: the columns that are named, else those that have values."""
+    header = [*TABLE[:2], *axes, *TABLE[2:]]
+    unused = [name for name in IF_ANY if not any(getattr(row, name) for row in rows)]
+    header = list(named) or [name for name in header if name not in unused]
+    return header, (list(map(readable, row.cells(header))) for row in rows)
 
 
 def _with_nested(named: Sequence[str], rows: Iterable[Row], *, flat: bool) -> tuple[list[str], list[str]]:

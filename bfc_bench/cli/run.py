@@ -115,8 +115,10 @@ def _conclude(sessions: Sequence[Session], plugins: Plugins, out: Console, suite
     ``suite`` is its name or path, as the user gave it.
     """
     from bfc_bench.cli.summary import print_summary
+    from bfc_bench.cli.tables import print_text
     from bfc_bench.run.session import counts_text
     from bfc_bench.stored_suite import OpenStore
+    from bfc_bench.utils.counted import counted
 
     session, plans = sessions[0], [session.plan for session in sessions]
     interrupted = any(session.interrupted for session in sessions)
@@ -133,7 +135,11 @@ def _conclude(sessions: Sequence[Session], plugins: Plugins, out: Console, suite
     bad = sum(count for status, count in statuses.items() if status not in ("ok", "skipped"))
     bad += sum(len(plan.failed) for plan in plans)
     counts = counts_text(statuses)
-    text = f"{session.suite}@{session.version}: {sum(plan.cells for plan in plans)} cells; this run: {counts}."
+    cells, skipped = sum(plan.cells for plan in plans), [why for plan in plans for why in plan.skipped.values()]
+    if len(skipped) == cells:
+        for reason, count in Counter(skipped).items():
+            print_text(out, f"skipped {count}: {reason}")
+    text = f"{session.suite}@{session.version}: {counted(cells, 'cell')}; this run: {counts}."
     if done := sum(len(plan.done) for plan in plans):
         text += f" {done} were done before."
     if bad:
@@ -148,13 +154,20 @@ def _conclude(sessions: Sequence[Session], plugins: Plugins, out: Console, suite
 
 def _next_commands(stored: StoredSuite, suite: str, advised: Sequence[str]) -> list[str]:
     """What to do with the results: a line per command, with the store of this run; last what listeners advise."""
-    store, by_task = stored.store.directory, stored.columns().where(status="ok").groups("task").values()
-    labels = next((labels for rows in by_task if len(labels := rows.distinct("label")) > 1), [])
+    store, name = stored.store.directory, shlex.quote(suite)
     options = "" if store == STORE else f" --store {shlex.quote(str(store))}"
-    name = shlex.quote(suite)
     lines = [f"bfc-bench results {name}{options} --format csv --output rows.csv"]
     if stored.suite.claim:
         lines = [f"bfc-bench claims {name}{options}", *lines]
-    if labels:
-        lines.append(f"bfc-bench compare {shlex.join(labels[:2])} --suite {name}{options}")
+    if labels := _question(stored):
+        lines.append(f"bfc-bench compare {shlex.join(labels)} --suite {name}{options}")
     return ["Next:", *(f"  {line}" for line in [*lines, *(f"{command}{options}" for command in advised)])]
+
+
+def _question(stored: StoredSuite) -> Sequence[str]:
+    """Two labels with results on a common task: those of the suite's first claim that compares two, else any two."""
+    ran = [set(rows.distinct("label")) for rows in stored.columns().where(status="ok").groups("task").values()]
+    compared = [looks.claim.labels[:2] for looks in stored.looks_by_claim()]
+    others = [[label for label in stored.labels if label in labels][:2] for labels in ran]
+    pairs = (pair for pair in [*compared, *others] if len(pair) == 2)
+    return next((pair for pair in pairs if any(labels.issuperset(pair) for labels in ran)), ())

@@ -1,40 +1,54 @@
-"""The tables of errors and thresholds that runs and reports print at their end."""
+"""The table of N* and errors that runs and ``results --what n-star`` print: a line per learner."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from bfc_bench.report.tables import Record
     from bfc_bench.stored_suite import StoredSuite
 
+COUNTS = ("failed", "skipped")
+OMITTED = (COUNTS, ("censored",))
+"""Columns that a narrow terminal does not show."""
 
-def print_summary(stored: StoredSuite, console: Console) -> None:
-    """Print a table for each task and d, with the errors at the largest n and N*, and remarks on the origin of rows."""
+
+def print_summary(
+    stored: StoredSuite, console: Console, kept: Mapping[str, Sequence[str]] = MappingProxyType({})
+) -> None:
+    """Print a table for each task and d, the learner that needs the fewest points first, and where rows come from.
+
+    ``kept`` has the tasks and labels to show, by ``task`` and ``label``; all by default.
+    """
     from bfc_bench.cli.tables import print_table, print_text
-    from bfc_bench.report.tables import summary_table
+    from bfc_bench.report.tables import metric_name, summary_table
     from bfc_bench.store.row_origin import origin_remarks
 
-    rows, levels = stored.columns(), stored.levels
-    for (task, d), group in groupby(summary_table(rows, levels), lambda record: (record["task"], record["d"])):
+    rows = stored.columns().where(task=kept.get("task"), label=kept.get("label"))
+    for (task, d), group in groupby(summary_table(rows, stored.levels), lambda record: (record["task"], record["d"])):
         records = list(group)
-        title = "error rate" if records[0]["metric"] == "error_rate" else "NMSE"
-        shown = {"label": "learner", "error": f"{title} [95 %]"}
-        shown |= {f"N*({level:g})": f"N*({level:g})" for level in levels}
-        shown |= {"n": "n", "ok": "ok", "failed": "failed", "skipped": "skipped"}
-        all_ok = not any(record["failed"] or record["skipped"] for record in records)
-        unneeded = {"ok", "failed", "skipped"} if all_ok else set()
-        if len({record["n"] for record in records}) == 1:
-            unneeded.add("n")
-        names = [name for name in shown if name not in unneeded]
-        print_text(console, f"\n{task}, d = {d}" + (f", n = {records[0]['n']}" if "n" in unneeded else ""))
-        lines = [[_text(record[name]) for name in names] for record in records]
-        print_table(console, [shown[name] for name in names], lines, omit=[("ok", "failed", "skipped")])
+        names = summary_columns(records)
+        at_n = [f", n = {n}" for n in _sizes(records)] if "n" not in names else []
+        print_text(console, f"\n{task}, d = {d}{''.join(at_n)}")
+        header = {"label": "learner", "error": f"{metric_name(records[0]['metric'])} [95 %]"}
+        lines = [["" if record[name] is None else str(record[name]) for name in names] for record in records]
+        print_table(console, [header.get(name, name) for name in names], lines, omit=OMITTED)
     for remark in origin_remarks(rows):
         print_text(console, remark)
 
 
-def _text(value: Any) -> str:
-    return "" if value is None else str(value)
+def summary_columns(records: list[Record]) -> list[str]:
+    """The columns of a table of learners: sizes and counts only where they say something."""
+    levels = [name for name in (records[0] if records else ()) if name.startswith("N*")]
+    if_any = [name for name in ("censored", *COUNTS) if any(record[name] for record in records)]
+    return ["label", *levels, "error", *["n"] * (len(_sizes(records)) > 1), *if_any]
+
+
+def _sizes(records: list[Record]) -> set[int]:
+    """The n of the errors."""
+    return {record["n"] for record in records} - {None}

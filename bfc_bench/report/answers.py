@@ -24,7 +24,7 @@ class Need:
 
     label: str
     n_star: str
-    """N* with its interval or bound: ``112 [43, 294]``, ``<50``, ``between 200 and 400``."""
+    """N* with its interval or bound: ``112 [43, 294]``, ``≤50``, ``113 [≤100, 130]``."""
     told: str
     """Facts about the target that the learner was told; empty for none."""
     p: str
@@ -89,8 +89,7 @@ class Answer:
         return [self._need(reached) for reached in self.within]
 
     def _need(self, reached: Reached) -> Need:
-        size, detail = sample_size(reached.threshold)
-        size = size if reached.threshold.bound == "below" else f"{size} {detail}".rstrip()  # (8 of 8): needless
+        size = " ".join(sample_size(reached.threshold)).rstrip()
         found = None if reached is self.within[0] else self._compared(reached)
         p = f"p {number(found.p)}" if found and _is_ahead(found) else ""
         told = self.section.oracle.get(reached.label, "")

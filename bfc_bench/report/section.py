@@ -205,16 +205,18 @@ def _thresholds(section: Section) -> Iterable[ReportTable]:
     def cell(reached: Reached) -> TableCell:
         least = costs.get((reached.d, reached.label, reached.level))
         theory = section.theories.get((reached.task, reached.d, reached.label))
-        remarks = [tables.ill_behaved_remark(reached.threshold), _least_cost(least) if least else ""]
+        remarks = [tables.censored(reached.threshold), tables.ill_behaved_remark(reached.threshold)]
+        remarks += [_least_cost(least)] if least else []
         if theory is not None:
             remarks.append(f"theory {number(expected_n_star(theory, reached.level), 3)}")
         return TableCell(*tables.sample_size(reached.threshold), tuple(filter(None, remarks)))
 
     note = (
-        "Geometric mean of the replicates with its 95 % interval, or the median if some replicates are censored: they "
-        "need more than the largest n (>) or less than the smallest (<). N* is the size at which a replicate's error "
-        "first reaches the level; for ill-behaved curves, which rise above it again, the size from which they stay "
-        "below is named too. Theory: N* of the mean curve in the learner's own theory, without a free parameter. "
+        "Geometric mean of the replicates with its 95 % interval. If some replicates are censored, because they need "
+        "more than the largest n (>) or no more than the smallest (≤), the median and what is known of all. N* is the "
+        "size at which a replicate's error first reaches the level; for ill-behaved curves, which rise above it again, "
+        "the size from which they stay below is named too. Theory: N* of the mean curve in the learner's own theory, "
+        "without a free parameter. "
         "FLOPs or CPU s: the least cost of a fit that reaches the level, found like N*."
     )
     for level in levels:

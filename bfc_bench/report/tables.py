@@ -117,13 +117,15 @@ def _severity(status: Status) -> tuple[bool, bool, int]:
 def summary_table(rows: Iterable[Row], levels: Sequence[float] = LEVELS, metric: str = "nmse") -> list[Record]:
     """One record of texts per (task, d, label), with a column for each axis of a grid.
 
-    ``best_n`` is the size with the lowest mean, ``error`` the mean at ``n``, the largest measured size, and ``worst``
-    the worst replicate there.
+    Of a task and d, the learner that needs the fewest points comes first, at the smallest level that tells them apart,
+    then the one with the lowest error. ``best_n`` is the size with the lowest mean, ``error`` the mean at ``n``, the
+    largest measured size, and ``worst`` the worst replicate there.
     """
     records = []
     for task, group in by_task(rows).items():
         used = metric_of(group, metric)
         cells = {key: Counter(members.column("status")) for key, members in group.groups("d", "label").items()}
+        ranked = list[tuple[tuple[float, ...], Record]]()
         for curve in curves(group, used):
             measured = [
                 (int(n), interval) for n, interval in zip(curve.n, curve.intervals, strict=True) if interval.count
@@ -131,18 +133,29 @@ def summary_table(rows: Iterable[Row], levels: Sequence[float] = LEVELS, metric:
             last_n, last = measured[-1] if measured else (None, None)
             worst = curve.worst[list(curve.n).index(last_n)] if last else math.nan
             best_n = min(measured, key=lambda item: item[1].mean)[0] if measured else None
-            status = cells[curve.d, curve.label]
-            records.append(
+            status, reached = cells[curve.d, curve.label], {level: threshold(curve, level) for level in levels}
+            beyond = [f"{text} at {level:g}" for level, of in reached.items() if (text := censored(of))]
+            record = (
                 {"task": task, "d": curve.d, "label": curve.label}
                 | {f"{AXES}{axis}": value for axis, value in curve.axes.items()}
                 | {"metric": used, "best_n": best_n, "n": last_n}
                 | {"error": with_interval(last.mean, last.lo, last.hi) if last else "no value"}
                 | {"worst": number(worst) if last else ""}
-                | {f"N*({level:g})": _reached(threshold(curve, level)) for level in levels}
+                | {f"N*({level:g})": _reached(of) for level, of in reached.items()}
+                | {"censored": "; ".join(beyond)}
                 | {"ok": status["ok"], "failed": status.total() - status["ok"] - status["skipped"]}
                 | {"skipped": status["skipped"]}
             )
+            sizes = [_rank(reached[level]) for level in sorted(levels)]
+            ranked.append(((curve.d, *sizes, last.mean if last else math.inf), record))
+        records += [record for _, record in sorted(ranked, key=lambda pair: pair[0])]
     return records
+
+
+def _rank(threshold: Threshold) -> float:
+    """The size by which learners are ranked: that which readers see, or the upper end if it is only a bound."""
+    size = threshold.median[1] if math.isnan(threshold.size) else threshold.size
+    return math.inf if math.isnan(size) else size
 
 
 def _reached(threshold: Threshold) -> str:
@@ -179,30 +192,39 @@ def with_interval(mean: float, lo: float, hi: float) -> str:
 
 
 def sample_size(threshold: Threshold) -> tuple[str, str]:
-    """N* as text, and its interval or its censored replicates.
+    """N* as text, and its interval, an end of which is open if some replicate is censored.
 
-    Examples: ``310`` and ``[280, 343]``; ``between 200 and 400`` and nothing if no more is known; ``>4000`` and
-    ``(5 of 5)``; ``median 310`` and ``(2 of 5 >4000)``; ``3 of 5 >4000`` and nothing if the median is censored too;
-    ``no data``.
+    Examples: ``391`` and ``[325, 472]``; ``283`` and ``[200, 400]`` if N* lies anywhere between two tested sizes;
+    ``113`` and ``[≤100, 130]``, the median and what is known of all replicates, or ``>800`` and ``[601, >800]``;
+    ``≤100`` or ``>800`` and nothing if all are censored; ``no data``.
     """
     total = len(threshold.crossings)
     if not total:
         return "no data", ""
-    interval, (lower, upper) = threshold.interval, threshold.median
-    if threshold.within is not None:
-        lo, hi = map(_size, threshold.within)
-        return f"between {lo} and {hi}", ""
-    if not threshold.left and not threshold.right:
-        return _size(interval.mean), "" if math.isnan(interval.lo) else f"[{_size(interval.lo)}, {_size(interval.hi)}]"
-    smallest = _size(max((c.n for c in threshold.crossings if c.censored == "left"), default=math.nan))
-    largest = _size(min((c.n for c in threshold.crossings if c.censored == "right"), default=math.nan))
-    if threshold.right == total:
-        return f">{largest}", f"({total} of {total})"
-    if threshold.left == total:
-        return f"<{smallest}", f"({total} of {total})"
-    censored = [f"{threshold.left} of {total} <{smallest}"] * bool(threshold.left)
-    censored += [f"{threshold.right} of {total} >{largest}"] * bool(threshold.right)
-    return (f"median {_size(lower)}", f"({', '.join(censored)})") if lower == upper else (", ".join(censored), "")
+    (lo, hi), (lower, upper), (smallest, largest) = threshold.bounds, threshold.median, _censored_at(threshold)
+    text = _size(threshold.size)
+    if math.isnan(threshold.size):
+        open_above, open_below = math.isinf(upper), lower == 0
+        text = MISSING if open_above and open_below else f">{_size(lower)}" if open_above else f"≤{_size(upper)}"
+    one_value = math.isnan(lo) or total in (threshold.left, threshold.right)
+    return text, "" if one_value else f"[{smallest or _size(lo)}, {largest or _size(hi)}]"
+
+
+def censored(threshold: Threshold) -> str:
+    """How many replicates are censored, ``1 of 3 ≤100``; empty if none is, or all are, which ``sample_size`` says."""
+    total, counts = len(threshold.crossings), (threshold.left, threshold.right)
+    if total in counts:
+        return ""
+    return ", ".join(
+        f"{count} of {total} {at}" for count, at in zip(counts, _censored_at(threshold), strict=True) if at
+    )
+
+
+def _censored_at(threshold: Threshold) -> tuple[str, str]:
+    """The sizes at which replicates are left- and right-censored, ``≤100`` and ``>800``; empty if none is."""
+    smallest = [crossing.n for crossing in threshold.crossings if crossing.censored == "left"]
+    largest = [crossing.n for crossing in threshold.crossings if crossing.censored == "right"]
+    return f"≤{_size(max(smallest))}" if smallest else "", f">{_size(min(largest))}" if largest else ""
 
 
 def ill_behaved_remark(threshold: Threshold) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import frexp
@@ -14,6 +15,7 @@ from bfc_bench.learner import TaskFacts
 from bfc_bench.run.costs import Costs
 from bfc_bench.run.grid import Cell, Grid, GridLearner
 from bfc_bench.run.skip_reasons import ask, device_of, skip_reason
+from bfc_bench.run.theories import theory_of
 from bfc_bench.run.work_units import Batch, LearnerSpec, RunSettings
 from bfc_bench.store import Redo
 from bfc_bench.store.reader import KnownCell
@@ -51,7 +53,7 @@ class Plan:
     """Skipped cells that have no row yet."""
     cautions: list[str] = field(default_factory=list)
     """Cautions of the learners, with label and tasks; then cells whose time is near the limit, then claims about sizes
-    that are not planned. A line each."""
+    that are not planned or theories that are not offered. A line each."""
     peak_bytes: float = 0.0
     """Largest declared memory of a cell to do on the CPU."""
     peak_gpu_bytes: float = 0.0
@@ -231,6 +233,7 @@ def make_plan(
     plan.peak_bytes = max((costs.bytes(cell) for cell in run if plan.device(cell) == "cpu"), default=0.0)
     plan.peak_gpu_bytes = max((costs.bytes(cell) for cell in run if plan.device(cell) != "cpu"), default=0.0)
     plan.cautions = [*_cautions(grid, [*run, *plan.done], facts), *_long_cells(plan, run), *_unplanned(grid.suite)]
+    plan.cautions += _without_theory(grid)
     return plan
 
 
@@ -321,3 +324,18 @@ def _unplanned(suite: Suite) -> Iterator[str]:
             for key, known in sizes.items():
                 if isinstance(value := asked.get(key), int) and value not in known:
                     yield f"claim {claim.id}: {key} = {value} is not among those of task {asked['task']}: {known}."
+
+
+def _without_theory(grid: Grid) -> Iterator[str]:
+    """Claims about a theory that their learner does not offer, a line each."""
+    tasks = {task.name: task for task in grid.suite.task}
+    for claim in grid.suite.claim:
+        asked = claim.model_extra or {}
+        label, task = str(asked.get("label")), tasks.get(str(asked.get("task")))
+        about_theory = claim.kind == "follows" or asked.get("theory")
+        if not about_theory or task is None or label not in grid.entries:
+            continue
+        d = int(asked.get("d") or max(task.d))
+        with suppress(PluginError):  # of the learner, whose cells fail
+            if isinstance(why := theory_of(grid, task.name, d, label), str):
+                yield f"claim {claim.id} cannot be decided: {label} offers no theory for {task.name}, d = {d}: {why}."

@@ -32,6 +32,8 @@ class SuiteTheories:
     def __init__(self, definition: Mapping[str, Any], plugins: Plugins) -> None:
         self._definition, self._plugins = definition, plugins
         self._asked: dict[Key, Theory | None] = {}
+        self.why_none: dict[Key, str] = {}
+        """Why a learner that was asked has no theory, where this is known."""
 
     def get(self, key: Key, /) -> Theory | None:
         """The theory of a task, d and label, or None."""
@@ -73,14 +75,25 @@ class SuiteTheories:
 
     def _ask(self, task: str, d: int, label: str) -> Theory | None:
         entry = self._grid.entries.get(label) if self._grid else None
-        if self._grid is None or entry is None or entry.candidates or task not in entry.tasks:
+        if self._grid is None or entry is None or task not in entry.tasks:
             return None
         try:
-            theory: Theory | None = ask(entry.learner, "theory", self._grid.tasks[task].facts(d))
+            theory = theory_of(self._grid, task, d, label)
         except PluginError as error:
             log.warning("%s", error)
             return None
-        return theory and Theory(partial(_value, entry.learner.name, theory), theory.source)
+        if isinstance(theory, str):
+            self.why_none[task, d, label] = theory
+            return None
+        return Theory(partial(_value, entry.learner.name, theory), theory.source)
+
+
+def theory_of(grid: Grid, task: str, d: int, label: str) -> Theory | str:
+    """The theory of a learner that runs on the task, or why there is none. Raises ``PluginError`` of the learner."""
+    entry = grid.entries[label]
+    if entry.candidates:
+        return "its options are tuned, and a theory is about fixed ones (tune = {})"
+    return ask(entry.learner, "theory", grid.tasks[task].facts(d)) or f"{entry.learner.name} has none for this task"
 
 
 def _value(name: str, theory: Theory, n: float) -> float:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from bfc_bench.analysis.scaling import Scaling
     from bfc_bench.analysis.theory import Expected, Theories
     from bfc_bench.analysis.thresholds import Reached
+
+Levels: TypeAlias = Sequence[float] | float | None
+"""Levels of error: one, several, or None for those of the suite."""
 
 
 class Curves(list["Curve"]):
@@ -98,13 +101,12 @@ class Results:
         levels: list[float] = self.definition["levels"]
         return levels
 
-    def _levels(self, levels: Sequence[float] | None) -> Sequence[float]:
-        """The levels that were asked for, else the suite's. Raises ``UsageError`` if they are no list of numbers."""
-        if levels is None or (isinstance(levels, Sequence) and not levels):
-            return self.levels
-        if isinstance(levels, str | int | float) or not all(isinstance(level, Real) for level in levels):
-            raise UsageError(f"levels must be a list of numbers, such as [0.1, 0.01]. Got {levels!r}.")
-        return levels
+    def _levels(self, levels: Levels) -> list[float]:
+        """The levels that were asked for, one or several, else the suite's. Raises ``UsageError`` for a text."""
+        asked = list(levels) if isinstance(levels, Iterable) else [] if levels is None else [levels]
+        if not all(isinstance(level, Real) for level in asked):
+            raise UsageError(f"levels must be a number or a list of numbers, such as [0.1, 0.01]. Got {levels!r}.")
+        return asked or self.levels
 
     @property
     def labels(self) -> list[str]:
@@ -145,13 +147,13 @@ class Results:
         groups = by_task(rows).values()
         return Curves(curve for rows in groups for curve in curves(rows, metric_of(rows, metric), stage))
 
-    def thresholds(self, levels: Sequence[float] | None = None, rows: Rows | None = None) -> Records[Reached]:
+    def thresholds(self, levels: Levels = None, rows: Rows | None = None) -> Records[Reached]:
         """N*(level) of each curve; ``levels`` are by default the suite's, and ``rows`` all current ones."""
         from bfc_bench.analysis.thresholds import thresholds
 
         return Records(thresholds(self.curves(rows=rows), self._levels(levels)))
 
-    def exponents(self, levels: Sequence[float] | None = None, axis: str = "d") -> Records[Scaling]:
+    def exponents(self, levels: Levels = None, axis: str = "d") -> Records[Scaling]:
         """Growth of N*(level) with d, or along another axis, for each (task, label) with several values."""
         from bfc_bench.analysis.scaling import scalings
 
@@ -162,7 +164,7 @@ class Results:
         all_scalings = scalings(curves, self._levels(levels), axis)
         return Records(scaling for scaling in all_scalings if len(scaling.thresholds) > 1)
 
-    def least_costs(self, cost: CostName = "fit_flops", levels: Sequence[float] | None = None) -> Records[Reached]:
+    def least_costs(self, cost: CostName = "fit_flops", levels: Levels = None) -> Records[Reached]:
         """The least cost of a fit of each curve that reaches each level, found like N*."""
         from bfc_bench.analysis.compute import cost_curves, least_costs
 
@@ -202,7 +204,7 @@ class Results:
 
         return SuiteTheories(self.definition, self.plugins)
 
-    def theory(self, levels: Sequence[float] | None = None) -> Records[Expected]:
+    def theory(self, levels: Levels = None) -> Records[Expected]:
         """N*(level) of theory and measurement for learners with a theory; ``levels`` are by default the suite's."""
         from bfc_bench.analysis.theory import expected
 
@@ -281,7 +283,7 @@ class Results:
         return Records(found)
 
     def compare_thresholds(
-        self, a: str, b: str, levels: Sequence[float] | None = None, metric: str = "nmse", *,
+        self, a: str, b: str, levels: Levels = None, metric: str = "nmse", *,
         tasks: Collection[str] = (), dims: Collection[int] = (),
     ) -> Records[ThresholdComparison]:  # fmt: skip
         """Compare N*(level) of two learners, replicate by replicate, at every (task, d) that both have."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bfc_bench.errors import UsageError, suggest
-from bfc_bench.stored_suite.results import Results
+from bfc_bench.stored_suite.results import Levels, Results
 from bfc_bench.utils.files import inside, make_folder
 from bfc_bench.utils.plain_json import digest
 
@@ -26,7 +26,7 @@ class StoredSuite(Results):
 
     def plot(
         self, task: str | Sequence[str] = (), metric: str = "nmse", *, kind: str = "curves",
-        learners: Sequence[str] = (), d: Sequence[int] = (), levels: Sequence[float] | None = None,
+        learners: Sequence[str] = (), d: Sequence[int] = (), levels: Levels = None,
     ) -> altair.FacetChart:  # fmt: skip
         """A figure of the suite as a chart of Altair, which you can change, save and show in a notebook.
 
@@ -46,7 +46,7 @@ class StoredSuite(Results):
 
     def drawing(
         self, task: str | Sequence[str] = (), metric: str = "nmse", *, kind: str = "curves",
-        learners: Sequence[str] = (), d: Sequence[int] = (), levels: Sequence[float] | None = None,
+        learners: Sequence[str] = (), d: Sequence[int] = (), levels: Levels = None,
     ) -> Drawing:  # fmt: skip
         """The same figure as the report draws it.
 

@@ -46,6 +46,7 @@ def test_clear_results_are_called(name):
     supported, contradicted = verdict(claim, results(rng, inside, 12)), verdict(claim, results(rng, outside, 12))
     assert (supported.verdict, contradicted.verdict) == ("supported", "contradicted")
     assert max(supported.p, contradicted.p) <= 0.05
+    assert supported.words == "supported"  # no replicate is far beyond the bound
     assert supported.kind == claim["kind"]
     assert supported.replicates == contradicted.replicates == 12
 

@@ -249,6 +249,7 @@ def test_a_share_of_replicates_is_judged_by_its_binomial_interval(good, bad, wor
     assert found.verdict == word
     assert (found.p <= 0.05) == (word != "undecided")
     assert f"{good} of {good + bad} replicates" in found.note
+    assert math.isnan(found.worst)  # a replicate has no share of its own
 
 
 def test_a_failed_cell_did_not_succeed_and_a_skipped_one_is_missing():

@@ -9,7 +9,9 @@ from claim_results import (
     DIMS,
     GRID,
     SWEEP,
+    THEORIES,
     D,
+    N,
     cell,
     cells,
     curve,
@@ -53,7 +55,9 @@ def test_the_estimate_is_measured_over_theory():
     assert found.statement == (
         "The number of samples that a needs is that of its theory up to a factor 3, to reach NMSE ≤ 0.1 (t, d = 20)."
     )
-    assert verdict(claim, cells("a", [0.04, 0.05, 0.05])).verdict == "supported"
+    supported = verdict(claim, cells("a", [0.04, 0.05, 0.05]))
+    assert supported.words == "supported"
+    assert supported.worst == pytest.approx(0.04 / THEORIES["t", D, "a"].nmse(N))  # in the units of the estimate
     assert verdict(claim, cells("a", [0.04, 0.05, 0.05, None])).verdict == "undecided"
 
 
@@ -117,7 +121,7 @@ def test_an_exponent_is_judged_by_that_of_the_theory_over_the_same_dimensions(po
     assert found.verdict == word
     assert f"within 0.4 of that of its theory, {power:g} over d = 8..27" in found.statement
     missing = parsed.judge_beside(rows, {})
-    assert (missing.verdict, missing.note) == ("undecided", "a offers no theory of N* on t")
+    assert (missing.verdict, missing.note) == ("undecided", "a offers no theory for t, d = 8")
 
 
 def test_an_exponent_whose_dimensions_scatter_needs_more_of_them_and_not_replicates():

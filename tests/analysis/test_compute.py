@@ -70,7 +70,7 @@ def test_the_least_cost_of_a_level_is_the_cost_at_n_star():
     record = least.as_dict()
     assert (record["least"], record["cost"], record["replicates"]) == (pytest.approx(star.mean**2), "fit_flops", 5)
     (beyond,) = least_costs(against(cheap()), [1e-3])
-    assert beyond.as_dict()["beyond"] == 5
+    assert beyond.as_dict()["censored"] == 5
     assert math.isnan(beyond.as_dict()["least"])
 
 

@@ -234,30 +234,30 @@ def test_thresholds_are_flat_records():
     curves = [curve(0.1 * (N / star) ** -1, 0.2 * (N / star) ** -1) for star in (130.0, 1000.0)]
     low, high, *_ = thresholds(curves, (0.1, 0.001))
     assert low.as_dict() == {
-        "task": "t", "d": 10, "label": "a", "metric": "nmse", "level": 0.1, "n_star": low.threshold.interval.mean,
-        "lo": low.threshold.interval.lo, "hi": low.threshold.interval.hi, "bound": "",
-        "median": low.threshold.median[0], "replicates": 2, "below": 0, "beyond": 0, "ill_behaved": 0,
-        "last": pytest.approx(low.threshold.interval.mean),
+        "task": "t", "d": 10, "label": "a", "metric": "nmse", "level": 0.1, "replicates": 2, "censored": 0,
+        "n_star": pytest.approx(low.threshold.interval.mean), "lo": pytest.approx(low.threshold.interval.lo),
+        "hi": pytest.approx(low.threshold.interval.hi),
+        "ill_behaved": 0, "last": pytest.approx(low.threshold.interval.mean),
     }  # fmt: skip
     record = high.as_dict()
-    assert (record["level"], record["replicates"], record["below"], record["beyond"]) == (0.001, 2, 0, 2)
-    assert all(math.isnan(record[name]) for name in ("n_star", "median"))
-    assert (record["lo"], record["hi"], record["bound"]) == (pytest.approx(N[-1]), math.inf, "beyond")
+    assert (record["level"], record["replicates"], record["censored"]) == (0.001, 2, 2)
+    assert math.isnan(record["n_star"])
+    assert (record["lo"], record["hi"]) == (N[-1], math.inf)  # the size itself, not exp(log n)
 
 
 @pytest.mark.parametrize(
-    ("found", "lo", "hi", "bound"),
+    ("found", "n_star", "lo", "hi"),
     [
-        ([Crossing(r, 50.0, "left") for r in range(3)], 0, 50, "below"),
-        ([Crossing(0, 1600.0, "right"), Crossing(1, 900.0, "right")], 900, math.inf, "beyond"),
-        ([Crossing(0, 310.0), Crossing(1, 1600.0, "right")], 310, math.inf, "partly"),
-        ([Crossing(r, 283.0, within=(200.0, 400.0)) for r in range(4)], 200, 400, "between"),
+        ([Crossing(r, 50.0, "left") for r in range(3)], math.nan, 0, 50),
+        ([Crossing(0, 1600.0, "right"), Crossing(1, 900.0, "right")], math.nan, 900, math.inf),
+        ([Crossing(0, 310.0), Crossing(1, 1600.0, "right")], math.nan, 310, math.inf),
+        ([Crossing(0, 310.0), Crossing(1, 330.0), Crossing(2, 1600.0, "right")], 330, 310, math.inf),
+        ([Crossing(r, 283.0, within=(200.0, 400.0)) for r in range(4)], math.sqrt(200 * 400), 200, 400),
     ],
 )
-def test_a_frame_has_the_bounds_of_sizes_that_are_not_known(found, lo, hi, bound):
+def test_a_frame_has_the_bounds_of_sizes_that_are_not_known(found, n_star, lo, hi):
     record = Reached("t", 10, "a", "nmse", 0.1, Threshold(0.1, tuple(found))).as_dict()
-    assert (record["lo"], record["hi"]) == pytest.approx((lo, hi), nan_ok=True)
-    assert record["bound"] == bound
+    assert (record["n_star"], record["lo"], record["hi"]) == pytest.approx((n_star, lo, hi), nan_ok=True)
 
 
 def test_replicates_that_were_tried_at_few_of_the_sizes_have_no_threshold():

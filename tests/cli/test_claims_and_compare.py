@@ -8,6 +8,7 @@ import pytest
 from stored_rows import judge_claims
 
 from bfc_bench.cli.app import run
+from bfc_bench.cli.run import _next_commands
 from bfc_bench.errors import UsageError
 from bfc_bench.seeds import stream
 from bfc_bench.store.row import Row
@@ -57,9 +58,14 @@ def answer(capsys, *arguments):
     return out
 
 
+def exported(capsys, path, store):
+    return json.loads(answer(capsys, "results", path, "--store", store, "--what", "claims", "--format", "json"))
+
+
 def test_claims_are_judged_and_the_exit_code_is_0_whatever_they_say(held, capsys):
     path, store = held()
-    found = json.loads(answer(capsys, "claims", path, "--store", store, "--format", "json"))
+    assert "✗ contradicted" in answer(capsys, "claims", path, "--store", store)
+    found = exported(capsys, path, store)
     assert [(v["id"], v["verdict"]) for v in found] == [
         ("separation", "supported"),
         ("reverse", "contradicted"),
@@ -81,7 +87,25 @@ def test_the_table_shows_sign_word_numbers_and_what_to_expect(held, capsys):
         assert shown in text
     assert "3 claims: 1 supported, 1 contradicted, 1 undecided." in text
     assert "of 3 expect up to .05 x 3 = 0.15 to be wrong" in text
-    assert "4 replicates, the fewest behind a verdict, can miss what happens in 55 % of all" in text  # 1 - .04^(1/4)
+    unseen = "With 4 replicates, the fewest behind a verdict, a failure of up to 55 % of replicates can go unseen."
+    assert unseen in text  # 1 - .04^(1/4)
+
+
+def test_a_claim_has_one_line_and_its_words_if_it_is_named(held, capsys):
+    path, store = held()
+    lines = answer(capsys, "claims", path, "--store", store).splitlines()
+    assert [line.split()[:3] for line in lines[1:4]] == [
+        ["✓", "supported", "separation"],
+        ["✗", "contradicted", "reverse"],
+        ["?", "undecided", "equal"],
+    ]
+    assert lines[4].startswith("3 claims: 1 supported, 1 contradicted, 1 undecided.")
+    named = answer(capsys, "claims", path, "separation", "--store", store)
+    assert "The NMSE of joint is at most 1/100 of that of each of kernel and twin" in named
+    assert "4 replicates, p " in named
+    assert "reverse" not in named
+    assert run(["claims", str(path), "revers", "--store", str(store)]) == 2
+    assert "no claim 'revers'. Did you mean 'reverse'?" in capsys.readouterr().err
 
 
 def test_claims_of_a_family_are_decided_together(held, capsys):
@@ -90,10 +114,8 @@ def test_claims_of_a_family_are_decided_together(held, capsys):
     clear = {"id": "clear", "kind": "beats", "label": "joint", "against": "kernel", "task": "t"}
     near = {"id": "near", "kind": "reaches", "label": "twin", "task": "t", "at_most": 0.143}
     path, store = held(claims=(clear, near, *claims))
-    alone, together = (
-        {v["id"]: v for v in json.loads(answer(capsys, "claims", path, "--store", store, "--format", "json", *more))}
-        for more in ((), ("--family",))
-    )
+    with open_store(store) as suites:
+        alone, together = ({v.id: v.as_dict() for v in suites[path].claims(family)} for family in (False, True))
     assert alone["near"]["p"] < 0.05 < alone["near"]["holm_p"]
     assert [alone[name]["verdict"] for name in ("clear", "near")] == ["supported", "supported"]
     assert [together[name]["verdict"] for name in ("clear", "near")] == ["supported", "undecided"]
@@ -106,7 +128,7 @@ def test_claims_of_a_family_are_decided_together(held, capsys):
 def test_a_new_claim_is_judged_without_a_new_run(held, suite_file, capsys):
     path, store = held(claims=())
     assert "declares no claim" in answer(capsys, "claims", path, "--store", store)
-    assert json.loads(answer(capsys, "claims", path, "--store", store, "--format", "json")) == []
+    assert exported(capsys, path, store) == []
     learners = [{"name": "kernel-ridge", "label": label} for label in LABELS]
     path = suite_file("tiny", learner=learners, replicates=4, claim=CLAIMS[:1])
     assert "✓ supported" in answer(capsys, "claims", path, "--store", store)
@@ -149,6 +171,24 @@ def test_compare_gives_a_test_per_size_and_calls_no_difference_without_evidence(
     assert "kernel / twin [95 %]" in text
 
 
+@pytest.mark.parametrize(
+    ("claims", "labels"),
+    [(CLAIMS[2:], ("kernel", "twin")), (CLAIMS[:1], ("joint", "kernel")), ((), ("joint", "kernel"))],
+)
+def test_a_run_advises_to_compare_the_two_that_the_suite_is_about(held, claims, labels):
+    path, store = held(claims=claims)
+    with open_store(store) as suites:
+        advised = _next_commands(suites[path], str(path), [])[-1]
+    assert advised.split()[1:4] == ["compare", *labels]
+
+
+def test_a_run_that_skips_all_cells_says_why(suite_file, tmp_path, capsys):
+    path = suite_file(learner=[{"name": "kernel-ridge", "label": "a"}], budget={"memory_gb": 1e-4})
+    text = answer(capsys, "run", path, "--executor", "serial", "--store", tmp_path / "skips")
+    assert re.search(r"^skipped 2: .* GB", text, re.M)
+    assert ", n = None" not in text
+
+
 def test_compare_needs_the_suite_where_the_store_holds_several(held, capsys):
     held()
     path, store = held(name="other")
@@ -163,10 +203,15 @@ def test_the_sample_sizes_of_two_learners_are_compared_without_a_claim(held, cap
     arguments = ("compare", "joint", "kernel", "--suite", path, "--level", "0.01", "--store", store)
     (found,) = json.loads(answer(capsys, *arguments, "--format", "json"))
     (verdict,) = judge_claims(path, store=store)
-    assert (found["a_bound"], found["b_bound"], found["b_hi"]) == ("below", "beyond", None)
+    assert (found["a_lo"], found["a_hi"], found["b_lo"], found["b_hi"]) == (
+        0,
+        pytest.approx(10),
+        pytest.approx(20),
+        None,
+    )
     assert found["ratio"] == pytest.approx(verdict.estimate)
     text = answer(capsys, *arguments)
-    for shown in ("N* of joint", "<10 (4 of 4)", ">20 (4 of 4)", "0.50"):
+    for shown in ("N* of joint", "≤10", ">20", "0.50"):
         assert shown in text
     with open_store(store) as suites:
         assert suites["tiny"].compare_thresholds("joint", "kernel", [0.01])[0].verdict == found["verdict"]

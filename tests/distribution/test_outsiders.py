@@ -249,7 +249,7 @@ def test_a_suite_of_parts_from_outside_runs_is_judged_and_reported(
 
     heard = bench("run", "--jobs", "2", "--executor", "futures")
     assert "guide: {'ok': 8}" in heard
-    fits, near = json.loads(bench("claims", "--format", "json"))
+    fits, near = json.loads(bench("results", "--what", "claims", "--format", "json"))
     assert (fits["kind"], fits["verdict"]) == ("overfits", "supported")
     assert near["statement"] == "The largest_error of ridge-on-squares is at most 50 (waves, d = 3, n = 14)."
     bench("report", "--output", str(tmp_path / "report"), "--figures", "svg")

@@ -74,7 +74,7 @@ def test_a_run_skips_what_it_cannot_make_and_all_verbs_go_on(bench, suite, tmp_p
         words = ["backup", store, tmp_path / "copy"] if command[0] == "backup" else [*command, *where]
         done = bench(*words)
         assert done.returncode == 0, (words, done.stdout + done.stderr)
-    claims = json.loads(bench("claims", "tiny", "--store", store, "--format", "json").stdout)
+    claims = json.loads(bench("results", "tiny", "--what", "claims", "--store", store, "--format", "json").stdout)
     assert len(claims) == 2
     with Store(store) as held:
         rows = list(held.rows("tiny", 1))

@@ -73,11 +73,14 @@ def test_the_summary_of_binary_tasks_is_of_their_error_rate():
     [
         ([(300, None), (310, None), (320, None)], "310", "[286, 336]"),
         ([(310, None)], "310", ""),
-        ([(4000, "right")] * 5, ">4000", "(5 of 5)"),
-        ([(50, "left")] * 2, "<50", "(2 of 2)"),
-        ([(300, None), (310, None), (320, None), (4000, "right")], "median 315", "(1 of 4 >4000)"),
-        ([(300, None), (4000, "right"), (4000, "right")], "2 of 3 >4000", ""),
-        ([(50, "left"), (310, None), (4000, "right")], "median 310", "(1 of 3 <50, 1 of 3 >4000)"),
+        ([(4000, "right")] * 5, ">4000", ""),
+        ([(50, "left")] * 2, "≤50", ""),
+        ([(300, None), (310, None), (320, None), (4000, "right")], "315", "[300, >4000]"),
+        ([(300, None), (4000, "right"), (4000, "right")], ">4000", "[300, >4000]"),
+        ([(50, "left"), (50, "left"), (70, None)], "≤50", "[≤50, 70]"),
+        ([(50, "left"), (50, "left"), (200, None), (200, None)], "≤100", "[≤50, 200]"),
+        ([(50, "left"), (310, None), (4000, "right")], "310", "[≤50, >4000]"),
+        ([(50, "left"), (4000, "right")], tables.MISSING, "[≤50, >4000]"),
         ([], "no data", ""),
     ],
 )
@@ -86,9 +89,29 @@ def test_a_sample_size_reads(specs, main, detail):
     assert tables.sample_size(threshold) == (main, detail)
 
 
-def test_a_range_that_all_replicates_share_is_printed_instead_of_its_middle():
+@pytest.mark.parametrize(
+    ("specs", "text"),
+    [
+        ([(300, None)] * 3, ""),
+        ([(4000, "right")] * 3, ""),
+        ([(300, None), (4000, "right"), (4000, "right")], "2 of 3 >4000"),
+        ([(50, "left"), (310, None), (4000, "right")], "1 of 3 ≤50, 1 of 3 >4000"),
+    ],
+)
+def test_censored_replicates_are_counted_unless_they_are_all(specs, text):
+    threshold = Threshold(0.1, tuple(Crossing(i, n, censored) for i, (n, censored) in enumerate(specs)))
+    assert tables.censored(threshold) == text
+
+
+def test_learners_are_listed_by_the_points_they_need_then_by_their_error():
+    errors = {"slow": 30, "never b": 2e6, "never a": 1e6, "fast": 10}
+    rows = [row(label=a, n=n, replicate=r, nmse=c / n) for a, c in errors.items() for n in (50, 400) for r in range(3)]
+    assert [record["label"] for record in tables.summary_table(rows)] == ["fast", "slow", "never a", "never b"]
+
+
+def test_a_range_that_all_replicates_share_is_the_interval_around_its_middle():
     same = Threshold(0.1, tuple(Crossing(r, math.sqrt(200 * 400), within=(200, 400)) for r in range(3)))
-    assert tables.sample_size(same) == ("between 200 and 400", "")
+    assert tables.sample_size(same) == ("283", "[200, 400]")
     ranges = Threshold(0.1, (*same.crossings, Crossing(3, math.sqrt(100 * 200), within=(100, 200))))
     assert tables.sample_size(ranges)[0] == "238"
 

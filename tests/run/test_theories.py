@@ -4,10 +4,15 @@ import logging
 import math
 
 import pytest
+from claim_results import cells
 
+from bfc_bench.analysis.claims import parse_claims
 from bfc_bench.learner import Learner, Theory
 from bfc_bench.plugins import load_plugins
+from bfc_bench.run.grid import resolve
+from bfc_bench.run.session import plan_for
 from bfc_bench.run.theories import SuiteTheories
+from bfc_bench.suite.model import Suite
 
 SPHERE = {"inputs": {"kind": "sphere"}, "target": {"kind": "lowrank-poly", "degree": 2}}
 DEFINITION = {
@@ -21,6 +26,7 @@ DEFINITION = {
     ],
     "claim": [{"id": "c", "kind": "of-a-plugin-that-is-gone"}],
 }
+TUNED = "its options are tuned, and a theory is about fixed ones (tune = {})"
 
 
 class Odd(Learner):
@@ -53,6 +59,20 @@ def test_learners_of_fixed_options_have_one_per_task_and_dimension():
     assert theories.get(("t", 4, "ntk-raw")).nmse(1) > 0.9
     for key in (("t", 4, "tuned"), ("t", 4, "ntk-neural"), ("t", 4, "quad-raw"), ("v", 4, "ntk-raw")):
         assert theories.get(key) is None
+    assert theories.why_none == {("t", 4, "tuned"): TUNED}
+
+
+def test_a_plan_and_a_verdict_say_why_a_learner_has_no_theory():
+    follows = {"id": "c", "kind": "follows", "label": "tuned", "task": "t", "d": 4, "factor": 2}
+    plugins, suite = load_plugins(), Suite.parse({**DEFINITION, "claim": [follows]}, "s")
+    (claim,) = parse_claims(suite, plugins.claims)
+    rows = cells("tuned", [0.1, 0.2, 0.3], d=4)
+    reason = f"tuned offers no theory for t, d = 4: {TUNED}"
+    assert claim.judge_beside(rows, SuiteTheories(DEFINITION, plugins)).note == reason
+    for d, named in ((4, reason), (None, reason.replace("d = 4", "d = 6"))):  # by default the largest
+        suite = Suite.parse({**DEFINITION, "claim": [{**follows, "d": d}]}, "s")
+        cautions = plan_for(resolve(suite, plugins, "s"), None, "cpu").cautions
+        assert f"claim c cannot be decided: {named}." in cautions
 
 
 @pytest.mark.parametrize(("how", "words"), [("raises", "no theory today"), ("a text", "must be a Theory or None")])

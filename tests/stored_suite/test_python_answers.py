@@ -70,7 +70,7 @@ def test_a_notebook_shows_every_result_as_html(ran):
         (lambda stored: RunOptions(redo=["faild"]), "redo must be a list of failed, killed, stale or all."),
         (lambda stored: stored.compare("linear", "lin"), "the results have no label 'lin'. Did you mean 'linear'?"),
         (lambda stored: stored.curves(stage="first"), "the results have no stage 'first'."),
-        (lambda stored: stored.thresholds(0.1), "levels must be a list of numbers, such as [0.1, 0.01]. Got 0.1."),
+        (lambda stored: stored.thresholds("0.1"), "levels must be a number or a list of numbers, such as [0.1, 0.01]."),
         (lambda stored: stored.joint_law("d", task="u"), "joint_law: the results have no task 'u'. Known: t."),
         (
             lambda stored: bb.as_sklearn("kernel-ridge").fit(np.eye(4), ["a", "b", "a", "b"]),

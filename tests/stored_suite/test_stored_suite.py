@@ -69,7 +69,9 @@ def test_it_says_what_the_verbs_say(ran, stored, capsys):
 
     assert [row["cell"] for row in said("results", path, "--format", "json")] == [row.cell for row in stored.rows()]
     for verb, records in (
-        (said("claims", path, "--format", "json"), stored.claims()),
+        (said("results", path, "--what", "claims", "--format", "json"), stored.claims()),
+        (said("results", path, "--what", "n-star", "--format", "json"), stored.thresholds()),
+        (said("results", path, "--what", "exponents", "--format", "json"), stored.exponents()),
         (said("compare", "mean", "r", "--format", "json"), stored.compare("mean", "r")),
     ):
         assert len(verb) == len(records) > 0
@@ -86,6 +88,7 @@ def test_curves_thresholds_and_exponents_are_records(stored):
     }
     assert {found.label for found in stored.exponents(levels=[0.5])} <= {"mean", "r"}
     assert {found.level for found in stored.thresholds(levels=[0.5, 0.1])} == {0.5, 0.1}
+    assert stored.thresholds(0.5) == stored.thresholds([0.5])
 
 
 def test_laws_and_costs_are_records(stored):

@@ -29,6 +29,7 @@ from bfc_bench.registry import Registry
 from bfc_bench.store.row import Row
 from bfc_bench.store.rows import Rows
 from bfc_bench.suite.model import ClaimEntry, Suite
+from bfc_bench.utils.counted import counted
 
 __all__ = [
     "KINDS",
@@ -98,7 +99,10 @@ def expected_errors(verdicts: Collection[Verdict], family: bool = False) -> str:
     """Sentences on how many of these verdicts to expect to be wrong, and on what they could not see."""
     count = len(verdicts)
     if family:
-        text = f"Holm p decides: with a probability of at least .95, none of the verdicts on {count} claims is wrong."
+        text = (
+            "Holm p decides: with a probability of at least .95, none of the verdicts on "
+            f"{counted(count, 'claim')} is wrong."
+        )
     else:
         text = (
             f"Verdicts come from 95 % intervals, one claim at a time: of {count} expect up to .05 x {count} = "
@@ -108,7 +112,8 @@ def expected_errors(verdicts: Collection[Verdict], family: bool = False) -> str:
     if not fewest:
         return text
     unseen = 100 * (1 - UNSEEN ** (1 / fewest))
-    return f"{text} {fewest} replicates, the fewest behind a verdict, can miss what happens in {unseen:.2g} % of all."
+    fewest_behind = f"{counted(fewest, 'replicate')}, the fewest behind a verdict"
+    return f"{text} With {fewest_behind}, a failure of up to {unseen:.2g} % of replicates can go unseen."
 
 
 def _together(verdict: Verdict) -> Verdict:

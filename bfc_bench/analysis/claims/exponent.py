@@ -15,7 +15,7 @@ from bfc_bench.analysis.claims.verdict import Evidence, Region, Verdict, nothing
 from bfc_bench.analysis.curves import Curve, curves_of
 from bfc_bench.analysis.exponents import compare_exponents, fit_exponent, fit_exponent_relative_to
 from bfc_bench.analysis.intervals import t_quantile
-from bfc_bench.analysis.theory import Theories, expected_n_star, slope
+from bfc_bench.analysis.theory import Theories, expected_n_star, no_theory, slope
 from bfc_bench.analysis.thresholds import crossings
 from bfc_bench.store.row import Row
 from bfc_bench.suite.model import Size
@@ -127,7 +127,9 @@ class ExponentClaim(Bounded):
             evidence, dims = self._evidence(ours, expected=expected)
             region, bound = self._allowed(dims if len(dims) > 1 else measured, expected)
             if ours and self.theory and region == Region():
-                evidence = nothing(f"{self.label} offers no theory of N* on {self.task}")
+                without = [key for key in map(_key, ours.values()) if theories.get(key) is None]
+                unreached = f"the theory of {self.label} does not reach the level at every {self.axis}"
+                evidence = nothing(no_theory(theories, *without[0]) if without else unreached)
             return self.verdict(f"{quantity} is {bound}{self._limit} ({where}).", region, evidence, log=False)
         pieces = {name: self._evidence(ours, curves[name])[0] for name in self.below}
         margin = f", by {short(self.by)} or more" if self.by else ""
@@ -157,7 +159,7 @@ class ExponentClaim(Bounded):
             return {d: harmonics_dimension(d, self.harmonics) for d in curves}
         if not self.theory:
             return {}
-        by_value = {v: theories.get((curve.task, curve.d, curve.label)) for v, curve in curves.items()}
+        by_value = {value: theories.get(_key(curve)) for value, curve in curves.items()}
         return {value: expected_n_star(theory, self.level) for value, theory in by_value.items() if theory}
 
     @property
@@ -226,3 +228,8 @@ class ExponentClaim(Bounded):
             refused=fit.refused,
         )
         return evidence, fit.dims
+
+
+def _key(curve: Curve) -> tuple[str, int, str]:
+    """Task, d and label of a curve, by which theories are known."""
+    return curve.task, curve.d, curve.label

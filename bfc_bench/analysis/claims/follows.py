@@ -13,7 +13,7 @@ from bfc_bench.analysis.claims.base import LabelClaim, NStarClaim
 from bfc_bench.analysis.claims.measures import Point, crossing_ratio, failure_notes, mean_of, measure
 from bfc_bench.analysis.claims.verdict import Evidence, Region, Verdict, nothing, short
 from bfc_bench.analysis.curves import FLOOR, curves_of
-from bfc_bench.analysis.theory import Theories, expected_n_star
+from bfc_bench.analysis.theory import Theories, expected_n_star, no_theory
 from bfc_bench.analysis.thresholds import Crossing, crossings
 from bfc_bench.store.row import Row
 
@@ -59,14 +59,14 @@ class Follows(LabelClaim, NStarClaim):
             return nothing(f"{self.label} has no {self.metric} on {at}")
         theory = theories.get((self.task, at.d, self.label))
         if theory is None:
-            return nothing(f"{self.label} offers no theory for {Point(self.task, at.d, None)}")
+            return nothing(no_theory(theories, self.task, at.d, self.label))
         note = f"theory: {theory.source}"
         if self.level is None:
             expected = theory.nmse(at.n or math.nan)
             if not FLOOR < expected < math.inf:
                 return nothing(f"the theory of {self.label} has no positive finite error there: {expected:.3g}")
             measured = mean_of(measure(rows, self.label, self.metric, at))
-            return replace(measured, mean=measured.mean - math.log(expected), notes=(*measured.notes, note))
+            return replace(measured.minus(math.log(expected)), notes=(*measured.notes, note))
         n_star = expected_n_star(theory, self.level)
         if not math.isfinite(n_star):
             return nothing(f"the theory of {self.label} never reaches the level")

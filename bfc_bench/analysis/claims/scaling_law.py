@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
@@ -101,4 +102,5 @@ class ScalingLawClaim(Near):
             return nothing(law.refused)
         unsure = any(bool(curve.failures.any()) for curve in curves)
         notes = (f"floor {law.floor}", law.checks, *failure_notes(curves))
-        return evidence(law.values[self.exponent], open_below=unsure, open_above=unsure, notes=notes)
+        found = evidence(law.values[self.exponent], open_below=unsure, open_above=unsure, notes=notes)
+        return replace(found, extremes=(math.nan, math.nan))  # pseudo-values, not the exponents of replicates

@@ -49,7 +49,7 @@ class Succeeds(LabelClaim):
             self.id, self.kind, self.source, statement, region.word(interval.lo, interval.hi),
             interval.mean, interval.lo, interval.hi, f"≥ {short(self.share)}", trials,
             min(1.0, above, below) if trials else math.nan,
-            note="; ".join(self._notes(measured, reached, trials)), worst=max(values, default=math.nan),
+            note="; ".join(self._notes(measured, reached, trials)),
             needed=trials_to_decide(reached, trials, self.share, self.confidence),
         )  # fmt: skip
 

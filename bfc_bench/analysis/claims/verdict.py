@@ -69,7 +69,8 @@ class Evidence:
     refused: str = ""
     """Why there is no interval; empty if there is one."""
     extremes: tuple[float, float] = (math.nan, math.nan)
-    """Smallest and largest value over replicates."""
+    """Smallest and largest value over replicates, in the units of ``mean``; nan if replicates have no value of their
+    own."""
     error_below: float | None = None
     """Standard error for the lower end, if ranges make it differ from ``error``."""
     gain: float = 1.0
@@ -98,6 +99,11 @@ class Evidence:
     def of_symmetric_values(self) -> Evidence:
         """The evidence with Student's interval, which assumes that the values are not skewed."""
         return replace(self, skewness=math.nan)
+
+    def minus(self, constant: float) -> Evidence:
+        """The evidence about the mean minus a constant, with the extremes moved by it too."""
+        smallest, largest = self.extremes
+        return replace(self, mean=self.mean - constant, extremes=(smallest - constant, largest - constant))
 
     @property
     def below(self) -> float:
@@ -203,7 +209,8 @@ class Verdict(FlatRecord):
     note: str = ""
     """Why the claim is undecided, and remarks on the evidence."""
     worst: float = math.nan
-    """The replicate's value that speaks most against the claim; a mean hides it."""
+    """The replicate's value that speaks most against the claim, in the units of ``estimate``; nan if replicates have no
+    value of their own, as in a share of them or a law that is fitted to all."""
     but: str = ""
     """A reservation that must be quoted with the verdict; empty if there is none."""
     sanity: bool = False
