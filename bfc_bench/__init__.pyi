@@ -34,6 +34,7 @@ from .learner import (
     TaskFacts as TaskFacts,
     Theory as Theory,
 )
+from .loaded_task import LoadedTask as LoadedTask, load_task as load_task, task as task
 from .plugins import Plugins as Plugins, load_plugins as load_plugins
 from .run.session import Session as Session
 from .store.export import Records as Records
