@@ -43,7 +43,8 @@ def test_it_is_unpacked_once(bundle, cache):
 def test_a_run_does_not_write_into_it(bundle, suite_file, capsys):
     before = bundle.read_bytes()
     assert run(["run", str(suite_file(learner=[{"name": "kernel-ridge"}])), "--store", str(bundle)]) == 2
-    assert "b.zip is a file" in capsys.readouterr().err
+    assert f"b.zip is a file. `bfc-bench merge {bundle} --into DIR` makes a store" in capsys.readouterr().err
+    assert run(["plan", str(suite_file(learner=[{"name": "kernel-ridge"}])), "--store", str(bundle)]) == 0
     assert bundle.read_bytes() == before
 
 
