@@ -34,11 +34,17 @@ from .learner import (
     TaskFacts as TaskFacts,
     Theory as Theory,
 )
+from .loaded_task import LoadedTask as LoadedTask, load_task as load_task, task as task
 from .plugins import Plugins as Plugins, load_plugins as load_plugins
 from .run.session import Session as Session
 from .store.export import Records as Records
 from .store.row import Row as Row
-from .stored_suite import OpenStore as OpenStore, StoredSuite as StoredSuite, open_store as open_store
+from .stored_suite import (
+    OpenStore as OpenStore,
+    StoredSuite as StoredSuite,
+    open_store as open_store,
+    reference_results as reference_results,
+)
 from .stored_suite.results import Curves as Curves
 from .suite.model import LearnerEntry as LearnerEntry, Suite as Suite, TaskEntry as TaskEntry
 from .tasks.base import (

@@ -205,6 +205,8 @@ class Predictor(ABC):
     info: Mapping[str, Any] = MappingProxyType({})
     """Plain facts about the fit, such as chosen hyper-parameters, the final loss or the oracle facts used. Stored as
     JSON: arrays as lists, values that are not finite as null, other objects as their text."""
+    stages: Mapping[str, Predictor] = MappingProxyType({})
+    """Intermediate predictors by name, in the order of training; each is measured like the final one."""
 
     @abstractmethod
     def predict(self, x: Array) -> Array:
@@ -224,13 +226,9 @@ class Predictor(ABC):
         """Hidden features by layer, ``{"S2": (m, width), ...}``, at ``x`` (m, d).
 
         Order the columns by decreasing importance: the framework compares the first k_l of them with the k_l of the
-        target. Scale them so that the sum of their squares is the layer's term in the prediction.
+        target. Scale them so that the sum of their squares is the layer's term in the prediction. Directions without a
+        scale are allowed: ``span_errors`` depend on what the columns span alone, the other measures then mean nothing.
         """
-        return {}
-
-    @property
-    def stages(self) -> Mapping[str, Predictor]:
-        """Intermediate predictors by name, in the order of training; each is measured like the final one."""
         return {}
 
     def artifacts(self) -> Mapping[str, bytes]:

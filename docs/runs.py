@@ -1,20 +1,22 @@
 """The runs behind claims.md: bundles of them in ``runs/``, and a site of their reports beside the pages.
 
 python docs/runs.py pack NAME STORE...    puts what stores of one seed hold into runs/NAME.zip
-python docs/runs.py unpack FOLDER         makes stores of them again: `bfc-bench results bfc --store FOLDER/NAME`
+python docs/runs.py reference             puts suites of runs/seed-0.zip into suites/reference, which is installed
 python docs/runs.py site FOLDER           writes the site of them
 """
 
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from zipfile import ZipFile
+
+from bfc_bench import open_store
 
 RUNS = Path(__file__).with_name("runs")
+SUITES = RUNS.parents[1] / "suites"
+REFERENCE = ("bfc", "bfc-classification", "bfc-depth", "bfc-toys", "images", "strongest", "tabular")
 SUFFIX = ".zip"
 BENCH = (sys.executable, "-m", "bfc_bench")
 ABOUT = ("--author", "The bfc-bench developers", "--license", "Apache-2.0")
@@ -26,44 +28,42 @@ def pack(name: str, stores: Sequence[Path]) -> Path:
     with TemporaryDirectory() as folder:
         merged = Path(folder, "merged")
         subprocess.run([*BENCH, "merge", *map(str, stores), "--into", str(merged)], check=True)
-        title = f"Results of the suites of bfc-bench, {name}"
-        command = [*BENCH, "bundle", "--store", str(merged), "--to", str(packed), "--title", title, *ABOUT]
-        subprocess.run(command, check=True)
+        _bundle(merged, packed, f"Results of the suites of bfc-bench, {name}")
     return packed
 
 
-def unpack(folder: Path) -> list[Path]:
-    """Make stores in ``folder`` of the bundles; those that are there already stay."""
-    stores = []
-    for packed in sorted(RUNS.glob(f"*{SUFFIX}")):
-        stores.append(store := folder / packed.name.removesuffix(SUFFIX))
-        if not (store / "results.sqlite").exists():
-            with ZipFile(packed) as bundle:
-                bundle.extract("results.sqlite", store)
-    return stores
+def reference() -> None:
+    """Put the results of some suites on seed 0 where ``reference_results`` finds them."""
+    for suite in REFERENCE:
+        packed = SUITES / "reference" / f"{suite}{SUFFIX}"
+        _bundle(RUNS / f"seed-0{SUFFIX}", packed, f"Results of the suite {suite} of bfc-bench, seed 0", suite)
+
+
+def _bundle(store: Path, to: Path, title: str, *suites: str) -> None:
+    command = [*BENCH, "bundle", *suites, "--store", str(store), "--to", str(to), "--title", title, *ABOUT]
+    subprocess.run(command, check=True)
+
+
+def bundles() -> list[Path]:
+    """The bundles, by name; ``open_store`` reads each."""
+    return sorted(RUNS.glob(f"*{SUFFIX}"))
 
 
 def site(folder: Path) -> None:
     """Write the site of all runs, judged by today's claims of their suites; reports that show the same stay."""
-    with TemporaryDirectory() as unpacked:
-        stores = unpack(Path(unpacked))
-        options = [part for store in stores for part in ("--store", str(store))]
-        suites = sorted({name for store in stores for name in suites_of(store)})
-        subprocess.run([*BENCH, "site", str(folder), *suites, *options], check=True, stdout=subprocess.DEVNULL)
-
-
-def suites_of(store: Path) -> list[str]:
-    """The names of a store's suites."""
-    with closing(sqlite3.connect(store / "results.sqlite")) as base:
-        return [name for (name,) in base.execute("SELECT DISTINCT suite FROM sessions")]
+    options = [part for path in bundles() for part in ("--store", str(path))]
+    with ExitStack() as opened:
+        names = [name for path in bundles() for name in opened.enter_context(open_store(path))]
+    suites = sorted({name.partition("@")[0] for name in names})
+    subprocess.run([*BENCH, "site", str(folder), *suites, *options], check=True, stdout=subprocess.DEVNULL)
 
 
 if __name__ == "__main__":
     match sys.argv[1:]:
         case ["pack", name, *stores] if stores:
             print(pack(name, list(map(Path, stores))))
-        case ["unpack", folder]:
-            print(*unpack(Path(folder)), sep="\n")
+        case ["reference"]:
+            reference()
         case ["site", folder]:
             site(Path(folder))
         case _:

@@ -55,17 +55,13 @@ class Layered(Linear):
 
     def __init__(self, projection, weights, stages):
         super().__init__(projection, weights)
-        self.kept = stages
+        self.stages = stages
 
     def probabilities(self, x):
         return 1 / (1 + np.exp(-to_numpy(self.predict(x))))
 
     def hidden(self, x):
         return {"S2": np.tanh(to_numpy(x) @ self.projection)}
-
-    @property
-    def stages(self):
-        return self.kept
 
     def artifacts(self):
         return {"weights.json": json.dumps(self.weights.tolist()).encode()}

@@ -90,17 +90,9 @@ class Telltale(Mean):
         text = Path(self.path).read_text()
         if self.where == "fit":
             raise RuntimeError(text)
-        predictor = TelltalePredictor(0.0)
-        predictor.text, predictor.info = text, {text: [text]}
+        predictor = Constant(0.0)
+        predictor.info, predictor.stages = {text: [text]}, {"first": TelltaleStage(text)}
         return predictor
-
-
-class TelltalePredictor(Constant):
-    text: str
-
-    @property
-    def stages(self) -> dict[str, Predictor]:
-        return {"first": TelltaleStage(self.text)}
 
 
 class TelltaleStage(Constant):

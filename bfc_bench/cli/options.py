@@ -37,7 +37,10 @@ SuiteArgument: TypeAlias = Annotated[
     str, typer.Argument(metavar="SUITE", help="Name of a suite or path of a suite file.", autocompletion=_suites)
 ]
 StoreOption: TypeAlias = Annotated[
-    Path, typer.Option("--store", metavar="DIR", envvar="BFC_BENCH_STORE", help="Folder of the store.")
+    Path,
+    typer.Option(
+        "--store", metavar="DIR", envvar="BFC_BENCH_STORE", help="Folder of the store; to read, a bundle too."
+    ),
 ]
 SetOption: TypeAlias = Annotated[
     list[str] | None,

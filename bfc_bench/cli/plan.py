@@ -66,15 +66,15 @@ def plan(
     from bfc_bench.run.executor_selection import executor_of
     from bfc_bench.run.session import plan_for
     from bfc_bench.store.store import Store
+    from bfc_bench.store.unpacking import store_folder
     from bfc_bench.stored_suite import StoredSuite
     from bfc_bench.toolkit.gpu import count_gpus
 
-    if store.exists() and not store.is_dir():
-        raise UsageError(f"--store must name the folder of a store. {store} is a file.")
+    store = store_folder(store)
     plugins = load_plugins()
     grid = grid_of(suite, set_ or (), plugins, learner or (), task or ())
     chosen = executor_of(grid.suite, plugins, executor, executor_options(executor_option))
-    with Store(store) if (store / "results.sqlite").exists() else nullcontext() as opened:
+    with Store(store) if store.is_file() or (store / "results.sqlite").exists() else nullcontext() as opened:
         made = plan_for(grid, opened, _device(chosen, device), redo=redo_of(redo), executor=chosen)
         named = grid.suite.name, grid.suite.version
         stored = StoredSuite(opened, plugins, *named, model=grid.suite) if opened else None

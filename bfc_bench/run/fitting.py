@@ -56,7 +56,7 @@ def _fit_together(jobs: Sequence[Job]) -> Sequence[Outcome]:
 
 
 def predict(
-    cls: type[Learner], outcomes: Sequence[Outcome], xs: Sequence[Array], classes: Sequence[int]
+    cls: type[Learner], outcomes: Sequence[Outcome], xs: Sequence[Array], classes: Sequence[int], point: str = "point"
 ) -> list[Array | Failure]:
     """Checked predictions of each outcome at its own inputs as NumPy arrays, or failures.
 
@@ -65,6 +65,7 @@ def predict(
         outcomes: Results of fits; failures are passed on.
         xs: Inputs (m, d) for each outcome.
         classes: For each outcome the number of classes to score, (m, classes); 0 for predictions of shape (m,).
+        point: What a point is, for error messages.
     """
     fitted = [(i, o) for i, o in enumerate(outcomes) if isinstance(o, Predictor)]
     results: list[Array | Failure] = [o if isinstance(o, Failure) else _not_a_predictor(cls, o) for o in outcomes]
@@ -75,7 +76,7 @@ def predict(
     if not isinstance(values, list) or len(values) != len(fitted):
         values = [attempt(lambda o=o, i=i: o.predict(xs[i])) for i, o in fitted]  # type: ignore[misc]
     for i, value in zip(indices, values, strict=True):
-        results[i] = value if isinstance(value, Failure) else check_prediction(value, len(xs[i]), classes[i])
+        results[i] = value if isinstance(value, Failure) else check_prediction(value, len(xs[i]), classes[i], point)
     return results
 
 
@@ -83,18 +84,19 @@ def _not_a_predictor(cls: type[Learner], outcome: object) -> Failure:
     return Failure("failed", f"{cls.name}.fit must return a Predictor. Got {type(outcome).__name__}.")
 
 
-def check_prediction(value: Array, m: int, classes: int = 0) -> Array | Failure:
+def check_prediction(value: Array, m: int, classes: int = 0, point: str = "point") -> Array | Failure:
     """The prediction as a NumPy array, or a Failure that says what is wrong with it.
 
     Args:
         value: The prediction, (m,) or (m, classes).
         m: Expected number of points.
         classes: Expected number of scores per point; 0 for one number.
+        point: What a point is, for error messages.
     """
     array = attempt(lambda: np.array(to_numpy(value)))  # a copy: a learner may reuse the memory for its next prediction
     if isinstance(array, Failure):
         return array
-    wanted, what = ((m, classes), "a score per point and class") if classes else ((m,), "one per point")
+    wanted, what = ((m, classes), f"a score per {point} and class") if classes else ((m,), f"one per {point}")
     if array.shape != wanted:
         return Failure("failed", f"predictions must have shape {wanted}, {what}. Got shape {array.shape}.")
     if array.dtype.kind not in "fiu":
@@ -125,7 +127,8 @@ def tune(work: Sequence[CellWork], guard: ArrayGuard) -> list[Choice | Failure]:
     xs = {i: guard.guarded_copy("inputs", part.sample, part.x, part.columns) for i, (_, part) in parts.items()}
     outcomes = fit([Job(learner, trains[i], work[i].context(learner, guard)) for i, learner in trials])
     classes = [work[i].problem.task.classes for i, _ in trials]
-    predictions = predict(type(work[0].learner), outcomes, [xs[i] for i, _ in trials], classes)
+    point = "validation point, every fifth of the n points"
+    predictions = predict(type(work[0].learner), outcomes, [xs[i] for i, _ in trials], classes, point)
     best: dict[int, Choice | Failure] = {}
     for (i, learner), value in zip(trials, predictions, strict=True):
         previous = best.get(i)

@@ -118,11 +118,7 @@ def resolve(
     suite = suite.model_copy(update={"learner": [*suite.learner, *added]})
     wanted = _select("task", tasks, [(task.name, task.grid) for task in suite.task])
     labels = _select("learner", learners, [(entry.label, entry.name, entry.grid) for entry in suite.learner])
-    streams = {entry.name: str(entry.grid or entry.name) for entry in suite.task}
-    built = {
-        entry.name: _task(entry, suite.test_size, streams, plugins, f"{where}: task {entry.name!r}")
-        for entry in suite.task
-    }
+    built = {entry.name: _task(entry, suite, plugins, where) for entry in suite.task}
     suite = suite.model_copy(update={"task": [_with_d(entry, built[entry.name]) for entry in suite.task]})
     for entry in suite.task:
         # Those that share the streams of a grid need not agree in anything.
@@ -172,8 +168,19 @@ def _select(what: str, wanted: Sequence[str], names: Sequence[tuple[Any, ...]]) 
     return [entry[0] for entry in names if set(entry) & set(wanted)]
 
 
-def _task(entry: TaskEntry, test_size: int, streams: Mapping[str, str], plugins: Plugins, where: str) -> Task:
-    """The task of an entry. ``streams`` has the name that keys the random streams of each task of the suite."""
+def task_of(suite: Suite, name: str, plugins: Plugins, where: str) -> tuple[Task, list[int]]:
+    """A task of a suite, without the others, and its dimensions. Raises ``UsageError`` if there is no such task."""
+    entries = {entry.name: entry for entry in suite.task}
+    if name not in entries:
+        raise UsageError(f"{where}: the suite has no task {name!r}.{suggest(name, entries)}")
+    task = _task(entries[name], suite, plugins, where)
+    return task, _with_d(entries[name], task).d
+
+
+def _task(entry: TaskEntry, suite: Suite, plugins: Plugins, where: str) -> Task:
+    """The task of an entry. The members of a grid share the random streams that its name keys."""
+    keys = {other.name: str(other.grid or other.name) for other in suite.task} if entry.teacher else {}
+    suite_file, where = where, f"{where}: task {entry.name!r}"
     task = build_task(
         entry.name,
         inputs=entry.inputs,
@@ -182,8 +189,7 @@ def _task(entry: TaskEntry, test_size: int, streams: Mapping[str, str], plugins:
         law=entry.law,
         labels=entry.labels,
         unlabeled=entry.unlabeled,
-        # The members of a grid share the streams that its name keys.
-        teacher=streams.get(entry.teacher, entry.teacher) if entry.teacher else str(entry.grid or ""),
+        teacher=keys.get(entry.teacher, entry.teacher) if entry.teacher else str(entry.grid or ""),
         test_size=entry.test_size,
         kinds=plugins,
         where=where,
@@ -191,7 +197,7 @@ def _task(entry: TaskEntry, test_size: int, streams: Mapping[str, str], plugins:
     try:
         dims = _with_d(entry, task).d
     except UsageError as error:  # errors of data sets name the task themselves
-        raise UsageError(f"{where.removesuffix(f': task {entry.name!r}')}: {error}") from None
+        raise UsageError(f"{suite_file}: {error}") from None
     if not dims:
         raise UsageError(f"{where}: d must be given, since the options of law {entry.law!r} do not determine it.")
     for d in dims:
@@ -202,7 +208,7 @@ def _task(entry: TaskEntry, test_size: int, streams: Mapping[str, str], plugins:
     except ValueError as error:  # of data, whose dimension is known only now
         raise UsageError(f"{where}: {error}.") from None
     for n in sizes:
-        if problem := task.check_size(n, test_size):
+        if problem := task.check_size(n, suite.test_size):
             raise UsageError(f"{where}: n = {n}: {problem}.")
     return task
 

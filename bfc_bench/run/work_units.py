@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache, partial
 from importlib import import_module
 from types import ModuleType
@@ -21,10 +21,9 @@ from bfc_bench.learner import ArrayKind, Context, Data, Learner
 from bfc_bench.plugins import Plugins, load_plugins
 from bfc_bench.run.array_guard import ArrayGuard
 from bfc_bench.run.grid import Cell
-from bfc_bench.seeds import seed_of
 from bfc_bench.tasks.build import build_task
 from bfc_bench.tasks.metrics import Metric
-from bfc_bench.tasks.task import Problem, Task
+from bfc_bench.tasks.task import Problem, Task, learner_seed
 from bfc_bench.toolkit.arrays import convert
 from bfc_bench.toolkit.libraries import missing
 from bfc_bench.toolkit.precision import Device, prepare_torch
@@ -138,7 +137,7 @@ class Batch:
 def _learner_seed(seed: int, definition: str, d: int, replicate: int) -> int:
     """``Batch.seed`` from the suite's seed and the task's definition."""
     task = json.loads(definition)
-    return seed_of(seed, str(task.get("teacher") or task["name"]), d, replicate, "learner")
+    return learner_seed(seed, str(task.get("teacher") or task["name"]), d, replicate)
 
 
 @dataclass(frozen=True)
@@ -171,15 +170,13 @@ class CellWork:
 
     def context(self, learner: Learner, guard: ArrayGuard) -> Context:
         """The facts that the learner gets beside its training points."""
-        common, unlabeled, square_mean = self.batch.common, self.unlabeled, self.problem.square_mean
-        return Context(
-            seed=self.batch.seed(self.cell),
+        common, unlabeled = self.batch.common, self.unlabeled
+        if unlabeled is not None:
+            unlabeled = guard.guarded_copy("unlabelled inputs", self.train.sample, unlabeled, self.train.columns)
+        return replace(
+            self.problem.context(self.cell.n),
             device=common.device,
-            square_mean=None if square_mean is None else np.array(square_mean),
-            unlabeled=None
-            if unlabeled is None
-            else guard.guarded_copy("unlabelled inputs", self.train.sample, unlabeled, self.train.columns),
-            margin_column=self.problem.task.labels.margin_column,
+            unlabeled=unlabeled,
             oracle=deepcopy(dict(self.problem.facts(learner.oracle()))),
             seconds=common.cell_seconds,
             memory_bytes=common.bytes,

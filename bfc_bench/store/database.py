@@ -33,7 +33,9 @@ class Database:
         self.path = self.directory / "results.sqlite"
         self._opened = ExitStack()
         if self.directory.is_file():
-            raise StoreError(f"--store must name the folder of a store. {self.directory} is a file.")
+            merge = f" `bfc-bench merge {self.directory} --into DIR` makes a store of a bundle."
+            more = merge if self.directory.suffix == ".zip" else ""
+            raise StoreError(f"--store must name the folder of a store. {self.directory} is a file.{more}")
         try:
             with ExitStack() as opening:
                 self._db = self._open_to_write(opening) if write else self._open_to_read(opening)

@@ -17,6 +17,7 @@ from bfc_bench.store.equality import GPU_TOLERANCE, differing, exactly_differing
 from bfc_bench.store.records import CELL, FINISHED, ROW, STARTED, VERDICT, Record, insert, records_of
 from bfc_bench.store.row import parse
 from bfc_bench.store.store import Store
+from bfc_bench.store.unpacking import store_folder
 from bfc_bench.utils.files import make_folder, write_file
 
 NEWER = "newer"
@@ -78,7 +79,7 @@ def merge(sources: Sequence[Path], into: Path, *, prefer: str = "") -> Merged:
 @contextmanager
 def _snapshot(directory: Path) -> Iterator[Store]:
     """A store to read, as it is at one moment."""
-    with Store(directory) as store, store.snapshot():
+    with Store(store_folder(directory)) as store, store.snapshot():
         yield store
 
 

@@ -7,21 +7,52 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from bfc_bench.errors import StoreError, UnknownSuite, UsageError
+from bfc_bench.errors import StoreError, UnknownSuite, UsageError, suggest
 from bfc_bench.plugins import Plugins, load_plugins
 from bfc_bench.store import DEFAULT_STORE
 from bfc_bench.store.store import Store
+from bfc_bench.store.unpacking import store_folder
 from bfc_bench.stored_suite.suite import StoredSuite
 from bfc_bench.suite.find import suite_path
 from bfc_bench.suite.model import Suite, read_suite
 
 
 def open_store(directory: str | Path = DEFAULT_STORE, *, plugins: Plugins | None = None) -> OpenStore:
-    """Open the results in a folder for reading: ``open_store("results")["smoke"]`` is a ``StoredSuite``.
+    """Open results for reading: ``open_store("results")["smoke"]`` is a ``StoredSuite``.
 
-    Use it in a ``with`` statement, or call ``close()``. Raises ``StoreError`` if there is no store.
+    ``directory`` is the folder of a store, or a bundle: the zip file that ``bfc-bench bundle`` writes. Use it in a
+    ``with`` statement, or call ``close()``. Raises ``StoreError`` if there is no store.
     """
-    return OpenStore(Path(directory), plugins or load_plugins())
+    return OpenStore(store_folder(Path(directory)), plugins or load_plugins())
+
+
+def reference_results(suite: str, *, path: str | Path | None = None) -> StoredSuite:
+    """The published results of a suite, to lay your own beside: rows, curves, N*, claims.
+
+    They are in a bundle ``reference/SUITE.zip`` beside the file of the suite. The README of ``suites/reference`` says
+    which suites of bfc-bench have one.
+
+    Args:
+        suite: Name of the suite.
+        path: Another bundle, such as one of ``docs/runs`` of the source, or the folder of a store.
+
+    Raises:
+        UnknownSuite: The suite is unknown or has no published results.
+        StoreError: The bundle or the store cannot be read.
+    """
+    plugins = load_plugins()
+    if path is None:
+        if suite not in plugins.suites:
+            raise UnknownSuite(f"there is no suite {suite!r}.{suggest(suite, plugins.suites)}")
+        file = plugins.suites.get(suite)
+        path = file.parent / "reference" / f"{suite}.zip"
+        if not path.is_file():
+            there = ", ".join(sorted(known.stem for known in path.parent.glob("*.zip"))) or "none"
+            raise UnknownSuite(
+                f"{suite} comes without published results (suites with them: {there}). Name a bundle that has them, "
+                f"such as docs/runs/seed-0.zip of the source: reference_results({suite!r}, path=...)."
+            )
+    return open_store(path, plugins=plugins)[suite]
 
 
 class OpenStore(Mapping[str, "StoredSuite"]):

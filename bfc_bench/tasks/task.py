@@ -12,8 +12,8 @@ import numpy as np
 
 from bfc_bench.config import plain_option
 from bfc_bench.errors import UsageError, suggest
-from bfc_bench.learner import Data, DataSpec, LabelKind, TaskFacts
-from bfc_bench.seeds import BLOCK, stream
+from bfc_bench.learner import Context, Data, DataSpec, LabelKind, TaskFacts
+from bfc_bench.seeds import BLOCK, seed_of, stream
 from bfc_bench.tasks.base import DataSet, Family, Float, Inputs, Labels
 from bfc_bench.tasks.metrics import TargetValues
 from bfc_bench.utils.plain_json import digest
@@ -187,6 +187,16 @@ class Problem(ABC):
         x, y = self.training_points(n)
         return Data(**vars(self.spec(n)), x=x, y=y)
 
+    def context(self, n: int) -> Context:
+        """What every learner is told besides the first n training points."""
+        square_mean = self.square_mean
+        return Context(
+            seed=learner_seed(self.seed, self.task.streams, self.d, self.replicate),
+            square_mean=None if square_mean is None else np.array(square_mean),
+            unlabeled=self.unlabeled_inputs(n),
+            margin_column=self.task.labels.margin_column,
+        )
+
     @abstractmethod
     def training_points(self, n: int) -> tuple[Float, Float]:
         """The first n training points, (n, d') and (n,)."""
@@ -262,6 +272,11 @@ class Problem(ABC):
 
     def _stream(self, *purpose: object) -> np.random.Generator:
         return stream(self.seed, self.task.streams, self.d, self.replicate, *purpose)
+
+
+def learner_seed(seed: int, streams: str, d: int, replicate: int) -> int:
+    """The seed of all learners on a problem of the suite's ``seed`` and a task's ``streams``, paired over sizes."""
+    return seed_of(seed, streams, d, replicate, "learner")
 
 
 class BlockwiseArrays:

@@ -291,4 +291,4 @@ class FitController:
         }
         if isinstance(self.schedule, ThresholdSchedule):
             info["alphas"] = [float(alpha) for alpha in self.schedule.alphas.values()]
-        return self._predictor(info=info, earlier=self.stages)
+        return self._predictor(info=info, stages=self.stages)

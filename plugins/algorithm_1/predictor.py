@@ -43,8 +43,8 @@ class DistilledPredictor(Predictor):
     points: np.ndarray = field(repr=False)
     """Training inputs (n, d), for the principal directions."""
     info: Mapping[str, Any] = field(default_factory=dict)
-    earlier: Mapping[str, DistilledPredictor] = field(default_factory=dict, repr=False)
-    """Stages, in the order of training."""
+    stages: Mapping[str, DistilledPredictor] = field(default_factory=dict, repr=False)
+    """``layer2`` and ``distilled2``, before and after INITIAL-DISTILL of K_2, then ``layer3``, ..."""
 
     def __post_init__(self) -> None:
         self.net = replace(self.net, truncate=None)
@@ -61,11 +61,6 @@ class DistilledPredictor(Predictor):
         """{"S2": (m, k_2), ...} in principal directions, scaled so that squares sum to the layer's term."""
         scale = math.sqrt(self.units.y_scale)
         return {f"S{layer}": scale * s.T @ self._rotations[layer] for layer, s in self._features(x).items()}
-
-    @property
-    def stages(self) -> Mapping[str, Predictor]:
-        """``layer2`` and ``distilled2``, before and after INITIAL-DISTILL of K_2, then ``layer3``, ..."""
-        return self.earlier
 
     def _columns(self, x: np.ndarray) -> np.ndarray:
         return self.units.x_scale * np.asarray(x, np.float64).T

@@ -29,13 +29,8 @@ class ImagePredictor(Predictor):
     pixels: Pixels
     loss: Loss
     info: Mapping[str, Any] = field(default_factory=dict)
-    held: Mapping[str, Predictor] = field(default_factory=dict)
+    stages: Mapping[str, Predictor] = field(default_factory=dict)
     pictures: Pictures | None = None
-
-    @property
-    def stages(self) -> Mapping[str, Predictor]:
-        """The predictors of earlier stages of training."""
-        return self.held
 
     def artifacts(self) -> Mapping[str, bytes]:
         """Pictures of features as PNG files, if the options ask for them."""

@@ -57,7 +57,7 @@ class QuadraticLink(Learner):
             passes.append(here)
         names = ("forward", *(f"pass{number}" for number in range(1, len(passes))))
         info = {"passes": len(passes) - 1, "link": here.link.tolist()}
-        return replace(here, info=info, passes=dict(zip(names, passes[:-1], strict=False)))
+        return replace(here, info=info, stages=dict(zip(names, passes[:-1], strict=False)))
 
     def cost(self, n: int, d: int) -> Cost:
         """Products of phi with the labels; per pass J^T J, a decomposition and about two tried steps."""
@@ -76,13 +76,8 @@ class QuadraticLinkPredictor(Predictor):
     feature: np.ndarray
     link: np.ndarray
     info: Mapping[str, Any] = field(default_factory=dict)
-    passes: Mapping[str, Predictor] = field(default_factory=dict)
-    """The predictors before the last pass, by name."""
-
-    @property
-    def stages(self) -> Mapping[str, Predictor]:
-        """``forward``, the layer-wise fit, then ``pass1``, ``pass2``, ... of correction."""
-        return self.passes
+    stages: Mapping[str, Predictor] = field(default_factory=dict)
+    """``forward``, the layer-wise fit, then ``pass1``, ``pass2``, ... of correction."""
 
     def predict(self, x: np.ndarray) -> np.ndarray:
         """Predictions (m,) at x (m, d)."""

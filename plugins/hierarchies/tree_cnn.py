@@ -108,7 +108,7 @@ class TreeCnn(TreeLearner, BatchLearner):
         return [
             Failure("diverged", f"{cls.name}: a gradient or the loss was not finite in training. Use a smaller lr.")
             if i in failed
-            else TreePredictor(layers, sqrt(learner.alphabet))
+            else TreePredictor.of(layers, sqrt(learner.alphabet))
             for i, layers in enumerate(trained)
         ]
 
@@ -148,11 +148,12 @@ class TreePredictor(Predictor):
     def __init__(self, layers: Sequence[Layers], scale: float) -> None:
         self.layers, self.scale = layers, scale
 
-    @property
-    def stages(self) -> Mapping[str, Predictor]:
-        """Layer-wise training after each layer but the last."""
-        ends = range(1, len(self.layers))
-        return {f"layer{end}": TreePredictor(self.layers[:end], self.scale) for end in ends}
+    @classmethod
+    def of(cls, layers: Sequence[Layers], scale: float) -> TreePredictor:
+        """One whose stages are layer-wise training after each layer but the last."""
+        final = cls(layers, scale)
+        final.stages = {f"layer{end}": cls(layers[:end], scale) for end in range(1, len(layers))}
+        return final
 
     def predict(self, x: np.ndarray) -> np.ndarray:
         """Margins (m,) or scores (m, C) at x (m, d)."""

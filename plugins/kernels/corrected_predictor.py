@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -32,6 +32,8 @@ class CorrectedPredictor(Predictor):
     spread: Tensor
     """Their standard deviation, scalar."""
     info: Mapping[str, Any] = field(default_factory=dict)
+    stages: Mapping[str, Predictor] = field(default_factory=dict)
+    """The predictor after each round: ``forward``, then ``round1``, ``round2``, ... of correction."""
 
     def predict(self, x: Tensor) -> Tensor:
         """The last round's predictions, (m,), at x (m, d)."""
@@ -70,9 +72,3 @@ class CorrectedPredictor(Predictor):
         factors = (sizes.clamp(min=0) / torch.where(squares > 0, squares, 1.0)) ** 0.25 / 2**0.5
         turned: Tensor = ((values @ axes) * factors).flip(1)
         return turned
-
-    @property
-    def stages(self) -> Mapping[str, Predictor]:
-        """The predictor after each round: ``forward``, then ``round1``, ``round2``, ... of correction."""
-        names = ["forward", *(f"round{k}" for k in range(1, len(self.path)))]
-        return {name: replace(self, path=self.path[: k + 1]) for k, name in enumerate(names)}

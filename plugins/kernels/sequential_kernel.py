@@ -171,6 +171,8 @@ class SequentialPredictor(Predictor):
     rounds: tuple[RidgePredictor, ...]
     steps: tuple[Step, ...]
     info: Mapping[str, Any] = field(default_factory=dict)
+    stages: Mapping[str, Predictor] = field(default_factory=dict)
+    """The predictor after each round."""
 
     def predict(self, x: Tensor) -> Tensor:
         """The last round's predictions, (m,), at x (m, d)."""
@@ -178,14 +180,6 @@ class SequentialPredictor(Predictor):
         for step in self.steps:
             z = step(z)
         return self.rounds[-1].predict(z)
-
-    @property
-    def stages(self) -> Mapping[str, Predictor]:
-        """The predictor after each round."""
-        return {
-            f"round{k + 1}": replace(self, rounds=self.rounds[: k + 1], steps=self.steps[:k])
-            for k in range(len(self.rounds))
-        }
 
 
 class _State:
@@ -242,7 +236,9 @@ class _State:
         rounds = tuple(self.rounds)
         spaces = [cast("KernelSpace", fitted.space) for fitted in rounds]  # KernelRidge.space returns no other type
         info = {**rounds[0].info, "inputs": [space.points.features.shape[1] for space in spaces]}
-        return SequentialPredictor(self.inputs, rounds, tuple(self.steps), info)
+        final = SequentialPredictor(self.inputs, rounds, tuple(self.steps), info)
+        earlier = (replace(final, rounds=rounds[: k + 1], steps=final.steps[:k]) for k in range(len(rounds)))
+        return replace(final, stages={f"round{k}": stage for k, stage in enumerate(earlier, 1)})
 
 
 def _fit_corrected(job: Job[SequentialKernel]) -> Predictor | Failure:
@@ -273,7 +269,9 @@ def _fit_corrected(job: Job[SequentialKernel]) -> Predictor | Failure:
         "ridge": path[-1].ridge,
         "leave_one_out": [each.error for each in path],
     }
-    return CorrectedPredictor(inputs, correction, tuple(path), mean, spread, info)
+    final = CorrectedPredictor(inputs, correction, tuple(path), mean, spread, info)
+    names = ["forward", *(f"round{k}" for k in range(1, len(path)))]
+    return replace(final, stages={name: replace(final, path=final.path[: k + 1]) for k, name in enumerate(names)})
 
 
 def _add_features(states: Sequence[_State]) -> None:

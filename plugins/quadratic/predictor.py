@@ -56,7 +56,7 @@ class QuadraticPredictor(Predictor):
         }
         self._rotations = {layer: principal_directions(s) for layer, s in self.pre_activations(x).items()}
         self.info = info or {}
-        self._stages = stages or {}
+        self.stages: Mapping[str, QuadraticPredictor] = stages or {}
 
     def pre_activations(self, x: np.ndarray) -> dict[int, np.ndarray]:
         """{l: S_l (m_l, m)} at x (m, d)."""
@@ -92,11 +92,6 @@ class QuadraticPredictor(Predictor):
         for first in range(0, len(x), CHUNK):
             rows = slice(first, first + CHUNK)
             yield rows, self.pre_activations(x[rows])
-
-    @property
-    def stages(self) -> Mapping[str, QuadraticPredictor]:
-        """Earlier states of the network, in the order of training."""
-        return self._stages
 
 
 def weight_correlation(before: np.ndarray, after: np.ndarray) -> float:

@@ -20,6 +20,7 @@ def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     folder = {"metadata": {"path": str(tmp_path)}}
     nbclient.NotebookClient(notebook, timeout=600, kernel_name="python3", resources=folder).execute(env={**os.environ})
     printed = "".join(output.get("text", "") for cell in notebook.cells for output in cell.get("outputs", ()))
+    assert "squares 200 ok True" in printed, "a run has the error that the notebook computed"
     assert "{'ok': 36}" in printed
     assert "supported - The NMSE of quadratic" in printed
     assert (tmp_path / "notebook-report" / "report.html").is_file()

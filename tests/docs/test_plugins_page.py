@@ -63,7 +63,7 @@ def test_every_module_of_the_toolkit_is_described() -> None:
     assert {module.name for module in iter_modules(toolkit.__path__)} <= described
 
 
-@pytest.mark.parametrize("name", ["RidgeOnSquares", "RidgeTogether"])
+@pytest.mark.parametrize("name", ["RidgeOnSquares", "RidgeTogether", "SquareNetwork"])
 def test_the_learners_keep_the_contract(shown: dict[str, Any], name: str) -> None:
     check_learner(shown[name])
 

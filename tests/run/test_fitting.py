@@ -30,6 +30,14 @@ def test_where_all_candidates_fail_the_cell_fails_with_the_reason_of_the_first(s
     assert all("n_neighbors = 100" in row.reason for row in found)
 
 
+def test_a_wrong_shape_on_the_validation_part_says_so(faulty, suite_file, tmp_path):
+    path = suite_file(learner=[{"name": "faulty", "options": {"how": "shape"}, "tune": {"at": [16]}}])
+    run_suite(path, RunOptions(store=tmp_path / "store", executor="serial"))
+    whole, failed = read_results(path, store=tmp_path / "store")
+    assert whole.status == "ok"
+    assert "shape (4,), one per validation point, every fifth of the n points. Got shape (3, 2)" in failed.reason
+
+
 class Constant(Predictor):
     def __init__(self, value):
         self.value = value

@@ -20,12 +20,13 @@ from pydantic_core import from_json
 
 from bfc_bench.config import Settings
 from bfc_bench.errors import StoreError
+from bfc_bench.store.unpacking import STORE, STORE_BYTES
 from bfc_bench.utils.files import write_file
 from bfc_bench.utils.plain_json import readable_json
 
 FORMAT = 2
-MANIFEST, STORE, CLAIMS, CITATION = "manifest.json", "results.sqlite", "claims.json", "CITATION.cff"
-MOST_BYTES = {MANIFEST: 1_000_000, STORE: 4_000_000_000, CLAIMS: 50_000_000, CITATION: 1_000_000}
+MANIFEST, CLAIMS, CITATION = "manifest.json", "claims.json", "CITATION.cff"
+MOST_BYTES = {MANIFEST: 1_000_000, STORE: STORE_BYTES, CLAIMS: 50_000_000, CITATION: 1_000_000}
 """The files of a bundle, with the maximum size of each when it is unpacked."""
 
 

@@ -15,9 +15,10 @@ from typing import Any
 
 from bfc_bench.analysis.claims.verdict import verdict_record
 from bfc_bench.errors import StoreError, UsageError
-from bfc_bench.extras.bundle.archive import CITATION, CLAIMS, STORE, write_archive
+from bfc_bench.extras.bundle.archive import CITATION, CLAIMS, write_archive
 from bfc_bench.store.records import PROVENANCE, ROW, TABLES, TRACEBACK, Record, insert, records_of
 from bfc_bench.store.store import Store
+from bfc_bench.store.unpacking import STORE
 from bfc_bench.stored_suite import OpenStore, StoredSuite
 from bfc_bench.utils.command_lines import without_folders
 from bfc_bench.utils.masking import mask_all, masker

@@ -100,7 +100,8 @@ class _Failures:
 
 def _named(stores: Sequence[Path]) -> Mapping[str, Path]:
     """Stores by the names of their folders, with as many parents as needed to be unique; duplicates are dropped."""
-    paths = {path: path.parts[1:] for path in dict.fromkeys(path.resolve() for path in stores)}  # without the root
+    resolved = dict.fromkeys(path.resolve() for path in stores)
+    paths = {path: (path.with_suffix("") if path.is_file() else path).parts[1:] for path in resolved}  # no root
     depth = 1
     while len({parts[-depth:] for parts in paths.values()}) < len(paths):
         depth += 1

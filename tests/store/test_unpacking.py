@@ -1,0 +1,74 @@
+"""A bundle is read as a store: it is unpacked into the cache, once, and never written."""
+
+import zipfile
+
+import pytest
+
+import bfc_bench as bb
+from bfc_bench.cli.app import run
+from bfc_bench.store.store import Store
+from bfc_bench.store.unpacking import store_folder
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "bfc-bench" / "bundles"
+
+
+def zipped(path, **files):
+    with zipfile.ZipFile(path, "w") as packed:
+        for name, content in files.items():
+            packed.writestr(name.replace("_", "."), content)
+    return path
+
+
+@pytest.fixture
+def bundle(tmp_path):
+    with Store(tmp_path / "store", write=True):
+        pass
+    return zipped(tmp_path / "b.zip", results_sqlite=(tmp_path / "store" / "results.sqlite").read_bytes())
+
+
+def test_it_is_unpacked_once(bundle, cache):
+    folder = store_folder(bundle)
+    made = (folder / "results.sqlite").stat().st_mtime_ns
+    assert store_folder(bundle) == folder
+    assert (folder / "results.sqlite").stat().st_mtime_ns == made
+    assert list(cache.iterdir()) == [folder]
+    with bb.open_store(bundle) as opened:
+        assert list(opened) == []
+
+
+def test_a_run_does_not_write_into_it(bundle, suite_file, capsys):
+    before = bundle.read_bytes()
+    assert run(["run", str(suite_file(learner=[{"name": "kernel-ridge"}])), "--store", str(bundle)]) == 2
+    assert f"b.zip is a file. `bfc-bench merge {bundle} --into DIR` makes a store" in capsys.readouterr().err
+    assert run(["plan", str(suite_file(learner=[{"name": "kernel-ridge"}])), "--store", str(bundle)]) == 0
+    assert bundle.read_bytes() == before
+
+
+@pytest.mark.parametrize("what", ["other", "damaged"])
+def test_what_is_no_bundle_is_refused_in_one_line(bundle, tmp_path, cache, capsys, what):
+    path = zipped(tmp_path / "other.zip", notes_txt="text")
+    if what == "damaged":
+        content = bytearray(bundle.read_bytes())
+        content[2000:3000] = bytes(1000)
+        path.write_bytes(content)
+    assert run(["merge", str(path), "--into", str(tmp_path / "into")]) == 2
+    said = capsys.readouterr().err
+    assert "other.zip is not a bundle that bfc-bench reads" in said
+    assert said.count("\n") == 1
+    assert list(cache.iterdir()) == []
+
+
+def test_a_suite_without_published_results_says_where_there_are_some():
+    with pytest.raises(
+        bb.UnknownSuite, match=r"suites with them: bfc, .*tabular.*reference_results\('smoke', path=\.\.\.\)"
+    ):
+        bb.reference_results("smoke")
+    with pytest.raises(bb.UnknownSuite, match=r"Did you mean 'bfc-toys'\?"):
+        bb.reference_results("bfc-toy")
+    toys = bb.reference_results("bfc-toys")
+    assert {row.status for row in toys.rows()} == {"ok"}
+    assert len(toys.thresholds([0.1])) > 0
