@@ -19,6 +19,7 @@ from typer.core import TyperGroup
 
 from bfc_bench.builtin import own
 from bfc_bench.errors import BenchError
+from bfc_bench.registry import broken_plugins
 from bfc_bench.utils.escape_control import visible
 from bfc_bench.utils.masking import masked
 
@@ -130,7 +131,11 @@ def _with_advice(error: Any, arguments: Sequence[str] | None) -> str:
     option, verb = getattr(error, "option_name", None), getattr(error, "ctx", None)
     text = str(error.format_message())
     if text.startswith("No such command") and "Did you mean" not in text:
-        return f"{text} `bfc-bench --help` shows the commands."
+        text += " `bfc-bench --help` shows the commands."
+    if text.startswith("No such command"):
+        from bfc_bench.plugins import load_plugins
+
+        return text + broken_plugins(load_plugins().unavailable, "", "verb")
     if option is None or verb is None or "set_" not in {parameter.name for parameter in verb.command.params}:
         return text
     from bfc_bench.suite.model import Suite, TaskEntry

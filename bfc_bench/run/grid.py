@@ -13,6 +13,7 @@ from bfc_bench.config import plain_option
 from bfc_bench.errors import UsageError, suggest
 from bfc_bench.learner import Learner
 from bfc_bench.plugins import Plugins
+from bfc_bench.registry import broken_plugins
 from bfc_bench.suite.model import LearnerEntry, Suite, TaskEntry, candidates
 from bfc_bench.tasks.build import build_task
 from bfc_bench.tasks.task import Task
@@ -117,7 +118,7 @@ def resolve(
     added = [LearnerEntry(name=name) for name in learners if _is_added(name, suite, plugins)]
     suite = suite.model_copy(update={"learner": [*suite.learner, *added]})
     wanted = _select("task", tasks, [(task.name, task.grid) for task in suite.task])
-    labels = _select("learner", learners, [(entry.label, entry.name, entry.grid) for entry in suite.learner])
+    labels = _select("learner", learners, [(entry.label, entry.name, entry.grid) for entry in suite.learner], plugins)
     streams = {entry.name: str(entry.grid or entry.name) for entry in suite.task}
     built = {
         entry.name: _task(entry, suite.test_size, streams, plugins, f"{where}: task {entry.name!r}")
@@ -161,14 +162,18 @@ def _is_added(name: str, suite: Suite, plugins: Plugins) -> bool:
     return not in_suite and name.partition(":")[0] in plugins.learners
 
 
-def _select(what: str, wanted: Sequence[str], names: Sequence[tuple[Any, ...]]) -> list[str]:
-    """The first name of each entry that ``wanted`` names; None is no name."""
+def _select(
+    what: str, wanted: Sequence[str], names: Sequence[tuple[Any, ...]], plugins: Plugins | None = None
+) -> list[str]:
+    """The first name of each entry that ``wanted`` names; None is no name. Learners of ``plugins`` could be added."""
     if not wanted:
         return [first for first, *_ in names]
     known = {name for entry in names for name in entry if name is not None}
     for name in wanted:
         if name not in known:
-            raise UsageError(f"--{what} {name}: the suite has no such {what}.{suggest(name, known)}")
+            near = suggest(name, known.union(plugins.learners if plugins else ()))
+            broken = broken_plugins(plugins.unavailable, name, what) if plugins else ""
+            raise UsageError(f"--{what} {name}: the suite has no such {what}.{near}{broken}")
     return [entry[0] for entry in names if set(entry) & set(wanted)]
 
 

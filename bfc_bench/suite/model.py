@@ -422,9 +422,18 @@ def candidates(spaces: Iterable[Mapping[str, Sequence[Any]]]) -> list[dict[str, 
     return [dict(zip(space, values, strict=True)) for space in spaces for values in product(*space.values())]
 
 
-def read_suite(path: Path, changes: Iterable[str] = ()) -> Suite:
-    """The suite in a TOML file, with ``--set`` changes applied. Raises ``UsageError`` that names file and key."""
-    suite = Suite.parse(changed(read_toml(path), changes), str(path))
+def read_suite(path: Path, changes: Sequence[str] = (), learners: Iterable[str] = ()) -> Suite:
+    """The suite in a TOML file, with ``--set`` changes applied. Raises ``UsageError`` that names file and key.
+
+    A change may be of one of ``learners`` that the file does not have, which is added.
+    """
+    values = read_toml(path)
+    entries = values.get("learner")
+    for name in learners if isinstance(entries, list) else ():
+        known = [entry.get(key) for entry in entries if isinstance(entry, Mapping) for key in ("label", "name")]
+        if name not in known and any(change.startswith(f"learner.{name}.") for change in changes):
+            entries.append({"name": name})
+    suite = Suite.parse(changed(values, changes), str(path))
     return suite.model_copy(update={"task": [_with_absolute_paths(task, path.parent) for task in suite.task]})
 
 

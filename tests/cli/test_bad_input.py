@@ -5,12 +5,15 @@ import warnings
 
 import numpy as np
 import pytest
+from installed_faulty import announce
 
 import bfc_bench
+import bfc_bench.api
 from bfc_bench.cli import WINDOWS, main
 from bfc_bench.cli.app import run
 from bfc_bench.config import read_toml
 from bfc_bench.errors import UsageError
+from bfc_bench.plugins import load_plugins
 
 BROKEN = {
     # change to the suite, or the whole command line -> what the message must say
@@ -67,6 +70,12 @@ def test_what_the_theory_excludes_is_allowed_with_a_warning(capsys, tmp_path):
         (["run", "smoke", "--seed", "5"], "No such option: --seed. seed is a key of the suite: write --set seed=5."),
         (["run", "smoke", "--n", "100"], "n is a key of tasks: write --set task.NAME.n=[100]."),
         (["run", "smoke", "--set", "task.teacher-L3.n=100"], "task[0].n must be a list, such as [100]. Got 100."),
+        (["run", "smoke", "--set", "task.teacher-L3.n=20,40"], "task[0].n must be a list, such as [20,40]."),
+        (["run", "smoke", "--learner", "relu-mlpp"], "Did you mean 'relu-mlp'?"),
+        (
+            ["run", "smoke", "--set", 'task.teacher-L3.labels={kind="clean", x=1}'],
+            "unknown option 'x'. Leave it out: there are no options here.",
+        ),
         (["help"], "No such command 'help'. `bfc-bench --help` shows the commands."),
         (["check", "no/such/suite.toml"], "there is no file and no part 'no/such/suite.toml'"),
         (
@@ -93,6 +102,43 @@ def test_a_suite_without_its_ending_and_a_module_that_raises_are_named(capsys, t
     for arguments in (["raises_at_import", "--kind", "listener"], ["raises_at_import:Mine"]):
         assert run(["check", *arguments]) == 2
         assert "ZeroDivisionError: division by zero" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["check", "mine"], ["show", "mine"], ["plan", "smoke", "--learner", "mine"], ["plan", "mine"], ["mine"]],
+)
+def test_an_unknown_name_may_be_one_of_a_plugin_that_is_broken(arguments, tmp_path, capsys, monkeypatch):
+    (tmp_path / "no_python.py").write_text("def (")
+    announce(tmp_path, "mine", "mine", "no_python", monkeypatch)
+    assert run(arguments) == 2
+    assert "Plugin 'mine:mine' is unavailable: SyntaxError" in capsys.readouterr().err
+
+
+def test_a_change_reaches_a_learner_that_the_command_adds(suite_file):
+    path = suite_file(learner=[{"name": "random-features"}])
+    changes, added = ["learner.kernel-ridge.options.degree=3"], ["random-features", "kernel-ridge"]
+    grid = bfc_bench.api.grid_of(path, changes, load_plugins(), added, ())
+    assert grid.entries["kernel-ridge"].learner.degree == 3
+    assert list(grid.entries) == added
+
+
+def test_a_table_in_the_place_of_a_list_of_tables_says_how_to_write_it(capsys, tmp_path):
+    (tmp_path / "one.toml").write_text('name = "one"\n[task]\nname = "t"\n[[learner]]\nname = "kernel-ridge"\n')
+    assert run(["plan", str(tmp_path / "one.toml")]) == 2
+    assert "task must be a list of tables: write [[task]] in place of [task]." in capsys.readouterr().err
+
+
+def test_other_tasks_under_the_name_of_a_suite_are_told(suite_file, tmp_path):
+    first = suite_file(learner=[{"name": "kernel-ridge"}])
+    session = bfc_bench.run_suite(first, bfc_bench.RunOptions(store=tmp_path / "s", executor="serial"))
+    assert session.plan.cautions == []
+    values = read_toml(first)
+    other = bfc_bench.Suite(**{**values, "task": [{**values["task"][0], "name": "other"}]})
+    session = bfc_bench.run_suite(other, bfc_bench.RunOptions(store=tmp_path / "s", executor="serial"))
+    (caution,) = session.plan.cautions
+    assert "on t, which this suite does not have" in caution
+    assert "another name or version" in caution
 
 
 def test_a_file_that_is_not_toml_names_the_line(capsys, tmp_path):
