@@ -52,6 +52,8 @@ def try_(
     out = out or table.with_suffix(".toml")
     if out.resolve().parent != table.resolve().parent:
         raise UsageError(f"--out {out}: the suite file must be in the folder of the table, {table.resolve().parent}.")
+    if out.suffix != ".toml" or out.is_symlink():
+        raise UsageError(f"--out {out}: the suite file must end in .toml and be no link. Name another file.")
     facts = look_at(table, target, group=group, time=time_, given=changed({}, set_))
     text = suite_text(facts, plain_name(out.stem))
     if out.exists() and not force and out.read_text(encoding="utf-8") != text:
