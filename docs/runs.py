@@ -27,7 +27,7 @@ def pack(name: str, stores: Sequence[Path]) -> Path:
         merged = Path(folder, "merged")
         subprocess.run([*BENCH, "merge", *map(str, stores), "--into", str(merged)], check=True)
         title = f"Results of the suites of bfc-bench, {name}"
-        command = [*BENCH, "bundle", "--store", str(merged), "--to", str(packed), "--title", title, *ABOUT]
+        command = [*BENCH, "bundle", "--store", str(merged), "--output", str(packed), "--title", title, *ABOUT]
         subprocess.run(command, check=True)
     return packed
 

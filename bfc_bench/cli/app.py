@@ -53,6 +53,14 @@ def all_by_name(kind: str) -> dict[str, Callable[..., Any] | str]:
     return found | {name: registry.get(name) for name in registry if name not in found}
 
 
+PANELS = {
+    "Start": ("run", "results", "claims", "compare", "report"),
+    "Your own": ("try", "new", "check", "list", "show"),
+    "More": ("figure", "plan", "data", "doctor", "backup", "merge"),
+}
+"""Verbs by their panel of ``--help``; further verbs are in "Extras" or "Plugins"."""
+
+
 class Verbs(TyperGroup):
     """A command group that imports a verb's module only when the verb is called or help is shown."""
 
@@ -60,13 +68,19 @@ class Verbs(TyperGroup):
         super().__init__(**{**options, "commands": dict.fromkeys(own("verbs"))})  # names, for suggestions
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """All verbs, those of other distributions last."""
-        return list(self._registered)
+        """All verbs in the order of the panels, those of other distributions last."""
+        first = [verb for verbs in PANELS.values() for verb in verbs if verb in self._registered]
+        return list(dict.fromkeys([*first, *self._registered]))
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command of a verb; None for an unknown name."""
-        registered = own("verbs").get(cmd_name) or self._registered.get(cmd_name)
-        return registered and typer.main.get_group(app_of(cmd_name, registered)).commands[cmd_name]
+        ours = own("verbs").get(cmd_name)
+        if not (registered := ours or self._registered.get(cmd_name)):
+            return None
+        command: Any = typer.main.get_group(app_of(cmd_name, registered)).commands[cmd_name]
+        panels = [panel for panel, verbs in PANELS.items() if cmd_name in verbs]
+        command.rich_help_panel = panels[0] if panels else "Extras" if ours else "Plugins"
+        return command
 
     @cached_property
     def _registered(self) -> dict[str, Callable[..., Any] | str]:

@@ -195,7 +195,7 @@ def test_a_new_learner_needs_a_short_name_and_a_folder_that_can_be_written(capsy
     assert run(["new", "learner", "a" * 300]) == 2
     assert "at most 60 characters" in capsys.readouterr().err
     (tmp_path / "file").write_text("")
-    assert run(["new", "learner", "abc", "--directory", str(tmp_path / "file" / "inside")]) == 2
+    assert run(["new", "learner", "abc", "--output", str(tmp_path / "file" / "inside")]) == 2
     assert "cannot be written: Not a directory. Choose another folder." in capsys.readouterr().err
 
 

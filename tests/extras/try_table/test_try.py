@@ -104,7 +104,7 @@ WRONG = {
     "option": (["--target", "Preis €", "--set", "seperator=';'"], ["Did you mean 'separator'?"]),
     "missing target": (["--target", "Heizung"], ["column 'Heizung' is empty"]),
     "encoding": (["--target", "Preis €", "--set", "encoding=ascii"], ["--set encoding=latin-1"]),
-    "folder": (["--target", "Preis €", "--out", "/tmp/x.toml"], ["must be in the folder of the table"]),
+    "folder": (["--target", "Preis €", "--output", "/tmp/x.toml"], ["must be in the folder of the table"]),
 }
 
 
@@ -183,7 +183,7 @@ def test_more_columns_than_are_looked_at_are_one_line(tmp_path):
 def test_only_a_suite_file_is_replaced(table, capsys):
     text = table.read_text()
     (table.parent / "flats.toml").symlink_to("flats.csv")
-    for options in ([], ["--out", "flats.csv"]):
+    for options in ([], ["--output", "flats.csv"]):
         assert run(["try", "flats.csv", "--target", "Preis €", "--force", *options]) == 2
         assert "must end in .toml and be no link" in capsys.readouterr().err
     assert table.read_text() == text
