@@ -146,7 +146,7 @@ def _as_list(value: str | float) -> str:
 
 def _expected(message: str) -> str:
     """pydantic's message, as the end of a sentence that begins with the key."""
-    message = message.rstrip(".")
+    message = message.rstrip(".").replace(" after validation", "")
     for start, verb in (("Value error, ", ""), ("Input should be ", "must be "), ("Input should ", "must ")):
         if message.startswith(start):
             return verb + message.removeprefix(start)

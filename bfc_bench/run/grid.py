@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from math import inf
 from typing import Any
 
@@ -19,8 +20,8 @@ from bfc_bench.tasks.build import build_task
 from bfc_bench.tasks.task import Task
 from bfc_bench.utils.plain_json import digest, digest_text
 
-MOST_CELLS = 10_000_000
-"""Limit against mistakes: the plan of a larger grid would take gigabytes."""
+MOST_CELLS = 1_000_000
+"""Limit against mistakes: the plan of a larger grid would take minutes and gigabytes."""
 
 
 @dataclass(frozen=True)  # with slots it would be pickled by Python code, field by field
@@ -132,19 +133,21 @@ def resolve(
     entries = [_entry(entry, plugins, wanted, f"{where}: learner {entry.label!r}") for entry in suite.learner]
     parse_claims(suite, plugins.claims, where)
     chosen = {entry.label: entry for entry in entries if entry.label in labels}
-    count = suite.replicates * sum(
-        d <= entry.max_d and n <= entry.max_n
+    points = (
+        (d, n)
         for entry in chosen.values()
         for task in suite.task
         if task.name in entry.tasks
         for d in task.d
         for n in task.sizes(d)
+        if d <= entry.max_d and n <= entry.max_n
     )
+    count = suite.replicates * sum(1 for _ in islice(points, MOST_CELLS + 1))
     if not count and (learners or tasks):
         raise UsageError(f"{where}: the learners and tasks that were chosen have no cell in common.")
     if count > MOST_CELLS:
         raise UsageError(
-            f"{where}: the suite has {count:,} cells; at most {MOST_CELLS:,} can be planned. "
+            f"{where}: the suite has {count:,} cells or more; at most {MOST_CELLS:,} can be planned. "
             "Take fewer replicates, sizes or learners."
         )
     common = {"suite": suite.name, "version": suite.version, "seed": suite.seed, "test_size": suite.test_size}

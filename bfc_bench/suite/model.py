@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise, product
+from math import prod
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,6 +22,7 @@ from pydantic import (
 
 from bfc_bench.config import Settings, plain_option, read_toml
 from bfc_bench.errors import UsageError, suggest
+from bfc_bench.suite.axes import MOST_CANDIDATES, MOST_MEMBERS
 from bfc_bench.suite.budget import Budget
 from bfc_bench.suite.changes import changed
 from bfc_bench.suite.members import check_membership, expanded, members_by_grid
@@ -36,6 +39,7 @@ def _check_name(value: str) -> str:
 
 
 Name = Annotated[str, AfterValidator(_check_name)]
+AtMost = Field(max_length=MOST_MEMBERS)
 Size = Annotated[int, Field(strict=True, ge=1)]
 Sizes = Annotated[list[Size], Field(min_length=1), AfterValidator(check_increasing)]
 
@@ -233,6 +237,8 @@ class LearnerEntry(Settings):
                 raise ValueError(f"tune.{option} must be a list of at least 1 item. Got {among!r}")
             if len({canonical_json(plain_option(value)) for value in among}) < len(among):
                 raise ValueError(f"tune.{option} must hold different values. Got {among}")
+        if (count := sum(prod(map(len, space.values())) for space in spaces)) > MOST_CANDIDATES:
+            raise ValueError(f"tune has {count:,} combinations; at most {MOST_CANDIDATES:,} are possible")
         return self
 
     @model_validator(mode="after")
@@ -309,9 +315,9 @@ class Suite(Settings):
     budget: Budget = Budget()
     executor: ExecutorEntry | None = None
     """Where cells run; None: in processes on this machine."""
-    task: Annotated[list[TaskEntry], Field(min_length=1), AfterValidator(_expanded_tasks)]
+    task: Annotated[list[TaskEntry], Field(min_length=1), AfterValidator(_expanded_tasks), AtMost]
     """Tasks, with the members of each grid in its place."""
-    learner: Annotated[list[LearnerEntry], Field(min_length=1), AfterValidator(_expanded_learners)]
+    learner: Annotated[list[LearnerEntry], Field(min_length=1), AfterValidator(_expanded_learners), AtMost]
     """Learners, with the members of each grid in its place."""
     claim: list[ClaimEntry] = []
 
@@ -412,7 +418,7 @@ def _too_small(entry: LearnerEntry, task: TaskEntry) -> str:
 
 
 def _require_unique(what: str, names: Sequence[str]) -> None:
-    repeated = sorted({name for name in names if names.count(name) > 1})
+    repeated = sorted(name for name, count in Counter(names).items() if count > 1)
     if repeated:
         raise ValueError(f"every {what} must be unique; {', '.join(map(repr, repeated))} appears more than once")
 

@@ -15,11 +15,18 @@ from bfc_bench.config import read_toml
 from bfc_bench.errors import UsageError
 from bfc_bench.plugins import load_plugins
 
+MANY = str(list(range(1, 1002)))
 BROKEN = {
     # change to the suite, or the whole command line -> what the message must say
-    ("replicates=10000000",): ["600,000,000 cells", "10,000,000 can be planned"],
+    ("replicates=10000000",): ["600,000,000 cells", "at most 1,000,000 can be planned"],
     ("learner.kernel-rbf.tune={ridge=[1.0, 1.0]}",): ["tune.ridge must hold different values"],
     ("learner.kernel-rbf.tune={ridge=[1.0]}", "learner.kernel-rbf.options.ridge=0.1"): ["ridge is fixed in options"],
+    (f"learner.kernel-rbf.tune={{ridge={MANY}, bandwidth={MANY}}}",): [
+        "tune has 1,002,001 combinations; at most 10,000"
+    ],
+    (f"learner.kernel-rbf.grid={{ridge={MANY}}}",): ["grid has 1,001 combinations; at most 1,000"],
+    (f"task.teacher-L3.n={MANY}",): ["n must be at most 1,000 integers, not 1,001"],
+    (f"learner.kernel-rbf.grid={{ridge={MANY[:-7]}]}}",): ["learner must have at most 1000 items, not 1007"],
     ('learner.kernel-rbf.label=""',): ["label must begin with a letter or a digit", "Got ''"],
     ("learner.random-forest.options.n_estimatorss=5",): ["Did you mean 'n_estimators'?"],
     ("learner.quad-densenet.name=quad-densnet",): ["unknown learner 'quad-densnet'", "Did you mean 'quad-densenet'?"],
@@ -35,7 +42,7 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize("changes", BROKEN, ids=lambda c: c[0])
+@pytest.mark.parametrize("changes", BROKEN, ids=lambda c: c[0][:60])
 def test_a_wrong_value_names_its_place_and_the_range(changes, capsys, tmp_path):
     store = tmp_path / "store"
     code = run(["run", "smoke", "--store", str(store), *(part for c in changes for part in ("--set", c))])
