@@ -15,10 +15,11 @@ from bfc_bench.errors import UsageError, suggest
 from bfc_bench.learner import Learner
 from bfc_bench.plugins import Plugins
 from bfc_bench.registry import broken_plugins
+from bfc_bench.store.row import cell_id, curve_digest
 from bfc_bench.suite.model import LearnerEntry, Suite, TaskEntry, candidates
 from bfc_bench.tasks.build import build_task
 from bfc_bench.tasks.task import Task
-from bfc_bench.utils.plain_json import digest, digest_text
+from bfc_bench.utils.plain_json import digest
 
 MOST_CELLS = 1_000_000
 """Limit against mistakes: the plan of a larger grid would take minutes and gigabytes."""
@@ -89,8 +90,8 @@ class Grid:
 
     def cell(self, task: str, label: str, d: int, n: int, replicate: int) -> Cell:
         """A cell of the grid's tasks and learners, whose sizes and replicate need not be in the suite."""
-        base = digest([self.task_digests[task], self.learner_digests[label], label])
-        return Cell(_cell_id(base, d, n, replicate), task, label, d, n, replicate)
+        base = curve_digest(self.task_digests[task], self.learner_digests[label], label)
+        return Cell(cell_id(base, d, n, replicate), task, label, d, n, replicate)
 
     def cells(self) -> Iterator[Cell]:
         """All cells in the order of the suite, or ``only``."""
@@ -100,16 +101,11 @@ class Grid:
         sizes = {task.name: task for task in self.suite.task}
         for label, entry in self.entries.items():
             for name in entry.tasks:
-                base = digest([self.task_digests[name], self.learner_digests[label], label])
+                base = curve_digest(self.task_digests[name], self.learner_digests[label], label)
                 for d in (d for d in sizes[name].d if d <= entry.max_d):
                     for n in (n for n in sizes[name].sizes(d) if n <= entry.max_n):
                         for replicate in range(self.suite.replicates):
-                            yield Cell(_cell_id(base, d, n, replicate), name, label, d, n, replicate)
-
-
-def _cell_id(base: str, d: int, n: int, replicate: int) -> str:
-    """``digest([base, d, n, replicate])``, written out because it is slow for large grids."""
-    return digest_text(f'["{base}",{d},{n},{replicate}]')
+                            yield Cell(cell_id(base, d, n, replicate), name, label, d, n, replicate)
 
 
 def resolve(
