@@ -65,7 +65,7 @@ def verify(
 ) -> None:
     """Compute every verdict of a bundle again from its rows, and run some of its cells again.
 
-    The cells are drawn by the digest of the bundle. The exit code is 1 if anything differs.
+    The cells are drawn by the digest of the bundle. The exit code is 1 if anything differs or nothing was compared.
     """
     from bfc_bench.extras.bundle.verify import verify
     from bfc_bench.plugins import load_plugins

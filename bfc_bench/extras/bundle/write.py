@@ -63,7 +63,7 @@ def bundle(
     claims = list(map(_judged, suites))
     done = Bundled("", len(suites))
     content = _copied(store.store, [(suite.name, suite.version) for suite in suites], done)
-    facts = [_facts(suite, found["verdicts"]) for suite, found in zip(suites, claims, strict=True)]
+    facts = [facts_of(suite, found["verdicts"]) for suite, found in zip(suites, claims, strict=True)]
     about = {
         "title": title or _title(suites),
         "authors": list(authors or ("Anonymous",)),
@@ -71,7 +71,7 @@ def bundle(
         "date": _date(suites),
         "suites": facts,
     }
-    files = {STORE: content, CLAIMS: readable_json(claims), CITATION: _citation(about)}
+    files = {STORE: content, CLAIMS: readable_json(claims), CITATION: citation(about)}
     done.digest = write_archive(to, files, about)
     return done
 
@@ -121,7 +121,8 @@ def _public(table: str, record: Record) -> Record:
     return (*record[:PROVENANCE], canonical_json({**provenance, "command": command}))
 
 
-def _facts(suite: StoredSuite, verdicts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def facts_of(suite: StoredSuite, verdicts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What a manifest says of a suite."""
     return {
         "name": suite.name,
         "version": suite.version,
@@ -141,7 +142,7 @@ def _title(suites: Sequence[StoredSuite]) -> str:
     return f"Results of {names if len(suites) <= 3 else f'{len(suites)} suites'} of bfc-bench"
 
 
-def _citation(about: Mapping[str, Any]) -> bytes:
+def citation(about: Mapping[str, Any]) -> bytes:
     """A CITATION.cff (https://citation-file-format.github.io, 1.2.0), with YAML that is written as JSON."""
     papers = ("arXiv:2001.04413", "arXiv:2006.13436")
     tested = "a paper whose claims are tested"
