@@ -12,9 +12,9 @@ from pydantic_core import from_json
 
 from bfc_bench.analysis.claims.verdict import Verdict, verdict_record
 from bfc_bench.errors import describe_error
-from bfc_bench.extras.bundle.archive import CITATION, Bundle, unpacked
+from bfc_bench.extras.bundle.archive import Bundle, unpacked
 from bfc_bench.extras.bundle.cells import Cells, Verification
-from bfc_bench.extras.bundle.write import citation, facts_of
+from bfc_bench.extras.bundle.write import facts_of
 from bfc_bench.plugins import Plugins
 from bfc_bench.report.tables import with_interval
 from bfc_bench.run.executor_selection import DEFAULT
@@ -71,8 +71,6 @@ def _check_suites(bundle: Bundle, store: OpenStore, found: Verification) -> None
             f"the suites must be the same ones: {listed} in the manifest, {stored} in the store, {ids} judged"
         )
         return
-    if (bundle.store / CITATION).read_bytes() != citation(bundle.manifest.model_dump()):
-        found.differs(f"{CITATION} is not that of the manifest")
     facts = {suite.id: suite for suite in bundle.manifest.suites}
     for id, suite, one in zip(ids, judged, bundle.claims, strict=True):
         verdicts = store.of(suite).claims()

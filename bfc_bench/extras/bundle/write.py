@@ -71,7 +71,7 @@ def bundle(
         "date": _date(suites),
         "suites": facts,
     }
-    files = {STORE: content, CLAIMS: readable_json(claims), CITATION: citation(about)}
+    files = {STORE: content, CLAIMS: readable_json(claims), CITATION: _citation(about)}
     done.digest = write_archive(to, files, about)
     return done
 
@@ -142,7 +142,7 @@ def _title(suites: Sequence[StoredSuite]) -> str:
     return f"Results of {names if len(suites) <= 3 else f'{len(suites)} suites'} of bfc-bench"
 
 
-def citation(about: Mapping[str, Any]) -> bytes:
+def _citation(about: Mapping[str, Any]) -> bytes:
     """A CITATION.cff (https://citation-file-format.github.io, 1.2.0), with YAML that is written as JSON."""
     papers = ("arXiv:2001.04413", "arXiv:2006.13436")
     tested = "a paper whose claims are tested"

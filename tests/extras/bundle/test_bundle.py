@@ -216,11 +216,6 @@ def test_suites_that_are_not_those_of_the_rows_differ(suites, claims, expected, 
     assert any(expected in line for line in verify(path, load_plugins(), cells=0).differences)
 
 
-def test_a_citation_of_something_else_differs(made, tmp_path):
-    path = changed(made / "made.zip", tmp_path / "f.zip", {CITATION: lambda text: text.replace(b"Anonymous", b"Me")})
-    assert verify(path, load_plugins(), cells=0).differences == ["CITATION.cff is not that of the manifest"]
-
-
 def test_where_nothing_is_compared_nothing_is_verified(made, tmp_path):
     def unclaimed(text):
         [suite] = json.loads(text)
