@@ -121,8 +121,8 @@ def explain(error: ValidationError, model: type[BaseModel], where: str) -> str:
         key = _dotted_path(item["loc"])
         if item["type"] == "extra_forbidden":
             known = _fields_at(model, item["loc"])
-            near = suggest(str(item["loc"][-1]), known) if known else " Leave it out: there are no options here."
-            lines.append(f"{where}: unknown option {key!r}.{near}")
+            hint = suggest(str(item["loc"][-1]), known) if known else " Leave it out: there are no options here."
+            lines.append(f"{where}: unknown option {key!r}.{hint}")
         elif item["type"] != "missing":
             expected = PLAINLY.get(item["type"], "") or _expected(item["msg"])
             if item["type"] == "list_type" and isinstance(item["input"], str | int | float):
