@@ -120,9 +120,10 @@ def plan_for(
     plan = make_plan(grid, common, held, history, redo=redo)
     stored = store.sessions.definitions(suite.name, suite.version) if store else {}
     if foreign := sorted(name for kind, name in stored if kind == "task" and name not in grid.tasks):
+        more = f" and {len(foreign) - 3} more tasks" if len(foreign) > 3 else ""
         plan.cautions.append(
-            f"the store also has results of {suite.name}@{suite.version} on {', '.join(foreign)}, which this suite "
-            "does not have; they are shown together. Give this suite another name or version if it is another one."
+            f"the store also has results of {suite.name}@{suite.version} on {', '.join(foreign[:3])}{more}, which this "
+            "suite does not have; they are shown together. Give a suite of its own another name or version."
         )
     return plan
 

@@ -244,10 +244,9 @@ def _check_cell(store: str, record: Record) -> None:
     """Raise ``StoreError`` for a row under another id than that of its cell, which no run would find again."""
     row = parse(record[ROW])
     names = ("cell", "suite", "suite_version", "task", "label", "d", "n", "replicate", "status")
-    curve = curve_digest(*record[len(names) : ROW], record[names.index("label")])
-    if tuple(row[name] for name in names) != record[: len(names)] or row["cell"] != cell_id(
-        curve, row["d"], row["n"], row["replicate"]
-    ):
+    task_digest, learner_digest = record[len(names) : ROW]
+    own = cell_id(curve_digest(task_digest, learner_digest, row["label"]), row["d"], row["n"], row["replicate"])
+    if tuple(row[name] for name in names) != record[: len(names)] or row["cell"] != own:
         raise StoreError(
             f"{store} has a row with an id that is not that of its cell: {row['label']} on {row['task']}, d = "
             f"{row['d']}, n = {row['n']}, replicate {row['replicate']}. Nothing was merged; leave this store out."

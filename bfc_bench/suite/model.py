@@ -434,7 +434,7 @@ def read_suite(path: Path, changes: Sequence[str] = (), learners: Iterable[str] 
     A change may be of one of ``learners`` that the file does not have, which is added.
     """
     values = read_toml(path)
-    entries = values.get("learner")
+    entries: Any = values.get("learner")
     for name in learners if isinstance(entries, list) else ():
         known = [entry.get(key) for entry in entries if isinstance(entry, Mapping) for key in ("label", "name")]
         if name not in known and any(change.startswith(f"learner.{name}.") for change in changes):

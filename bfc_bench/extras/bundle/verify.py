@@ -55,7 +55,9 @@ def verify(
                 found.differs(f"the bundle cannot be judged: {describe_error(error)}")
             if cells:
                 Cells(store, plugins, executor, seconds, found).run(cells, bundle.digest, draw)
-        if into is not None and not found.differences:
+        if not (found.verdicts or found.cells or found.differences):
+            found.say("Nothing was compared: the suites have no claims. --cells K runs cells again.")
+        if into is not None and not found.exit_code:
             found.say(f"{into}: {merge([bundle.store], into)}.")
     return found
 
