@@ -190,4 +190,4 @@ def grid_of(
     if not isinstance(suite, str | Path):
         raise UsageError(f"a suite must be a name, a path or a bfc_bench.Suite. Got {type(suite).__name__}.")
     path = suite_path(suite, plugins.suites)
-    return resolve(read_suite(path, changes), plugins, str(path), learners, tasks)
+    return resolve(read_suite(path, changes, learners), plugins, str(path), learners, tasks)

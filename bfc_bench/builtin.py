@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from bfc_bench.tasks.metrics import Metric
 
 VERBS = (
-    *("list", "show", "plan", "run", "results", "report", "figure", "claims", "compare", "merge", "backup"),
-    *("data", "check", "new", "doctor"),
+    *("run", "results", "claims", "compare", "report", "new", "check", "list", "show"),
+    *("figure", "plan", "data", "doctor", "backup", "merge"),
 )
-"""Verbs of the core, in the order of ``--help``: each is a module of ``bfc_bench.cli``."""
+"""Verbs of the core: each is a module of ``bfc_bench.cli``."""
 KEYWORDS = {"list": "list_"}
 """Functions that cannot have the name of their verb."""
-EXTRAS = ("slurm", "ray", "mlflow", "bundle", "site", "try_table")
+EXTRAS = ("mlflow", "bundle", "slurm", "ray", "site", "try_table")
 """Packages in ``bfc_bench.extras``: plugins that come with the framework and that it can do without."""
 
 

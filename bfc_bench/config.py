@@ -120,21 +120,33 @@ def explain(error: ValidationError, model: type[BaseModel], where: str) -> str:
     for item in found:
         key = _dotted_path(item["loc"])
         if item["type"] == "extra_forbidden":
-            lines.append(
-                f"{where}: unknown option {key!r}.{suggest(str(item['loc'][-1]), _fields_at(model, item['loc']))}"
-            )
+            known = _fields_at(model, item["loc"])
+            hint = suggest(str(item["loc"][-1]), known) if known else " Leave it out: there are no options here."
+            lines.append(f"{where}: unknown option {key!r}.{hint}")
         elif item["type"] != "missing":
             expected = PLAINLY.get(item["type"], "") or _expected(item["msg"])
             if item["type"] == "list_type" and isinstance(item["input"], str | int | float):
-                expected += f", such as {json.dumps([item['input']])}"
+                expected += f", such as {_as_list(item['input'])}"
+            elif item["type"] == "list_type" and len(item["loc"]) == 1 and isinstance(item["input"], Mapping):
+                expected += f" of tables: write [[{key}]] in place of [{key}]"
             end = "" if expected.endswith("?") else "."
             lines.append(f"{where}: {key + ' ' if key else ''}{expected}{end}{_got(item['input'])}")
     return "\n".join(lines)
 
 
+def _as_list(value: str | float) -> str:
+    """A value in brackets, as TOML writes a list of it; a text such as ``20,40`` is taken for its items."""
+    text = f"[{value}]"
+    try:
+        tomllib.loads(f"list = {text}")
+    except tomllib.TOMLDecodeError:
+        return json.dumps([value])
+    return text
+
+
 def _expected(message: str) -> str:
     """pydantic's message, as the end of a sentence that begins with the key."""
-    message = message.rstrip(".")
+    message = message.rstrip(".").replace(" after validation", "")
     for start, verb in (("Value error, ", ""), ("Input should be ", "must be "), ("Input should ", "must ")):
         if message.startswith(start):
             return verb + message.removeprefix(start)

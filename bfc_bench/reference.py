@@ -19,6 +19,7 @@ from bfc_bench.config import Settings, plain_option
 from bfc_bench.errors import BenchError, UsageError, suggest
 from bfc_bench.learner import LabelKind, Learner
 from bfc_bench.plugins import Plugins
+from bfc_bench.registry import broken_plugins
 from bfc_bench.store.export import FlatRecord
 from bfc_bench.suite.model import read_suite
 from bfc_bench.tasks.metrics import Invariance, Metric
@@ -93,7 +94,8 @@ def find(plugins: Plugins, name: str, kind: str = "") -> list[ReferenceEntry]:
         matches = [_entry(plugins.learners.kind, name, plugins.learners.origin(scheme), plugins.learner(name))]
     if not matches:
         known = sorted({other for registry in registries for other in registry})
-        raise UsageError(f"show: there is nothing called {name!r}.{suggest(name, known)}")
+        hint = suggest(name, known) + broken_plugins(plugins.unavailable, name, kind)
+        raise UsageError(f"show: there is nothing called {name!r}.{hint}")
     return matches
 
 

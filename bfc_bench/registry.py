@@ -67,12 +67,8 @@ class Registry(Generic[T]):
         """The object called ``name``. Raises ``UsageError`` that suggests a similar name and names broken plugins."""
         if name not in self._entries:
             place = f"{where}: " if where else ""
-            missing = "".join(
-                f"\nPlugin {item.plugin!r} is unavailable: {item.why}"
-                for item in self._unavailable
-                if item.kind in ("", self.kind) and item.name in ("", name)
-            )
-            raise UsageError(f"{place}unknown {self.kind} {name!r}.{suggest(name, self._entries)}{missing}")
+            broken = broken_plugins(self._unavailable, name, self.kind)
+            raise UsageError(f"{place}unknown {self.kind} {name!r}.{suggest(name, self._entries)}{broken}")
         value, plugin = self._entries[name]
         if self._is_deferred(value):
             value = self._imported(name, str(value), plugin)
@@ -129,6 +125,15 @@ class Registry(Generic[T]):
 
     def __len__(self) -> int:
         return len(self._entries)
+
+
+def broken_plugins(unavailable: Sequence[Unavailable], name: str, kind: str = "") -> str:
+    """What is unavailable and might have the name, as the end of an error message: a line each."""
+    return "".join(
+        f"\nPlugin {item.plugin!r} is unavailable: {item.why}"
+        for item in unavailable
+        if item.name in ("", name) and ("" in (kind, item.kind) or item.kind == kind)
+    )
 
 
 def described(value: object) -> str:

@@ -96,7 +96,7 @@ def fitting(name: str, count: int) -> str:
 
 
 def commands() -> Iterable[str]:
-    """A section per verb, in the order of ``--help``."""
+    """A section per verb."""
     for verb, registered in own("verbs").items():
         added = app_of(verb, registered)
         for group in added.registered_groups:

@@ -40,7 +40,7 @@ def reference() -> None:
 
 
 def _bundle(store: Path, to: Path, title: str, *suites: str) -> None:
-    command = [*BENCH, "bundle", *suites, "--store", str(store), "--to", str(to), "--title", title, *ABOUT]
+    command = [*BENCH, "bundle", *suites, "--store", str(store), "--output", str(to), "--title", title, *ABOUT]
     subprocess.run(command, check=True)
 
 

@@ -19,6 +19,7 @@ from typer.core import TyperGroup
 
 from bfc_bench.builtin import own
 from bfc_bench.errors import BenchError
+from bfc_bench.registry import broken_plugins
 from bfc_bench.utils.escape_control import visible
 from bfc_bench.utils.masking import masked
 
@@ -52,6 +53,14 @@ def all_by_name(kind: str) -> dict[str, Callable[..., Any] | str]:
     return found | {name: registry.get(name) for name in registry if name not in found}
 
 
+PANELS = {
+    "Start": ("run", "results", "claims", "compare", "report"),
+    "Your own": ("try", "new", "check", "list", "show"),
+    "More": ("figure", "plan", "data", "doctor", "backup", "merge"),
+}
+"""Verbs by their panel of ``--help``; further verbs are in "Extras" or "Plugins"."""
+
+
 class Verbs(TyperGroup):
     """A command group that imports a verb's module only when the verb is called or help is shown."""
 
@@ -59,13 +68,19 @@ class Verbs(TyperGroup):
         super().__init__(**{**options, "commands": dict.fromkeys(own("verbs"))})  # names, for suggestions
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """All verbs, those of other distributions last."""
-        return list(self._registered)
+        """All verbs in the order of the panels, those of other distributions last."""
+        first = [verb for verbs in PANELS.values() for verb in verbs if verb in self._registered]
+        return list(dict.fromkeys([*first, *self._registered]))
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command of a verb; None for an unknown name."""
-        registered = own("verbs").get(cmd_name) or self._registered.get(cmd_name)
-        return registered and typer.main.get_group(app_of(cmd_name, registered)).commands[cmd_name]
+        ours = own("verbs").get(cmd_name)
+        if not (registered := ours or self._registered.get(cmd_name)):
+            return None
+        command: Any = typer.main.get_group(app_of(cmd_name, registered)).commands[cmd_name]
+        panels = [panel for panel, verbs in PANELS.items() if cmd_name in verbs]
+        command.rich_help_panel = panels[0] if panels else "Extras" if ours else "Plugins"
+        return command
 
     @cached_property
     def _registered(self) -> dict[str, Callable[..., Any] | str]:
@@ -130,7 +145,11 @@ def _with_advice(error: Any, arguments: Sequence[str] | None) -> str:
     option, verb = getattr(error, "option_name", None), getattr(error, "ctx", None)
     text = str(error.format_message())
     if text.startswith("No such command") and "Did you mean" not in text:
-        return f"{text} `bfc-bench --help` shows the commands."
+        text += " `bfc-bench --help` shows the commands."
+    if text.startswith("No such command"):
+        from bfc_bench.plugins import load_plugins
+
+        return text + broken_plugins(load_plugins().unavailable, "", "verb")
     if option is None or verb is None or "set_" not in {parameter.name for parameter in verb.command.params}:
         return text
     from bfc_bench.suite.model import Suite, TaskEntry

@@ -54,8 +54,8 @@ def show(
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Set an option of the data set, e.g. pool=2. Repeatable."),
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="File for examples of images; NAME.png by default.")
+    output: Annotated[
+        Path | None, typer.Option("--output", metavar="FILE", help="File for examples of images; NAME.png by default.")
     ] = None,
     data: DataOption = None,
 ) -> None:
@@ -73,9 +73,9 @@ def show(
         from bfc_bench.report.examples import example_images
         from bfc_bench.utils.files import write_file
 
-        out = out or Path(f"{re.sub(r'[^A-Za-z0-9._-]', '-', name)}.png")
-        write_file(out, example_images(contents))
-        typer.echo(f"examples: {out.resolve()}")
+        file = output or Path(f"{re.sub(r'[^A-Za-z0-9._-]', '-', name)}.png")
+        write_file(file, example_images(contents))
+        typer.echo(f"examples: {file.resolve()}")
 
 
 def _data_set(plugins: Plugins, name: str, changes: list[str]) -> DataSet:

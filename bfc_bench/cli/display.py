@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Self
 
 from rich.console import Console, Group
+from rich.constrain import Constrain
 from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
@@ -96,9 +97,10 @@ class Display:
         console = self._live.console if self._console.is_terminal else self._console
         console.print(text, markup=False, highlight=False, soft_wrap=True)
 
-    def _render(self) -> Group:
+    def _render(self) -> Constrain:
         tasks = self._tasks[-TASKS:]
         table = Table("best error so far", *tasks, box=None, header_style="bold")
         for label, best in sorted(self._best.items()):
             table.add_row(label, *(f"{best[task]:.2g}" if task in best else "" for task in tasks))
-        return Group(table, self._progress)
+        # The terminal writes ^C behind the last line; if that is full, a line too few is taken away at the end.
+        return Constrain(Group(table, self._progress), self._console.width - len("^C"))

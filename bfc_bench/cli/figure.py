@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from bfc_bench.cli.options import STORE, DimsOption, StoreOption, SuiteArgument, TaskOption
+from bfc_bench.cli.options import STORE, DimsOption, LabelOption, StoreOption, SuiteArgument, TaskOption
 from bfc_bench.errors import UsageError
 
 
@@ -15,9 +15,7 @@ def figure(
     suite: SuiteArgument,
     kind: Annotated[str, typer.Option("--kind", metavar="KIND", help="curves, n-star, cost, or features.")] = "curves",
     task: TaskOption = None,
-    learner: Annotated[
-        list[str] | None, typer.Option("--learner", metavar="LABEL", help="Restrict to this label. Repeatable.")
-    ] = None,
+    learner: LabelOption = None,
     d: DimsOption = None,
     metric: Annotated[str, typer.Option("--metric", metavar="COLUMN", help="Column of the results.")] = "nmse",
     level: Annotated[

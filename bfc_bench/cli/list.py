@@ -34,8 +34,8 @@ def list_(
 
 
 def _summary(entry: ReferenceEntry) -> str:
-    """The first line of a docstring, after what a learner lacks here; the first sentence of a suite, or its file."""
+    """The first line of a docstring, after what a learner lacks here; the first sentence of a suite, or its tasks."""
     line = entry.text.split("\n")[0]
     if "file" in entry.facts:
-        return line.split(". ")[0].rstrip(".") or entry.facts["file"]
+        return line.split(". ")[0].rstrip(".") or f"on {entry.facts['tasks']}"
     return (f"(not usable here: {entry.missing}) " if entry.missing else "") + line.rstrip(".")

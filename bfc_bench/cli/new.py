@@ -58,35 +58,35 @@ IMPORTED = {
 new = typer.Typer(help="Write a package to start a plugin from, with tests.", no_args_is_help=True)
 new.callback()(lambda: None)
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name in lower-case words joined by hyphens.")]
-DirectoryOption = Annotated[
-    Path | None, typer.Option("--directory", metavar="DIR", help="Folder to write to; ./bfc-bench-NAME by default.")
+OutputOption = Annotated[
+    Path | None, typer.Option("--output", metavar="DIR", help="Folder to write to; ./bfc-bench-NAME by default.")
 ]
 
 
 @new.command()
 def learner(
     name: NameArgument,
-    directory: DirectoryOption = None,
+    output: OutputOption = None,
     arrays: Annotated[ArrayKind, typer.Option("--arrays", help="Library of its arrays.")] = "numpy",
 ) -> None:
     """Write a plugin package with one learner and its tests."""
-    _write_and_tell("learner", name, directory, arrays)
+    _write_and_tell("learner", name, output, arrays)
 
 
 @new.command()
-def target(name: NameArgument, directory: DirectoryOption = None) -> None:
+def target(name: NameArgument, output: OutputOption = None) -> None:
     """Write a plugin package with one target and its tests; other parts of tasks are packaged in the same way."""
-    _write_and_tell("target", name, directory)
+    _write_and_tell("target", name, output)
 
 
 @new.command()
-def suite(name: NameArgument, directory: DirectoryOption = None) -> None:
+def suite(name: NameArgument, output: OutputOption = None) -> None:
     """Write a plugin package with one suite and its tests."""
-    _write_and_tell("suite", name, directory)
+    _write_and_tell("suite", name, output)
 
 
-def _write_and_tell(command: str, name: str, directory: Path | None, arrays: ArrayKind = "numpy") -> None:
-    folder = directory or Path(f"bfc-bench-{name}")
+def _write_and_tell(command: str, name: str, output: Path | None, arrays: ArrayKind = "numpy") -> None:
+    folder = output or Path(f"bfc-bench-{name}")
     for path in write_distribution(command, name, folder, arrays):
         typer.echo(str(path))
     typer.echo(f"Next: python -m pip install -e {folder} && bfc-bench check {name}")

@@ -52,6 +52,9 @@ LearnerOption: TypeAlias = Annotated[
         "--learner", metavar="NAME", help="Restrict to this learner or label. Repeatable.", autocompletion=_learners
     ),
 ]
+LabelOption: TypeAlias = Annotated[
+    list[str] | None, typer.Option("--learner", metavar="LABEL", help="Restrict to this label. Repeatable.")
+]
 TaskOption: TypeAlias = Annotated[
     list[str] | None, typer.Option("--task", metavar="NAME", help="Restrict to this task. Repeatable.")
 ]

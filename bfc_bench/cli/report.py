@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from bfc_bench.cli.options import STORE, StoreOption, SuiteArgument, console
+from bfc_bench.cli.options import STORE, StoreOption, SuiteArgument, TaskOption, console
 from bfc_bench.errors import UsageError
 
 
@@ -21,12 +21,7 @@ def report(
         str,
         typer.Option("--figures", metavar="LIST", help="Formats of figure files beside the page: svg, png, pdf, json."),
     ] = "none",
-    task: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--task", metavar="NAME", help="Write about this task alone, with all its figures and tables. Repeatable."
-        ),
-    ] = None,
+    task: TaskOption = None,
 ) -> None:
     """Write the HTML report of a suite from the rows in the store.
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
-from bfc_bench.cli.options import STORE, StoreOption, SuiteArgument, TaskOption, console
+from bfc_bench.cli.options import STORE, LabelOption, StoreOption, SuiteArgument, TaskOption, console
 from bfc_bench.cli.records import Format, What, encoded, for_readers, latex, print_records, readable, records_of
 from bfc_bench.cli.tables import MEASURED, print_table
 from bfc_bench.errors import UsageError, suggest
@@ -25,7 +25,7 @@ TABLE = ("task", "label", "d", "n", "replicate", "status", "nmse", "error_rate",
 IF_ANY = ("nmse", "error_rate", "reason")
 SHOWN = 100
 """Rows of a table that a terminal shows by default; a pipe gets all."""
-MORE = "--first 0 shows all; --task, --label and --status select; --format csv is for programs."
+MORE = "--first 0 shows all; --task, --learner and --status select; --format csv is for programs."
 OMITTED = (("fit_cpu_seconds",),)
 """Columns that a narrow terminal does not show."""
 
@@ -44,9 +44,7 @@ def results(
         bool, typer.Option("--all", help="Include rows of older definitions of the tasks and learners.")
     ] = False,
     task: TaskOption = None,
-    label: Annotated[
-        list[str] | None, typer.Option("--label", metavar="NAME", help="Restrict to this label. Repeatable.")
-    ] = None,
+    learner: LabelOption = None,
     status: Annotated[
         list[str] | None,
         typer.Option("--status", metavar="ok|failed|...", help="Restrict to cells with this status. Repeatable."),
@@ -83,10 +81,10 @@ def results(
     of_cells = {"--all": every, "--status": status, "--columns": named, "--first": first is not None}
     if what != "cells" and (wrong := [option for option, given in of_cells.items() if given]):
         raise UsageError(f"{wrong[0]} is for --what cells. Got --what {what}.")
-    if what == "claims" and (task or label):
-        raise UsageError(f"{'--task' if task else '--label'} does not select claims: `bfc-bench claims SUITE CLAIM`.")
+    if what == "claims" and (task or learner):
+        raise UsageError(f"{'--task' if task else '--learner'} does not select claims: `bfc-bench claims SUITE CLAIM`.")
     with open_store(store) as suites:
-        stored, wanted = suites[suite], {"task": task, "label": label, "status": status}
+        stored, wanted = suites[suite], {"task": task, "label": learner, "status": status}
         axes = axis_columns(stored.axes(every=every))
         if unknown := [name for name in named if name.startswith(AXES) and name not in axes]:
             raise UsageError(f"--columns: the rows have no axis {unknown[0]!r}.{suggest(unknown[0], axes)}")
@@ -204,5 +202,6 @@ def _checked_filters(wanted: dict[str, list[str] | None], known_of: Callable[[st
     for name, values in filters.items():
         known = get_args(Status) if name == "status" else known_of(name)
         if unknown := [value for value in values if value not in known]:
-            raise UsageError(f"--{name}: no row has {unknown[0]!r}.{suggest(unknown[0], known)}")
+            option = "learner" if name == "label" else name
+            raise UsageError(f"--{option}: no row has {unknown[0]!r}.{suggest(unknown[0], known)}")
     return filters

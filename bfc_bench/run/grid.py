@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from math import inf
 from typing import Any
 
@@ -13,13 +14,15 @@ from bfc_bench.config import plain_option
 from bfc_bench.errors import UsageError, suggest
 from bfc_bench.learner import Learner
 from bfc_bench.plugins import Plugins
+from bfc_bench.registry import broken_plugins
+from bfc_bench.store.row import cell_id, curve_digest
 from bfc_bench.suite.model import LearnerEntry, Suite, TaskEntry, candidates
 from bfc_bench.tasks.build import build_task
 from bfc_bench.tasks.task import Task
-from bfc_bench.utils.plain_json import digest, digest_text
+from bfc_bench.utils.plain_json import digest
 
-MOST_CELLS = 10_000_000
-"""Limit against mistakes: the plan of a larger grid would take gigabytes."""
+MOST_CELLS = 1_000_000
+"""Limit against mistakes: the plan of a larger grid would take minutes and gigabytes."""
 
 
 @dataclass(frozen=True)  # with slots it would be pickled by Python code, field by field
@@ -87,8 +90,8 @@ class Grid:
 
     def cell(self, task: str, label: str, d: int, n: int, replicate: int) -> Cell:
         """A cell of the grid's tasks and learners, whose sizes and replicate need not be in the suite."""
-        base = digest([self.task_digests[task], self.learner_digests[label], label])
-        return Cell(_cell_id(base, d, n, replicate), task, label, d, n, replicate)
+        base = curve_digest(self.task_digests[task], self.learner_digests[label], label)
+        return Cell(cell_id(base, d, n, replicate), task, label, d, n, replicate)
 
     def cells(self) -> Iterator[Cell]:
         """All cells in the order of the suite, or ``only``."""
@@ -98,16 +101,11 @@ class Grid:
         sizes = {task.name: task for task in self.suite.task}
         for label, entry in self.entries.items():
             for name in entry.tasks:
-                base = digest([self.task_digests[name], self.learner_digests[label], label])
+                base = curve_digest(self.task_digests[name], self.learner_digests[label], label)
                 for d in (d for d in sizes[name].d if d <= entry.max_d):
                     for n in (n for n in sizes[name].sizes(d) if n <= entry.max_n):
                         for replicate in range(self.suite.replicates):
-                            yield Cell(_cell_id(base, d, n, replicate), name, label, d, n, replicate)
-
-
-def _cell_id(base: str, d: int, n: int, replicate: int) -> str:
-    """``digest([base, d, n, replicate])``, written out because it is slow for large grids."""
-    return digest_text(f'["{base}",{d},{n},{replicate}]')
+                            yield Cell(cell_id(base, d, n, replicate), name, label, d, n, replicate)
 
 
 def resolve(
@@ -117,7 +115,7 @@ def resolve(
     added = [LearnerEntry(name=name) for name in learners if _is_added(name, suite, plugins)]
     suite = suite.model_copy(update={"learner": [*suite.learner, *added]})
     wanted = _select("task", tasks, [(task.name, task.grid) for task in suite.task])
-    labels = _select("learner", learners, [(entry.label, entry.name, entry.grid) for entry in suite.learner])
+    labels = _select("learner", learners, [(entry.label, entry.name, entry.grid) for entry in suite.learner], plugins)
     built = {entry.name: _task(entry, suite, plugins, where) for entry in suite.task}
     suite = suite.model_copy(update={"task": [_with_d(entry, built[entry.name]) for entry in suite.task]})
     for entry in suite.task:
@@ -127,19 +125,21 @@ def resolve(
     entries = [_entry(entry, plugins, wanted, f"{where}: learner {entry.label!r}") for entry in suite.learner]
     parse_claims(suite, plugins.claims, where)
     chosen = {entry.label: entry for entry in entries if entry.label in labels}
-    count = suite.replicates * sum(
-        d <= entry.max_d and n <= entry.max_n
+    points = (
+        (d, n)
         for entry in chosen.values()
         for task in suite.task
         if task.name in entry.tasks
         for d in task.d
         for n in task.sizes(d)
+        if d <= entry.max_d and n <= entry.max_n
     )
+    count = suite.replicates * sum(1 for _ in islice(points, MOST_CELLS + 1))
     if not count and (learners or tasks):
         raise UsageError(f"{where}: the learners and tasks that were chosen have no cell in common.")
     if count > MOST_CELLS:
         raise UsageError(
-            f"{where}: the suite has {count:,} cells; at most {MOST_CELLS:,} can be planned. "
+            f"{where}: the suite has {count:,} cells or more; at most {MOST_CELLS:,} can be planned. "
             "Take fewer replicates, sizes or learners."
         )
     common = {"suite": suite.name, "version": suite.version, "seed": suite.seed, "test_size": suite.test_size}
@@ -157,14 +157,18 @@ def _is_added(name: str, suite: Suite, plugins: Plugins) -> bool:
     return not in_suite and name.partition(":")[0] in plugins.learners
 
 
-def _select(what: str, wanted: Sequence[str], names: Sequence[tuple[Any, ...]]) -> list[str]:
-    """The first name of each entry that ``wanted`` names; None is no name."""
+def _select(
+    what: str, wanted: Sequence[str], names: Sequence[tuple[Any, ...]], plugins: Plugins | None = None
+) -> list[str]:
+    """The first name of each entry that ``wanted`` names; None is no name. Learners of ``plugins`` could be added."""
     if not wanted:
         return [first for first, *_ in names]
     known = {name for entry in names for name in entry if name is not None}
     for name in wanted:
         if name not in known:
-            raise UsageError(f"--{what} {name}: the suite has no such {what}.{suggest(name, known)}")
+            near = suggest(name, known.union(plugins.learners if plugins else ()))
+            broken = broken_plugins(plugins.unavailable, name, what) if plugins else ""
+            raise UsageError(f"--{what} {name}: the suite has no such {what}.{near}{broken}")
     return [entry[0] for entry in names if set(entry) & set(wanted)]
 
 

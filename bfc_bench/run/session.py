@@ -117,7 +117,15 @@ def plan_for(
     held = store.known_cells(suite.name, suite.version) if store else {}
     missing = bool(redo) or any(cell.id not in held or held[cell.id].status != "ok" for cell in grid.cells())
     history = store.columns(suite.name, suite.version) if store and missing else []
-    return make_plan(grid, common, held, history, redo=redo)
+    plan = make_plan(grid, common, held, history, redo=redo)
+    stored = store.sessions.definitions(suite.name, suite.version) if store else {}
+    if foreign := sorted(name for kind, name in stored if kind == "task" and name not in grid.tasks):
+        more = f" and {len(foreign) - 3} more tasks" if len(foreign) > 3 else ""
+        plan.cautions.append(
+            f"the store also has results of {suite.name}@{suite.version} on {', '.join(foreign[:3])}{more}, which this "
+            "suite does not have; they are shown together. Give a suite of its own another name or version."
+        )
+    return plan
 
 
 def _gpu_bytes(budget: Budget, executor: Executor | None) -> int:

@@ -15,7 +15,7 @@ from bfc_bench.errors import StoreError, UsageError
 from bfc_bench.store.backup import ARTIFACTS, new_folder
 from bfc_bench.store.equality import GPU_TOLERANCE, differing, exactly_differing
 from bfc_bench.store.records import CELL, FINISHED, ROW, STARTED, VERDICT, Record, insert, records_of
-from bfc_bench.store.row import parse
+from bfc_bench.store.row import cell_id, curve_digest, parse
 from bfc_bench.store.store import Store
 from bfc_bench.store.unpacking import store_folder
 from bfc_bench.utils.files import make_folder, write_file
@@ -113,6 +113,7 @@ class _Merge:
 
     def _merge_row(self, db: sqlite3.Connection, name: str, record: Record) -> None:
         """Copy a row into the target, unless an equal or a preferred row of its cell is there."""
+        _check_cell(name, record)
         cell = record[CELL]
         present = _row(self.target, cell)
         if present is None:
@@ -238,6 +239,19 @@ class _Merge:
                 to = self.target.directory / path.relative_to(self.sources[name].directory)
                 make_folder(to.parent, private=True)
                 write_file(to, path.read_bytes(), private=True)
+
+
+def _check_cell(store: str, record: Record) -> None:
+    """Raise ``StoreError`` for a row under another id than that of its cell, which no run would find again."""
+    row = parse(record[ROW])
+    names = ("cell", "suite", "suite_version", "task", "label", "d", "n", "replicate", "status")
+    task_digest, learner_digest = record[len(names) : ROW]
+    own = cell_id(curve_digest(task_digest, learner_digest, row["label"]), row["d"], row["n"], row["replicate"])
+    if tuple(row[name] for name in names) != record[: len(names)] or row["cell"] != own:
+        raise StoreError(
+            f"{store} has a row with an id that is not that of its cell: {row['label']} on {row['task']}, d = "
+            f"{row['d']}, n = {row['n']}, replicate {row['replicate']}. Nothing was merged; leave this store out."
+        )
 
 
 def _row(store: Store, cell: str) -> Record | None:

@@ -14,6 +14,7 @@ from typing_extensions import TypedDict  # pydantic accepts that of typing only 
 
 from bfc_bench.utils.escape_control import all_visible
 from bfc_bench.utils.names import LONGEST_NAME
+from bfc_bench.utils.plain_json import digest, digest_text
 
 T = TypeVar("T")
 Status: TypeAlias = Literal["ok", "failed", "timeout", "out-of-memory", "diverged", "killed", "skipped"]
@@ -171,6 +172,16 @@ def checked(values: Mapping[str, Any]) -> dict[str, Any]:
     if wrong := sorted((values.keys() ^ _KNOWN) - {"axes"}):
         raise ValueError(f"a row must have the columns of Row. Missing or unknown: {', '.join(wrong)}")
     return validated(_schema(frozenset(COLUMNS)).validate_python, values)
+
+
+def curve_digest(task_digest: str, learner_digest: str, label: str) -> str:
+    """What the ids of the cells of one label on one task begin from."""
+    return digest([task_digest, learner_digest, label])
+
+
+def cell_id(curve: str, d: int, n: int, replicate: int) -> str:
+    """``digest([curve, d, n, replicate])``, written out because it is slow for large grids."""
+    return digest_text(f'["{curve}",{d},{n},{replicate}]')
 
 
 def parse(text: object) -> dict[str, Any]:

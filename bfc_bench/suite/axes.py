@@ -13,8 +13,10 @@ from typing import Any
 from bfc_bench.config import plain_option
 from bfc_bench.utils.plain_json import canonical_json, digest
 
-MOST_MEMBERS = 10_000
-"""The largest number of entries that a grid may stand for."""
+MOST_MEMBERS = 1000
+"""The largest number of entries that a grid may stand for, and of tasks, learners and values of d and n."""
+MOST_CANDIDATES = 10_000
+"""The largest number of combinations that a learner may be tuned over."""
 LONGEST_VALUE = 24
 """Longer values are named by a digest."""
 OWN_KEYS = {

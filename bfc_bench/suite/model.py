@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise, product
+from math import prod
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,6 +22,7 @@ from pydantic import (
 
 from bfc_bench.config import Settings, plain_option, read_toml
 from bfc_bench.errors import UsageError, suggest
+from bfc_bench.suite.axes import MOST_CANDIDATES, MOST_MEMBERS
 from bfc_bench.suite.budget import Budget
 from bfc_bench.suite.changes import changed
 from bfc_bench.suite.members import check_membership, expanded, members_by_grid
@@ -36,6 +39,7 @@ def _check_name(value: str) -> str:
 
 
 Name = Annotated[str, AfterValidator(_check_name)]
+AtMost = Field(max_length=MOST_MEMBERS)
 Size = Annotated[int, Field(strict=True, ge=1)]
 Sizes = Annotated[list[Size], Field(min_length=1), AfterValidator(check_increasing)]
 
@@ -233,6 +237,8 @@ class LearnerEntry(Settings):
                 raise ValueError(f"tune.{option} must be a list of at least 1 item. Got {among!r}")
             if len({canonical_json(plain_option(value)) for value in among}) < len(among):
                 raise ValueError(f"tune.{option} must hold different values. Got {among}")
+        if (count := sum(prod(map(len, space.values())) for space in spaces)) > MOST_CANDIDATES:
+            raise ValueError(f"tune has {count:,} combinations; at most {MOST_CANDIDATES:,} are possible")
         return self
 
     @model_validator(mode="after")
@@ -309,9 +315,9 @@ class Suite(Settings):
     budget: Budget = Budget()
     executor: ExecutorEntry | None = None
     """Where cells run; None: in processes on this machine."""
-    task: Annotated[list[TaskEntry], Field(min_length=1), AfterValidator(_expanded_tasks)]
+    task: Annotated[list[TaskEntry], Field(min_length=1), AfterValidator(_expanded_tasks), AtMost]
     """Tasks, with the members of each grid in its place."""
-    learner: Annotated[list[LearnerEntry], Field(min_length=1), AfterValidator(_expanded_learners)]
+    learner: Annotated[list[LearnerEntry], Field(min_length=1), AfterValidator(_expanded_learners), AtMost]
     """Learners, with the members of each grid in its place."""
     claim: list[ClaimEntry] = []
 
@@ -412,7 +418,7 @@ def _too_small(entry: LearnerEntry, task: TaskEntry) -> str:
 
 
 def _require_unique(what: str, names: Sequence[str]) -> None:
-    repeated = sorted({name for name in names if names.count(name) > 1})
+    repeated = sorted(name for name, count in Counter(names).items() if count > 1)
     if repeated:
         raise ValueError(f"every {what} must be unique; {', '.join(map(repr, repeated))} appears more than once")
 
@@ -422,9 +428,18 @@ def candidates(spaces: Iterable[Mapping[str, Sequence[Any]]]) -> list[dict[str, 
     return [dict(zip(space, values, strict=True)) for space in spaces for values in product(*space.values())]
 
 
-def read_suite(path: Path, changes: Iterable[str] = ()) -> Suite:
-    """The suite in a TOML file, with ``--set`` changes applied. Raises ``UsageError`` that names file and key."""
-    suite = Suite.parse(changed(read_toml(path), changes), str(path))
+def read_suite(path: Path, changes: Sequence[str] = (), learners: Iterable[str] = ()) -> Suite:
+    """The suite in a TOML file, with ``--set`` changes applied. Raises ``UsageError`` that names file and key.
+
+    A change may be of one of ``learners`` that the file does not have, which is added.
+    """
+    values = read_toml(path)
+    entries: Any = values.get("learner")
+    for name in learners if isinstance(entries, list) else ():
+        known = [entry.get(key) for entry in entries if isinstance(entry, Mapping) for key in ("label", "name")]
+        if name not in known and any(change.startswith(f"learner.{name}.") for change in changes):
+            entries.append({"name": name})
+    suite = Suite.parse(changed(values, changes), str(path))
     return suite.model_copy(update={"task": [_with_absolute_paths(task, path.parent) for task in suite.task]})
 
 

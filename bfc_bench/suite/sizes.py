@@ -10,12 +10,10 @@ from itertools import pairwise
 from typing import Any
 
 from bfc_bench.errors import suggest
-from bfc_bench.suite.axes import value_key
+from bfc_bench.suite.axes import MOST_MEMBERS, value_key
 
 LARGEST = 10**12
 """The largest size that a formula may give."""
-MOST_STEPS = 1000
-"""The largest number of sizes between two formulas."""
 LONGEST_FORMULA = 200
 """The largest length of a formula in characters."""
 
@@ -64,7 +62,9 @@ def _checked(sizes: list[Any], key: str) -> list[int]:
 
 
 def check_increasing(sizes: list[int], who: str = "") -> list[int]:
-    """``sizes``. Raises ``ValueError`` that begins with ``who`` unless each is larger than the one before."""
+    """``sizes``. Raises ``ValueError`` that begins with ``who`` if they are too many or not increasing."""
+    if len(sizes) > MOST_MEMBERS:
+        raise ValueError(f"{who}must be at most {MOST_MEMBERS:,} integers, not {len(sizes):,}")
     if any(a >= b for a, b in pairwise(sizes)):
         raise ValueError(f"{who}must be strictly increasing integers >= 1, without repetition. Got {sizes}")
     return sizes
@@ -75,8 +75,8 @@ def _steps(n: Mapping[str, Any], known: Mapping[str, Any], key: str) -> list[int
     if n.keys() != {"from", "to", "steps"}:
         raise ValueError(f"{key} must have exactly the keys from, to and steps. Got {', '.join(n)}")
     steps = n["steps"]
-    if type(steps) is not int or not 2 <= steps <= MOST_STEPS:
-        raise ValueError(f"{key}.steps must be an integer from 2 to {MOST_STEPS}. Got {steps!r}")
+    if type(steps) is not int or not 2 <= steps <= MOST_MEMBERS:
+        raise ValueError(f"{key}.steps must be an integer from 2 to {MOST_MEMBERS}. Got {steps!r}")
     ends = {end: evaluate(n[end], known, f"{key}.{end}") for end in ("from", "to")}
     at = ", ".join(f"{name} = {value_key(value)}" for name, value in known.items())
     for end, size in ends.items():

@@ -9,6 +9,7 @@ from typing import Any
 
 from bfc_bench.errors import NEAR, UsageError, describe_error, suggest
 from bfc_bench.plugins import load_plugins
+from bfc_bench.registry import broken_plugins
 from bfc_bench.testing.subjects import WITHOUT_BASE
 
 
@@ -34,6 +35,7 @@ def find(name: str, kind: str = "") -> list[tuple[Any, str]]:
     if (path or kind == "listener") and kind in ("", *WITHOUT_BASE):
         return [(_in_module(scheme, path), kind)]
     hint = near if near.startswith(NEAR) else ""
+    hint += broken_plugins(plugins.unavailable, name, kind)
     raise UsageError(f"check: there is no {kind or 'file and no part'} {name!r}, see `bfc-bench list`.{hint}")
 
 

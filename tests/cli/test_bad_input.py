@@ -5,18 +5,28 @@ import warnings
 
 import numpy as np
 import pytest
+from installed_faulty import announce
 
 import bfc_bench
+import bfc_bench.api
 from bfc_bench.cli import WINDOWS, main
 from bfc_bench.cli.app import run
 from bfc_bench.config import read_toml
 from bfc_bench.errors import UsageError
+from bfc_bench.plugins import load_plugins
 
+MANY = str(list(range(1, 1002)))
 BROKEN = {
     # change to the suite, or the whole command line -> what the message must say
-    ("replicates=10000000",): ["600,000,000 cells", "10,000,000 can be planned"],
+    ("replicates=10000000",): ["600,000,000 cells", "at most 1,000,000 can be planned"],
     ("learner.kernel-rbf.tune={ridge=[1.0, 1.0]}",): ["tune.ridge must hold different values"],
     ("learner.kernel-rbf.tune={ridge=[1.0]}", "learner.kernel-rbf.options.ridge=0.1"): ["ridge is fixed in options"],
+    (f"learner.kernel-rbf.tune={{ridge={MANY}, bandwidth={MANY}}}",): [
+        "tune has 1,002,001 combinations; at most 10,000"
+    ],
+    (f"learner.kernel-rbf.grid={{ridge={MANY}}}",): ["grid has 1,001 combinations; at most 1,000"],
+    (f"task.teacher-L3.n={MANY}",): ["n must be at most 1,000 integers, not 1,001"],
+    (f"learner.kernel-rbf.grid={{ridge={MANY[:-7]}]}}",): ["learner must have at most 1000 items, not 1007"],
     ('learner.kernel-rbf.label=""',): ["label must begin with a letter or a digit", "Got ''"],
     ("learner.random-forest.options.n_estimatorss=5",): ["Did you mean 'n_estimators'?"],
     ("learner.quad-densenet.name=quad-densnet",): ["unknown learner 'quad-densnet'", "Did you mean 'quad-densenet'?"],
@@ -32,7 +42,7 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize("changes", BROKEN, ids=lambda c: c[0])
+@pytest.mark.parametrize("changes", BROKEN, ids=lambda c: c[0][:60])
 def test_a_wrong_value_names_its_place_and_the_range(changes, capsys, tmp_path):
     store = tmp_path / "store"
     code = run(["run", "smoke", "--store", str(store), *(part for c in changes for part in ("--set", c))])
@@ -67,6 +77,12 @@ def test_what_the_theory_excludes_is_allowed_with_a_warning(capsys, tmp_path):
         (["run", "smoke", "--seed", "5"], "No such option: --seed. seed is a key of the suite: write --set seed=5."),
         (["run", "smoke", "--n", "100"], "n is a key of tasks: write --set task.NAME.n=[100]."),
         (["run", "smoke", "--set", "task.teacher-L3.n=100"], "task[0].n must be a list, such as [100]. Got 100."),
+        (["run", "smoke", "--set", "task.teacher-L3.n=20,40"], "task[0].n must be a list, such as [20,40]."),
+        (["run", "smoke", "--learner", "relu-mlpp"], "Did you mean 'relu-mlp'?"),
+        (
+            ["run", "smoke", "--set", 'task.teacher-L3.labels={kind="clean", x=1}'],
+            "unknown option 'x'. Leave it out: there are no options here.",
+        ),
         (["help"], "No such command 'help'. `bfc-bench --help` shows the commands."),
         (["check", "no/such/suite.toml"], "there is no file and no part 'no/such/suite.toml'"),
         (
@@ -93,6 +109,43 @@ def test_a_suite_without_its_ending_and_a_module_that_raises_are_named(capsys, t
     for arguments in (["raises_at_import", "--kind", "listener"], ["raises_at_import:Mine"]):
         assert run(["check", *arguments]) == 2
         assert "ZeroDivisionError: division by zero" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["check", "mine"], ["show", "mine"], ["plan", "smoke", "--learner", "mine"], ["plan", "mine"], ["mine"]],
+)
+def test_an_unknown_name_may_be_one_of_a_plugin_that_is_broken(arguments, tmp_path, capsys, monkeypatch):
+    (tmp_path / "no_python.py").write_text("def (")
+    announce(tmp_path, "mine", "mine", "no_python", monkeypatch)
+    assert run(arguments) == 2
+    assert "Plugin 'mine:mine' is unavailable: SyntaxError" in capsys.readouterr().err
+
+
+def test_a_change_reaches_a_learner_that_the_command_adds(suite_file):
+    path = suite_file(learner=[{"name": "random-features"}])
+    changes, added = ["learner.kernel-ridge.options.degree=3"], ["random-features", "kernel-ridge"]
+    grid = bfc_bench.api.grid_of(path, changes, load_plugins(), added, ())
+    assert grid.entries["kernel-ridge"].learner.degree == 3
+    assert list(grid.entries) == added
+
+
+def test_a_table_in_the_place_of_a_list_of_tables_says_how_to_write_it(capsys, tmp_path):
+    (tmp_path / "one.toml").write_text('name = "one"\n[task]\nname = "t"\n[[learner]]\nname = "kernel-ridge"\n')
+    assert run(["plan", str(tmp_path / "one.toml")]) == 2
+    assert "task must be a list of tables: write [[task]] in place of [task]." in capsys.readouterr().err
+
+
+def test_other_tasks_under_the_name_of_a_suite_are_told(suite_file, tmp_path):
+    first = suite_file(learner=[{"name": "kernel-ridge"}])
+    session = bfc_bench.run_suite(first, bfc_bench.RunOptions(store=tmp_path / "s", executor="serial"))
+    assert session.plan.cautions == []
+    values = read_toml(first)
+    other = bfc_bench.Suite(**{**values, "task": [{**values["task"][0], "name": "other"}]})
+    session = bfc_bench.run_suite(other, bfc_bench.RunOptions(store=tmp_path / "s", executor="serial"))
+    (caution,) = session.plan.cautions
+    assert "on t, which this suite does not have" in caution
+    assert "another name or version" in caution
 
 
 def test_a_file_that_is_not_toml_names_the_line(capsys, tmp_path):
@@ -149,7 +202,7 @@ def test_a_new_learner_needs_a_short_name_and_a_folder_that_can_be_written(capsy
     assert run(["new", "learner", "a" * 300]) == 2
     assert "at most 60 characters" in capsys.readouterr().err
     (tmp_path / "file").write_text("")
-    assert run(["new", "learner", "abc", "--directory", str(tmp_path / "file" / "inside")]) == 2
+    assert run(["new", "learner", "abc", "--output", str(tmp_path / "file" / "inside")]) == 2
     assert "cannot be written: Not a directory. Choose another folder." in capsys.readouterr().err
 
 

@@ -61,7 +61,7 @@ def test_the_list_says_what_is_there_and_what_to_type(capsys, brought):
 
 def test_show_prints_what_is_held_and_writes_a_sheet_of_examples(capsys, brought, tmp_path):
     sheet = tmp_path / "sheet.png"
-    assert run(["data", "show", "mnist", "--set", "pool=2", "--data", str(brought), "--out", str(sheet)]) == 0
+    assert run(["data", "show", "mnist", "--set", "pool=2", "--data", str(brought), "--output", str(sheet)]) == 0
     out = capsys.readouterr().out
     assert "200 to train on, 200 to test on" in out
     assert "images of 1 x 2 x 2" in out
@@ -139,7 +139,7 @@ def test_get_fetches_and_then_it_is_there(capsys, published, tmp_path):
     assert sorted(path.name for path in folder.iterdir()) == sorted(published.files)
     published.files.clear()  # nothing is fetched twice
     assert run(["data", "get", "mnist"]) == 0
-    assert run(["data", "show", "mnist", "--out", str(tmp_path / "m.png")]) == 0
+    assert run(["data", "show", "mnist", "--output", str(tmp_path / "m.png")]) == 0
 
 
 def test_another_file_than_the_original_is_not_kept(capsys, published, tmp_path):

@@ -60,7 +60,7 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
 
 
 def test_the_command_writes_a_learner_of_torch(tmp_path: Path) -> None:
-    assert run(["new", "learner", "mine", "--arrays", "torch", "--directory", str(tmp_path)]) == 0
+    assert run(["new", "learner", "mine", "--arrays", "torch", "--output", str(tmp_path)]) == 0
     assert tomllib.loads((tmp_path / "pyproject.toml").read_text())["project"]["dependencies"][-1] == "torch"
     assert "import torch" in (tmp_path / "src/bfc_bench_mine/mine.py").read_text()
 

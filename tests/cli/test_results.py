@@ -26,11 +26,13 @@ def stored(suite_file: Callable[..., Path], tmp_path: Path) -> list[str]:
 
 
 def test_rows_and_columns_are_chosen(stored: list[str], capsysbinary: pytest.CaptureFixture[bytes]) -> None:
-    assert run(["results", *stored, "--label", "b", "--task", "t", "--format", "csv", "--columns", "n,label,nmse"]) == 0
+    assert (
+        run(["results", *stored, "--learner", "b", "--task", "t", "--format", "csv", "--columns", "n,label,nmse"]) == 0
+    )
     lines = list(csv.DictReader(io.StringIO(capsysbinary.readouterr().out.decode())))
     assert [list(line) for line in lines] == [["n", "label", "nmse"]] * 2
     assert [(line["n"], line["label"]) for line in lines] == [("10", "b"), ("20", "b")]
-    assert run(["results", *stored, "--label", "a", "--label", "b", "--format", "json", "--columns", "cell"]) == 0
+    assert run(["results", *stored, "--learner", "a", "--learner", "b", "--format", "json", "--columns", "cell"]) == 0
     assert [list(row) for row in json.loads(capsysbinary.readouterr().out)] == [["cell"]] * 4
     assert run(["results", *stored, "--status", "failed", "--format", "json"]) == 0
     assert json.loads(capsysbinary.readouterr().out) == []
@@ -39,7 +41,7 @@ def test_rows_and_columns_are_chosen(stored: list[str], capsysbinary: pytest.Cap
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--label", "d"], "--label: no row has 'd'."),
+        (["--learner", "d"], "--learner: no row has 'd'."),
         (["--task", "u"], "--task: no row has 'u'."),
         (["--status", "fialed"], "--status: no row has 'fialed'. Did you mean 'failed'?"),
         (["--columns", "nmes"], "--columns: there is no column 'nmes'. Did you mean 'nmse'?"),
@@ -139,10 +141,10 @@ def test_what_is_computed_is_exported_in_every_format(
     assert not set("≤≥>") & set(latex.replace("$>$", ""))
     if what == "claims":
         assert r"small\_1 " in latex
-        assert run(["results", path, "--store", store, "--what", what, "--label", "a"]) == 2
+        assert run(["results", path, "--store", store, "--what", what, "--learner", "a"]) == 2
     else:
-        assert {record["label"] for record in json.loads(exported("json", "--label", "b"))} == {"b"}
-        assert " a " not in exported("table", "--label", "b").decode()
+        assert {record["label"] for record in json.loads(exported("json", "--learner", "b"))} == {"b"}
+        assert " a " not in exported("table", "--learner", "b").decode()
     assert run(["results", path, "--store", store, "--what", what, "--first", "3"]) == 2
     assert b"--first is for --what cells." in capsysbinary.readouterr().err
 

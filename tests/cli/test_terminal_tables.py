@@ -140,4 +140,5 @@ def test_the_progress_of_a_run_shows_the_latest_tasks():
         display.bfc_result(Row(**values, options={}, d=2, n=4, replicate=0, status="ok", nmse=0.5, finished_at=1.0))
     out.print(display._render())
     assert shown(out).splitlines()[0].split() == ["best", "error", "so", "far", "b", "c", "d"]
+    assert max(map(len, shown(out).splitlines())) <= 60 - len("^C")  # which the terminal writes behind the last line
     assert "…" not in shown(out)

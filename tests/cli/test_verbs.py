@@ -4,7 +4,10 @@ import sys
 
 import pandas as pd
 import pytest
+from typer.main import get_command
 
+from bfc_bench.builtin import VERBS
+from bfc_bench.cli.app import app
 from bfc_bench.store.row import COLUMNS
 
 
@@ -64,3 +67,24 @@ def test_help_and_list_import_nothing_heavy():
         )
         ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
         assert ran.stdout.splitlines()[-1] == "HEAVY []"
+
+
+def test_help_groups_the_verbs_and_begins_with_those_of_a_run():
+    shown = {}
+    for verb in get_command(app).list_commands(None):
+        command = get_command(app).get_command(None, verb)
+        shown.setdefault(command.rich_help_panel, []).append(verb)
+    assert list(shown) == ["Start", "Your own", "More", "Extras"]
+    assert shown["Start"] == ["run", "results", "claims", "compare", "report"]
+    assert set(VERBS) == {*shown["Start"], *shown["Your own"], *shown["More"]} - {"try"}
+
+
+def test_an_option_has_one_meaning_and_spelling_over_the_verbs():
+    options = {
+        verb: {option: held.metavar for held in get_command(app).get_command(None, verb).params for option in held.opts}
+        for verb in get_command(app).list_commands(None)
+    }
+    for old in ("--label", "--out", "--to", "--directory"):
+        assert not [verb for verb, held in options.items() if old in held]
+    for option, metavars in (("--task", {"NAME"}), ("--learner", {"NAME", "LABEL"}), ("--d", {"D"})):
+        assert {held[option] for held in options.values() if option in held} == metavars

@@ -17,10 +17,16 @@ from bfc_bench.errors import StoreError, UsageError
 from bfc_bench.store.artifacts import digests
 from bfc_bench.store.merge import merge
 from bfc_bench.store.records import TABLES
-from bfc_bench.store.row import Row
+from bfc_bench.store.row import Row, cell_id, curve_digest
 from bfc_bench.store.store import Store
 
-ROW = Row(cell="c0", suite="s", suite_version=1, task="t", learner="l", label="l", options={"a": 1}, d=2, n=3,
+
+def cell(n=3, learner="ld", replicate=0):
+    """The id of a cell of ``ROW``'s task and label."""
+    return cell_id(curve_digest("td", learner, "l"), 2, n, replicate)
+
+
+ROW = Row(cell=cell(), suite="s", suite_version=1, task="t", learner="l", label="l", options={"a": 1}, d=2, n=3,
           replicate=0, status="ok", nmse=0.5, provenance="r", finished_at=1.0)  # fmt: skip
 DEFINITIONS = {"t": "td"}, {"l": "ld"}
 
@@ -87,7 +93,7 @@ def test_halves_of_a_suite_that_two_stores_have_run_are_the_whole_suite(faulty, 
 def test_equal_rows_are_one_whatever_they_took_and_whoever_made_them(made, tmp_path):
     quick = replace(ROW, fit_cpu_seconds=1.0, peak_memory_bytes=3, trained_together=2, release="1")
     slow = replace(ROW, fit_cpu_seconds=9.0, finished_at=9.0, release="2")
-    a, b = made("a", [quick]), made("b", [slow, replace(ROW, cell="c1", n=4)])
+    a, b = made("a", [quick]), made("b", [slow, replace(ROW, cell=cell(4), n=4)])
     done = merge([a, b], tmp_path / "c")
     assert (done.new, done.equal, done.replaced, done.sessions) == (2, 1, 0, 2)
     with Store(tmp_path / "c") as store:
@@ -105,7 +111,7 @@ def test_a_row_that_says_anything_else_is_another_row(change, made, tmp_path):
 
 def test_different_rows_of_a_cell_are_an_error_that_shows_both(made, tmp_path, capsys):
     a, b = made("a", [ROW]), made("b", [replace(ROW, nmse=0.25)])
-    c = made("c", [replace(ROW, cell="c1", n=4)])
+    c = made("c", [replace(ROW, cell=cell(4), n=4)])
     before = content(c)
     assert run(["merge", str(a), str(b), "--into", str(c)]) == 2
     said = capsys.readouterr().err
@@ -121,17 +127,17 @@ def test_the_preferred_row_is_kept_and_its_artifacts_with_it(made, tmp_path):
     new = replace(ROW, nmse=0.25, finished_at=2.0, artifacts=of_a)
     stores = {"a": made("a", [new]), "b": made("b", [old])}
     for name, store in stores.items():
-        (store / "artifacts" / "s@1" / "c0").mkdir(parents=True)
-        (store / "artifacts" / "s@1" / "c0" / "weights.csv").write_text(name)
+        (store / "artifacts" / "s@1" / cell()).mkdir(parents=True)
+        (store / "artifacts" / "s@1" / cell() / "weights.csv").write_text(name)
     for prefer, (nmse, kept) in {"newer": (0.25, "a"), str(stores["b"]): (0.5, "b")}.items():
         for i, order in enumerate((["a", "b"], ["b", "a"])):
             into = tmp_path / f"{kept}{i}"
             merge([stores[name] for name in order], into, prefer=prefer)
-            assert cells(into) == {"c0": nmse}
-            assert (into / "artifacts" / "s@1" / "c0" / "weights.csv").read_text() == kept
+            assert cells(into) == {cell(): nmse}
+            assert (into / "artifacts" / "s@1" / cell() / "weights.csv").read_text() == kept
     done = merge([stores["b"]], stores["a"], prefer=str(stores["b"]))
-    assert (done.replaced, cells(stores["a"])) == (1, {"c0": 0.5})
-    assert (stores["a"] / "artifacts" / "s@1" / "c0" / "weights.csv").read_text() == "b"
+    assert (done.replaced, cells(stores["a"])) == (1, {cell(): 0.5})
+    assert (stores["a"] / "artifacts" / "s@1" / cell() / "weights.csv").read_text() == "b"
     with pytest.raises(UsageError, match="--prefer must be newer or one of"):
         merge([stores["b"]], stores["a"], prefer="older")
 
@@ -139,13 +145,21 @@ def test_the_preferred_row_is_kept_and_its_artifacts_with_it(made, tmp_path):
 def test_a_store_that_is_preferred_settles_what_others_disagree_on(made, tmp_path):
     a, b, c = (made(name, [replace(ROW, nmse=nmse)]) for name, nmse in (("a", 0.1), ("b", 0.2), ("c", 0.1)))
     merge([a, b, c], tmp_path / "d", prefer=str(c))
-    assert cells(tmp_path / "d") == {"c0": 0.1}
+    assert cells(tmp_path / "d") == {cell(): 0.1}
+
+
+@pytest.mark.parametrize("change", [{"cell": "0" * 16}, {"n": 4}, {"replicate": 1}, {"label": "m"}])
+def test_a_row_whose_id_is_not_that_of_its_cell_is_refused(change, made, tmp_path):
+    a, b = made("a", [ROW]), made("b", [replace(ROW, cell=cell(9), n=9), replace(ROW, **change)])
+    with pytest.raises(StoreError, match=r"b has a row with an id that is not that of its cell: .* Nothing was merged"):
+        merge([a, b], tmp_path / "c")
+    assert not (tmp_path / "c").exists()
 
 
 def test_merging_twice_is_as_merging_once(made, tmp_path):
     look = {"claim": "c", "content": "x", "data": "y", "replicates": 3, "verdict": None, **PLAN}
     a = made("a", [ROW], at=1.0, looks=[look])
-    b = made("b", [replace(ROW, cell="c1", n=4)], at=2.0, looks=[{**look, "verdict": "supported"}])
+    b = made("b", [replace(ROW, cell=cell(4), n=4)], at=2.0, looks=[{**look, "verdict": "supported"}])
     merge([a, b], tmp_path / "c")
     first = content(tmp_path / "c")
     done = merge([b, a], tmp_path / "c")
@@ -177,9 +191,11 @@ def test_looks_at_another_claim_other_data_or_other_replicates_are_all_kept(othe
 @pytest.mark.parametrize("order", [["a", "b"], ["b", "a"]])
 def test_what_is_current_is_what_the_last_run_defined(order, made, tmp_path):
     a = made("a", [ROW], at=1.0)
-    b = made("b", [replace(ROW, cell="c9", nmse=0.1)], at=2.0, definitions=({"t": "td"}, {"l": "another"}))
+    b = made(
+        "b", [replace(ROW, cell=cell(learner="another"), nmse=0.1)], at=2.0, definitions=({"t": "td"}, {"l": "another"})
+    )
     done = merge([tmp_path / name for name in order], tmp_path / "c")
-    assert cells(tmp_path / "c") == {"c9": 0.1}
+    assert cells(tmp_path / "c") == {cell(learner="another"): 0.1}
     assert any(f"those of {b}, which ran last, are current" in remark for remark in done.remarks)
     with Store(tmp_path / "c") as store:
         assert len(store.rows("s", 1, every=True)) == 2
@@ -188,7 +204,7 @@ def test_what_is_current_is_what_the_last_run_defined(order, made, tmp_path):
             {"levels": [2.0]},
         ]
     merge([a], tmp_path / "c")
-    assert cells(tmp_path / "c") == {"c9": 0.1}
+    assert cells(tmp_path / "c") == {cell(learner="another"): 0.1}
 
 
 def test_a_store_whose_clock_was_set_back_keeps_its_order(made, tmp_path):
@@ -217,8 +233,8 @@ def test_a_finished_run_is_not_undone_by_a_copy_that_was_made_while_it_ran(order
 
 
 def test_a_merge_that_dies_anywhere_leaves_all_or_nothing(made, tmp_path):
-    a = made("a", [replace(ROW, cell=f"a{i}", n=i + 1) for i in range(5)])
-    b = made("b", [replace(ROW, cell=f"b{i}", n=i + 9) for i in range(5)], at=2.0)
+    a = made("a", [replace(ROW, cell=cell(i + 1), n=i + 1) for i in range(5)])
+    b = made("b", [replace(ROW, cell=cell(i + 9), n=i + 9) for i in range(5)], at=2.0)
     code = (
         "import os, signal, sys\nfrom pathlib import Path\nfrom bfc_bench.store.merge import merge\ncount = 0\n"
         "def trace(frame, event, arg):\n"
@@ -234,7 +250,7 @@ def test_a_merge_that_dies_anywhere_leaves_all_or_nothing(made, tmp_path):
         for line in (20, 60, 110, 160, 10_000):
             c = tmp_path / f"{into}-{line}"
             if there:
-                made(c.name, [replace(ROW, cell="x", n=99)], at=3.0)
+                made(c.name, [replace(ROW, cell=cell(99), n=99)], at=3.0)
             subprocess.run([sys.executable, "-c", code, str(line), a, b, c], check=False)
             counts.add(len(cells(c)) if (c / "results.sqlite").exists() else 0)
             merge([a, b], c)
@@ -243,7 +259,7 @@ def test_a_merge_that_dies_anywhere_leaves_all_or_nothing(made, tmp_path):
 
 
 def test_a_source_that_is_damaged_is_named(made, tmp_path):
-    a, b = made("a", [replace(ROW, cell=f"c{i}", n=i + 1) for i in range(400)]), made("b", [])
+    a, b = made("a", [replace(ROW, cell=cell(i + 1), n=i + 1) for i in range(400)]), made("b", [])
     data = bytearray((b / "results.sqlite").read_bytes())
     data[5000:] = b"x" * (len(data) - 5000)
     (b / "results.sqlite").write_bytes(data)
@@ -307,12 +323,12 @@ BY_MUCH = {
 
 
 def test_rows_of_gpus_that_differ_by_a_rounding_that_grew_are_one_and_it_is_said(made, tmp_path, capsys):
-    rows = [ON_GPU, replace(ON_GPU, cell="c1", n=4)]
+    rows = [ON_GPU, replace(ON_GPU, cell=cell(4), n=4)]
     a, b = made("a", rows), made("b", [replace(ON_GPU, **BY_LITTLE), rows[1]])
     assert run(["merge", str(a), str(b), "--into", str(tmp_path / "c")]) == 0
     (said,) = capsys.readouterr().out.splitlines()
     assert "2 there already (1 of GPUs, equal within a relative 0.01)" in said
-    assert cells(tmp_path / "c") == {"c0": 0.5, "c1": 0.5}  # the first store's
+    assert cells(tmp_path / "c") == {cell(): 0.5, cell(4): 0.5}  # the first store's
     same = [sys.executable, "-m", "benchmarks.same", a, b]
     compared = subprocess.run(same, capture_output=True, text=True, cwd=Path(__file__).parents[2], check=False)
     assert "2 cells in both, 0 in one only: equal, 1 of GPUs within a relative 0.01" in compared.stdout

@@ -14,11 +14,11 @@ from bfc_bench.cli.app import run
 from bfc_bench.errors import StoreError
 from bfc_bench.store import artifacts
 from bfc_bench.store.merge import merge
-from bfc_bench.store.row import Row
+from bfc_bench.store.row import Row, cell_id, curve_digest
 from bfc_bench.store.store import Store
 
 ROW = Row(
-    cell="0123456789abcdef",
+    cell=cell_id(curve_digest("td", "ld", "l"), 2, 3, 0),
     suite="s",
     suite_version=1,
     task="t",
@@ -80,7 +80,7 @@ def change(folder: Path, sql: str, *values: object) -> None:
     ids=lambda odd: f"{next(iter(odd))}={str(next(iter(odd.values())))[:20]}",
 )
 def test_a_row_that_could_not_be_written_is_refused_with_its_number(odd, tmp_path):
-    folder = store_of(tmp_path / "s", replace(ROW, cell="fedcba9876543210", n=4), ROW)
+    folder = store_of(tmp_path / "s", replace(ROW, cell=cell_id(curve_digest("td", "ld", "l"), 2, 4, 0), n=4), ROW)
     change(folder, "UPDATE rows SET row = ? WHERE cell = ?", json.dumps(ROW.as_dict() | odd), ROW.cell)
     with Store(folder) as store:
         for read in (store.rows, store.columns):

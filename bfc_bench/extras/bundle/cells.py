@@ -39,8 +39,8 @@ class Verification:
 
     @property
     def exit_code(self) -> int:
-        """0 if everything agrees, otherwise 1."""
-        return int(bool(self.differences))
+        """0 if something was compared and everything agrees, otherwise 1."""
+        return int(bool(self.differences) or not (self.verdicts or self.cells))
 
     def say(self, text: str) -> None:
         """Tell a line of the result."""

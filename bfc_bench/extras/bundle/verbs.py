@@ -11,7 +11,7 @@ from bfc_bench.cli.options import STORE, DataOption, StoreOption
 
 
 def bundle(
-    to: Annotated[Path, typer.Option("--to", metavar="FILE.zip", help="Zip file to write.")],
+    output: Annotated[Path, typer.Option("--output", metavar="FILE.zip", help="Zip file to write.")],
     suites: Annotated[
         list[str] | None, typer.Argument(metavar="SUITE...", help="Suites by name or NAME@VERSION; by default all.")
     ] = None,
@@ -33,15 +33,15 @@ def bundle(
     from bfc_bench.extras.bundle.write import bundle
     from bfc_bench.stored_suite import open_store
 
-    if to.suffix != ".zip" or to.is_dir() or not to.parent.is_dir():
-        raise UsageError(f"--to must name a zip file in a folder that exists. Got {to}.")
+    if output.suffix != ".zip" or output.is_dir() or not output.parent.is_dir():
+        raise UsageError(f"--output must name a zip file in a folder that exists. Got {output}.")
     with open_store(store) as opened:
-        done = bundle(opened, suites or (), to, title=title, authors=author or (), licence=license)
+        done = bundle(opened, suites or (), output, title=title, authors=author or (), licence=license)
     for (name, version), folder in sorted(done.folders.items()):
         typer.echo(f"{name}@{version}: the results name folders of a machine, such as {folder}.")
     of_suites = "1 suite" if done.suites == 1 else f"{done.suites} suites"
-    size = to.stat().st_size / 1e6
-    typer.echo(f"{to}: {done.rows} rows of {of_suites}, {size:.3g} MB. SHA-256 of its manifest: {done.digest}.")
+    size = output.stat().st_size / 1e6
+    typer.echo(f"{output}: {done.rows} rows of {of_suites}, {size:.3g} MB. SHA-256 of its manifest: {done.digest}.")
 
 
 def verify(
@@ -65,7 +65,7 @@ def verify(
 ) -> None:
     """Compute every verdict of a bundle again from its rows, and run some of its cells again.
 
-    The cells are drawn by the digest of the bundle. The exit code is 1 if anything differs.
+    The cells are drawn by the digest of the bundle. The exit code is 1 if anything differs or nothing was compared.
     """
     from bfc_bench.extras.bundle.verify import verify
     from bfc_bench.plugins import load_plugins

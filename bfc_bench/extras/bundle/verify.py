@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from math import isclose
 from pathlib import Path
 from typing import Any
 
 from pydantic_core import from_json
 
-from bfc_bench.analysis.claims.verdict import verdict_record
+from bfc_bench.analysis.claims.verdict import Verdict, verdict_record
 from bfc_bench.errors import describe_error
 from bfc_bench.extras.bundle.archive import Bundle, unpacked
 from bfc_bench.extras.bundle.cells import Cells, Verification
+from bfc_bench.extras.bundle.write import facts_of
 from bfc_bench.plugins import Plugins
 from bfc_bench.report.tables import with_interval
 from bfc_bench.run.executor_selection import DEFAULT
 from bfc_bench.store.merge import merge
-from bfc_bench.stored_suite import OpenStore, StoredSuite
+from bfc_bench.stored_suite import OpenStore
 from bfc_bench.suite.model import Suite
 from bfc_bench.utils.plain_json import readable_json
 
@@ -54,7 +55,9 @@ def verify(
                 found.differs(f"the bundle cannot be judged: {describe_error(error)}")
             if cells:
                 Cells(store, plugins, executor, seconds, found).run(cells, bundle.digest, draw)
-        if into is not None and not found.differences:
+        if not (found.verdicts or found.cells or found.differences):
+            found.say("Nothing was compared: the suites have no claims. --cells K runs cells again.")
+        if into is not None and not found.exit_code:
             found.say(f"{into}: {merge([bundle.store], into)}.")
     return found
 
@@ -72,17 +75,19 @@ def _check_suites(bundle: Bundle, store: OpenStore, found: Verification) -> None
         return
     facts = {suite.id: suite for suite in bundle.manifest.suites}
     for id, suite, one in zip(ids, judged, bundle.claims, strict=True):
-        statuses = dict(Counter(row.status for row in store.of(suite).each(every=True)))
-        if statuses != facts[id].statuses:
-            found.differs(f"{id}: the manifest counts {facts[id].statuses}, the rows give {statuses}")
-        _check_verdicts(id, store.of(suite), one["verdicts"], found)
+        verdicts = store.of(suite).claims()
+        said, counted = facts[id].model_dump(), facts_of(store.of(suite), [verdict.as_dict() for verdict in verdicts])
+        for name in counted:
+            if said[name] != counted[name]:
+                found.differs(f"{id}: {name} is {said[name]} in the manifest, {counted[name]} by the rows")
+        _check_verdicts(id, verdicts, one["verdicts"], found)
         installed = store.get(suite.name) if suite.name in store.plugins.suites else None
         if installed is not None and installed.suite.definition()["claim"] != one["definition"]["claim"]:
             found.say(f"{id}: its claims are not those of the installed suite {suite.name}")
 
 
-def _check_verdicts(id: str, suite: StoredSuite, stored: list[Mapping[str, Any]], found: Verification) -> None:
-    computed = {verdict.id: verdict for verdict in suite.claims()}
+def _check_verdicts(id: str, verdicts: Sequence[Verdict], stored: list[Mapping[str, Any]], found: Verification) -> None:
+    computed = {verdict.id: verdict for verdict in verdicts}
     if sorted(str(one["id"]) for one in stored) != sorted(computed):
         found.differs(f"{id}: the bundle has verdicts on other claims than its suite has")
         return

@@ -64,7 +64,7 @@ def bundle(
     claims = list(map(_judged, suites))
     done = Bundled("", len(suites))
     content = _copied(store.store, [(suite.name, suite.version) for suite in suites], done)
-    facts = [_facts(suite, found["verdicts"]) for suite, found in zip(suites, claims, strict=True)]
+    facts = [facts_of(suite, found["verdicts"]) for suite, found in zip(suites, claims, strict=True)]
     about = {
         "title": title or _title(suites),
         "authors": list(authors or ("Anonymous",)),
@@ -122,7 +122,8 @@ def _public(table: str, record: Record) -> Record:
     return (*record[:PROVENANCE], canonical_json({**provenance, "command": command}))
 
 
-def _facts(suite: StoredSuite, verdicts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def facts_of(suite: StoredSuite, verdicts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What a manifest says of a suite."""
     return {
         "name": suite.name,
         "version": suite.version,

@@ -12,7 +12,7 @@ from bfc_bench.analysis.curves import Curve
 from bfc_bench.analysis.intervals import Interval
 from bfc_bench.analysis.thresholds import threshold
 from bfc_bench.extras.try_table.look import TableFacts
-from bfc_bench.report.tables import number, sample_size, with_interval
+from bfc_bench.report.tables import interval_text, number, sample_size, with_interval
 from bfc_bench.stored_suite import StoredSuite
 
 BASELINES = ("mean", "most-frequent")
@@ -45,7 +45,7 @@ def answer(stored: StoredSuite, facts: TableFacts) -> list[str]:
     return [
         meaning,
         f"\nWith {n:,} training rows, best first:",
-        *(f"  {c.name}: {with_interval(i.mean, i.lo, i.hi)}{_typical(i.mean, facts)}" for c, i in last),
+        *(f"  {c.name}: {number(i.mean, 3)} {interval_text(i.lo, i.hi, 3)}{_typical(i.mean, facts)}" for c, i in last),
         "\nWhich learner is better?",
         *(_compared(last[0][0], rival, n) for rival, _ in last[1:] if rival is last[1][0] or rival.name in BASELINES),
         "  Repetitions are other draws from this table: p and intervals say nothing about another table.",

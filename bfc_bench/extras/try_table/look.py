@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Hashable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,10 @@ MOST_TEXTS = 100
 """A column of more different texts is left out, since it is a name or free text."""
 GAP_TEXTS = frozenset({"?", "-", "--", ".", "unknown", "unbekannt", "missing", "k.A.", "n.a.", "n. a.", "keine Angabe"})
 """Texts that stand for a missing value if all other values of a column are numbers."""
+MOST_COLUMNS = 2000
+"""The largest number of columns that are looked at."""
+SLASH_DATE = re.compile(r"\d{1,2}/\d{1,2}/\d{4}")
+SLASH_FORMATS = {"%m/%d/%Y": "month/day/year", "%d/%m/%Y": "day/month/year"}
 TEST_POINTS = 20_000
 """Number of test points that a suite asks for by default."""
 
@@ -66,15 +71,24 @@ def look_at(
     if path.suffix != ".parquet":
         options = {"separator": _separator(path, options.get("encoding", "utf-8")), **options}
     part = _read(path, options)
-    part.require(*filter(None, (target, group, time)))
+    part.require(*filter(None, (target, group, time)), *options.get("columns", []))
     if "decimal" not in options and (example := _comma_number(part)):
         options["decimal"] = ","
         remarks.append(f"numbers such as {example!r} are read with a decimal comma.")
         part = _read(path, options)
-    if gaps := sorted({text for name in part.frame.columns for text in _gap_texts(part, str(name))}):
+    offered = options.get("columns") or [str(name) for name in part.frame.columns]
+    if len(offered) > MOST_COLUMNS:
+        raise UsageError(
+            f"{path}: the table has {len(offered):,} columns; try looks at {MOST_COLUMNS:,} at most. Name those to "
+            """learn from, such as --set 'columns=["a", "b"]'."""
+        )
+    if gaps := sorted({text for name in {*offered, target} for text in _gap_texts(part, name)}):
         options["missing_texts"] = [*options.get("missing_texts", []), *gaps]
         part = _read(path, options)
-    offered = options.get("columns") or [str(name) for name in part.frame.columns]
+    for name in dict.fromkeys([*offered, *([time] if time else [])]):
+        if name not in options.get("dates", {}) and len(forms := _slash_formats(part, name)) == 1:
+            options["dates"] = {**options.get("dates", {}), name: forms[0]}
+            remarks.append(f"dates of column {name!r} are read as {SLASH_FORMATS[forms[0]]}.")
     words = {name: _words(part, name, options) for name in offered if name not in (target, group, time)}
     remarks += [f"column {name!r} is left out: {why}." for name, (what, why) in words.items() if not what]
     kept = {name: what for name, (what, _) in words.items() if what}
@@ -89,6 +103,14 @@ def look_at(
     if split:
         kept[str(group or time)] = "groups" if group else "time"
     return _facts(path, options, len(part.frame), kept, remarks)
+
+
+def _is_counted(values: Any, rows: int) -> bool:
+    """Whether the values are the whole numbers from 0 or 1 on, each once."""
+    if values.dtype.kind not in "iu" or len(values) < rows:
+        return False
+    first = values.min()
+    return bool(first in (0, 1) and values.max() == first + rows - 1 and values.is_unique)
 
 
 def _facts(path: Path, options: dict[str, Any], rows: int, columns: dict[str, str], remarks: list[str]) -> TableFacts:
@@ -114,7 +136,7 @@ def _read(path: Path, options: Mapping[str, Any]) -> Part:
 def _separator(path: Path, encoding: str) -> str:
     """The one of ``SEPARATORS`` that the first line has most often."""
     line = ""
-    with suppress(OSError, LookupError), path.open(encoding=encoding, errors="replace") as file:
+    with suppress(OSError, LookupError, UnicodeError), path.open(encoding=encoding, errors="replace") as file:
         line = file.readline()
     return max(SEPARATORS, key=line.count)
 
@@ -137,16 +159,31 @@ def _gap_texts(part: Part, name: str) -> set[str]:
     return texts if texts <= GAP_TEXTS and len(wrong) < values.notna().sum() else set()
 
 
+def _slash_formats(part: Part, name: str) -> list[str]:
+    """Which of ``SLASH_FORMATS`` fit all values of a column; empty if they are no such dates."""
+    import pandas as pd
+
+    values = part.frame[name].dropna()
+    if not len(values) or not all(isinstance(value, str) and SLASH_DATE.fullmatch(value.strip()) for value in values):
+        return []
+    texts = values.str.strip()
+    return [form for form in SLASH_FORMATS if pd.to_datetime(texts, format=form, errors="coerce").notna().all()]
+
+
 def _words(part: Part, name: str, options: Mapping[str, Any]) -> tuple[str, str]:
     """What a column holds, or else why it is left out."""
     values = part.frame[name].dropna()
+    if values.dtype == object and not all(isinstance(value, Hashable) for value in values):
+        return "", "it holds lists or structures"
     distinct, gaps = values.nunique(), len(part.frame) - len(values)
     if distinct < 2:
         return "", "it has one value only" if distinct else "it has no value"
-    if name.startswith("Unnamed: "):
-        return "", "it has no name and looks like row numbers"
+    if "columns" not in options and (name.startswith("Unnamed: ") or _is_counted(values, len(part.frame))):
+        return "", "it looks like row numbers; --set columns=[...] takes it nevertheless"
     known = {key: options[key] for key in ("categories", "dates") if key in options}
     column = encode([part], [name], ColumnOptions(categorical="keep", missing="keep", **known))[0][0]
+    if column.levels and len(_slash_formats(part, name)) > 1:
+        return "", f'its dates may be month/day or day/month: say it by --set \'dates={{"{name}"="%m/%d/%Y"}}\''
     if column.levels and (distinct > MOST_TEXTS or 2 * distinct > len(values)):
         return "", f"its {distinct:,} different texts look like names or free text"
     is_number = not len(part.numbers(name)[1])

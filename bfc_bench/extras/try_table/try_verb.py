@@ -27,9 +27,11 @@ def try_(
     seconds: Annotated[
         float, typer.Option("--seconds", metavar="S", min=1, help="Time for the learners, in seconds.")
     ] = 45.0,
-    out: Annotated[
+    output: Annotated[
         Path | None,
-        typer.Option("--out", metavar="FILE", help="The suite file to write; by default TABLE with the suffix .toml."),
+        typer.Option(
+            "--output", metavar="FILE", help="The suite file to write; by default TABLE with the suffix .toml."
+        ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the suite file if there is one.")] = False,
     store: StoreOption = STORE,
@@ -49,9 +51,13 @@ def try_(
     from bfc_bench.utils.escape_control import visible
     from bfc_bench.utils.files import write_file
 
-    out = out or table.with_suffix(".toml")
+    out = output or table.with_suffix(".toml")
     if out.resolve().parent != table.resolve().parent:
-        raise UsageError(f"--out {out}: the suite file must be in the folder of the table, {table.resolve().parent}.")
+        raise UsageError(
+            f"--output {out}: the suite file must be in the folder of the table, {table.resolve().parent}."
+        )
+    if out.suffix != ".toml" or out.is_symlink():
+        raise UsageError(f"--output {out}: the suite file must end in .toml and be no link. Name another file.")
     facts = look_at(table, target, group=group, time=time_, given=changed({}, set_))
     text = suite_text(facts, plain_name(out.stem))
     if out.exists() and not force and out.read_text(encoding="utf-8") != text:

@@ -24,8 +24,8 @@ DATE_FORMATS = ("ISO8601", "%d.%m.%Y")
 """Formats of dates that are recognised; others are named by ``dates``, since 03/04/2020 may be two days."""
 MOST_LEVELS = 1000
 """The largest number of categories of a column, since some learners get a column for each."""
-COMMA_NUMBER = re.compile(r"\s*[+-]?(\d+(,\d+)?|,\d+)([eE][+-]?\d+)?\s*")
-"""A number with a decimal comma, or a whole number."""
+COMMA_NUMBER = re.compile(r"\s*[+-]?((\d+|\d{1,3}(\.\d{3})+)(,\d+)?|,\d+)([eE][+-]?\d+)?\s*")
+"""A number with a decimal comma, or a whole number; points may separate thousands, as in 1.234,5."""
 
 
 class Split(Settings):
@@ -231,7 +231,8 @@ def _since_1970(series: Any) -> np.ndarray:
 
     if getattr(series.dtype, "tz", None) is not None:
         series = series.dt.tz_convert("UTC").dt.tz_localize(None)
-    days: np.ndarray = ((series - pd.Timestamp(0)) / pd.Timedelta(days=1)).to_numpy(dtype=float)
+    start = pd.Timestamp(0).as_unit(series.dt.unit)  # in nanoseconds it would exclude years such as 9999 and 1600
+    days: np.ndarray = ((series - start) / pd.Timedelta(days=1)).to_numpy(dtype=float)
     return days
 
 
@@ -288,4 +289,4 @@ def _with_point(value: object) -> object:
     """A text with a point in place of the decimal comma; a text with another mark is no number."""
     if not isinstance(value, str):
         return value
-    return value.replace(",", ".") if COMMA_NUMBER.fullmatch(value) else "no number"
+    return value.replace(".", "").replace(",", ".") if COMMA_NUMBER.fullmatch(value) else "no number"

@@ -78,7 +78,8 @@ class Table(ColumnOptions, DataSet):
             return self._read(file)
         except UnicodeError:
             raise UsageError(
-                f"{path} must be text in {self.encoding}. Set encoding, for example to 'latin-1' or 'utf-16'."
+                f"{path} must be text in {self.encoding}. Set encoding, for example to 'latin-1' or 'utf-16'; in "
+                "`bfc-bench try` by --set encoding=latin-1."
             ) from None
         except LookupError:
             raise UsageError(f"{path}: encoding must be one that Python knows. Got {self.encoding!r}.") from None

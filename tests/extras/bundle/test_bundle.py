@@ -195,6 +195,8 @@ def test_forged_verdicts_differ(change, expected, made, tmp_path):
     ("suites", "claims", "expected"),
     [
         (lambda suites: [suites[0] | {"statuses": {"ok": 500}}], list, "{'ok': 500}"),
+        (lambda suites: [suites[0] | {"claims": {"supported": 9}}], list, "claims is {'supported': 9}"),
+        (lambda suites: [suites[0] | {"seed": 9}], list, "seed is 9 in the manifest, 0 by the rows"),
         (lambda suites: [], list, "the suites must be the same"),
         (lambda suites: [], lambda claims: [], "the suites must be the same"),
         (lambda suites: suites * 2, list, "the suites must be the same"),
@@ -212,6 +214,19 @@ def test_suites_that_are_not_those_of_the_rows_differ(suites, claims, expected, 
         {"suites": suites(said["suites"])},
     )
     assert any(expected in line for line in verify(path, load_plugins(), cells=0).differences)
+
+
+def test_where_nothing_is_compared_nothing_is_verified(made, tmp_path):
+    def unclaimed(text):
+        [suite] = json.loads(text)
+        return readable_json([{"definition": suite["definition"] | {"claim": []}, "verdicts": []}])
+
+    suites = json.loads(files_of(made / "made.zip")[MANIFEST])["suites"]
+    facts = {"suites": [suites[0] | {"claims": {}}]}
+    path = changed(made / "made.zip", tmp_path / "f.zip", {CLAIMS: unclaimed}, facts)
+    found = verify(path, load_plugins(), cells=0)
+    assert (found.differences, found.exit_code) == ([], 1)
+    assert verify(path, load_plugins(), cells=1, executor="serial").exit_code == 0
 
 
 def test_when_no_cell_can_be_run_again_the_bundle_is_not_called_verified(made):

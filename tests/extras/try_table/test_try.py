@@ -1,12 +1,15 @@
 """``bfc-bench try`` on tables as spreadsheets write them: semicolons, decimal commas, text, dates, gaps and groups."""
 
 import tomllib
+from datetime import date
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import bfc_bench as bb
 from bfc_bench.cli.app import run
+from bfc_bench.extras.try_table.look import look_at
 from bfc_bench.tasks.data.table import Table
 
 
@@ -100,7 +103,8 @@ WRONG = {
     "separator": (["--target", "Preis €", "--set", "separator=','"], ["separator ','", "set separator"]),
     "option": (["--target", "Preis €", "--set", "seperator=';'"], ["Did you mean 'separator'?"]),
     "missing target": (["--target", "Heizung"], ["column 'Heizung' is empty"]),
-    "folder": (["--target", "Preis €", "--out", "/tmp/x.toml"], ["must be in the folder of the table"]),
+    "encoding": (["--target", "Preis €", "--set", "encoding=ascii"], ["--set encoding=latin-1"]),
+    "folder": (["--target", "Preis €", "--output", "/tmp/x.toml"], ["must be in the folder of the table"]),
 }
 
 
@@ -115,12 +119,81 @@ def test_what_is_wrong_is_one_line(table, capsys, case):
     assert not (table.parent / "flats.toml").exists()
 
 
+def looked_at(folder, frame, **options):
+    """What is found in a table with these columns."""
+    frame["y"] = np.arange(len(frame)) % 11
+    frame.to_csv(folder / "t.csv", index=False)
+    return look_at(folder / "t.csv", "y", **options)
+
+
+def points(folder, facts):
+    """The inputs of a table that was looked at, (N, d)."""
+    options = {key: value for key, value in facts.data.items() if key != "kind"}
+    return Table.parse({**options, "path": str(folder / "t.csv")}, "t").load().points.x
+
+
+def test_dates_of_any_year_are_dates(tmp_path):
+    days = [f"{1600 + i}-05-01" for i in range(60)] + ["9999-12-31"] * 20
+    facts = looked_at(tmp_path, pd.DataFrame({"day": days}))
+    assert facts.columns == {"day": "dates"}
+    x = points(tmp_path, facts)
+    assert list(x[[0, -1], 0]) == [(date.fromisoformat(day) - date(1970, 1, 1)).days for day in (days[0], days[-1])]
+
+
+def test_dates_with_slashes_are_read_where_they_have_one_meaning(tmp_path):
+    american = [f"{1 + i % 12:02d}/{1 + i % 28:02d}/2001" for i in range(80)]
+    facts = looked_at(tmp_path, pd.DataFrame({"day": american}))
+    assert facts.columns == {"day": "dates"}
+    assert facts.data["dates"] == {"day": "%m/%d/%Y"}
+    either = [f"{1 + i % 12:02d}/{1 + i % 11:02d}/2001" for i in range(80)]
+    facts = looked_at(tmp_path, pd.DataFrame({"day": either, "a": np.arange(80) % 3}))
+    assert list(facts.columns) == ["a"]
+    assert "may be month/day or day/month" in facts.remarks[0]
+
+
+def test_row_numbers_are_left_out_unless_they_are_named(tmp_path):
+    frame = pd.DataFrame({"id": 1 + np.arange(80), "a": np.arange(80) % 3, "none": np.nan})
+    facts = looked_at(tmp_path, frame)
+    assert list(facts.columns) == ["a"]
+    assert "'id' is left out: it looks like row numbers" in facts.remarks[0]
+    assert list(looked_at(tmp_path, frame, given={"columns": ["id", "a"]}).columns) == ["id", "a"]
+
+
+def test_lists_and_structures_in_parquet_are_left_out(tmp_path):
+    frame = pd.DataFrame({"a": np.arange(80) % 3, "lists": [[1]] * 80, "structures": [{"b": 1}] * 80})
+    frame["y"] = np.arange(80) % 11
+    frame.to_parquet(tmp_path / "t.parquet")
+    assert list(look_at(tmp_path / "t.parquet", "y").columns) == ["a"]
+
+
+def test_points_may_separate_thousands_before_a_decimal_comma(tmp_path):
+    facts = looked_at(tmp_path, pd.DataFrame({"a": [f"1.{i:03d},5" for i in range(80)]}))
+    assert facts.data["decimal"] == ","
+    x = points(tmp_path, facts)
+    assert list(x[:2, 0]) == [1000.5, 1001.5]
+
+
+def test_more_columns_than_are_looked_at_are_one_line(tmp_path):
+    frame = pd.DataFrame({f"c{i}": np.arange(30) % 7 for i in range(2100)})
+    with pytest.raises(bb.UsageError, match=r"2,101 columns; try looks at 2,000 at most. Name those"):
+        looked_at(tmp_path, frame)
+    assert list(looked_at(tmp_path, frame, given={"columns": ["c1"]}).columns) == ["c1"]
+
+
+def test_only_a_suite_file_is_replaced(table, capsys):
+    text = table.read_text()
+    (table.parent / "flats.toml").symlink_to("flats.csv")
+    for options in ([], ["--output", "flats.csv"]):
+        assert run(["try", "flats.csv", "--target", "Preis €", "--force", *options]) == 2
+        assert "must end in .toml and be no link" in capsys.readouterr().err
+    assert table.read_text() == text
+
+
 def test_names_of_columns_that_toml_must_quote_are_kept(tmp_path):
-    from bfc_bench.extras.try_table.look import look_at
     from bfc_bench.extras.try_table.suite_file import suite_text
 
     name = 'a "b" \\ # = €\n[x]'
-    lines = [f'"{name.replace(chr(34), chr(34) * 2)}",y', *(f"{i % 7},{i}" for i in range(80))]
+    lines = [f'"{name.replace(chr(34), chr(34) * 2)}",y', *(f"{i % 7},{3 * i}" for i in range(80))]
     (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
     facts = look_at(tmp_path / "t.csv", "y")
     text = suite_text(facts, "t")
