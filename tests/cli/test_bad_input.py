@@ -18,7 +18,7 @@ from bfc_bench.plugins import load_plugins
 MANY = str(list(range(1, 1002)))
 BROKEN = {
     # change to the suite, or the whole command line -> what the message must say
-    ("replicates=10000000",): ["600,000,000 cells", "at most 1,000,000 can be planned"],
+    ("replicates=10000000",): ["440,000,000 cells", "at most 1,000,000 can be planned"],
     ("learner.kernel-rbf.tune={ridge=[1.0, 1.0]}",): ["tune.ridge must hold different values"],
     ("learner.kernel-rbf.tune={ridge=[1.0]}", "learner.kernel-rbf.options.ridge=0.1"): ["ridge is fixed in options"],
     (f"learner.kernel-rbf.tune={{ridge={MANY}, bandwidth={MANY}}}",): [
