@@ -13,35 +13,30 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from scipy.special import expit, logit, ndtri
 
-from bfc_bench.analysis.alpha_spending import LAST, SCHEDULE, LookSchedule
-from bfc_bench.analysis.claims import Claim, judge
-from bfc_bench.analysis.claims.beats import Beats
-from bfc_bench.analysis.claims.exponent import ExponentClaim
-from bfc_bench.analysis.claims.reaches import Reaches
-from bfc_bench.analysis.claims.succeeds import Succeeds
+from bfc_bench.analysis.claims.measures import n_star_ratio
 from bfc_bench.analysis.curves import Curve
 from bfc_bench.analysis.exponents import fit_exponent
-from bfc_bench.analysis.interim_analyses import Look
 from bfc_bench.analysis.intervals import Interval, clopper_pearson, share_interval, t_quantile
 from bfc_bench.analysis.laws import fit_scaling_law
 from bfc_bench.analysis.thresholds import Crossing, crossings, threshold
 from bfc_bench.seeds import stream
-from bfc_bench.store.row import Row
-from bfc_bench.store.rows import Rows
 
 LEVEL = 0.1
 EXPONENT = 2.0
 OFFSET = math.log(5.0)
 SPREAD = 0.25
-NOISE = 0.1
+NOISE, DIFFICULT_NOISE = 0.1, 0.3
 REPLICATES = (3, 5, 10)
+MORE_REPLICATES = (*REPLICATES, 20)
 SCATTERS = (0.1, 0.3)
 """Standard deviations of log N* between dimensions, beside a power of d and the replicates' ``SPREAD``."""
 RATIOS = {"2": 2.0, "√2": math.sqrt(2)}
+DENSE = {"2": 2.0, "1.1": 1.1}
 
 FALL = math.log(0.5 / 1e-7)
 """From an error of 1e-7 to the .5 of a failure."""
@@ -62,7 +57,26 @@ def sharp(x: np.ndarray) -> np.ndarray:
     return np.asarray(np.exp(BEFORE + (AFTER - BEFORE) * expit(STEEPNESS * x + at_level)))
 
 
-SHAPES: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {"smooth": smooth, "sharp": sharp}
+def shallow(x: np.ndarray) -> np.ndarray:
+    """The level .1 times (n / N*)^-1/2."""
+    return np.asarray(LEVEL * np.exp(-x / 2))
+
+
+def flat(x: np.ndarray) -> np.ndarray:
+    """1.28 times the level until just before N*, then steep, as n^-3."""
+    return np.asarray(LEVEL * np.exp(0.25 - 3 * np.maximum(0, x + 0.25 / 3)))
+
+
+def humped(x: np.ndarray) -> np.ndarray:
+    """As 1 / n, with a hump to three times the level at 3 N*."""
+    return np.asarray(LEVEL * np.exp(-x + 2.2 * (np.exp(-(((x - 1.1) / 0.35) ** 2)) - math.exp(-((1.1 / 0.35) ** 2)))))
+
+
+SHAPES: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {
+    "smooth": smooth, "sharp": sharp, "shallow": shallow, "flat, then steep": flat, "humped": humped
+}  # fmt: skip
+FAST, DIFFICULT = ("smooth", "sharp"), ("shallow", "flat, then steep", "humped")
+"""Shapes that cross the level fast, and those on which noise of 30 % or a hump decides where they seem to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +117,7 @@ def experiment(
         log_star = centre + scatter * rng.standard_normal() + SPREAD * rng.standard_normal(replicates)
         reach = ndtri(1 - censored) * SPREAD if d == dims[-1] and censored > 0 else 5 * SPREAD + step * rng.uniform()
         log_n = centre + reach + step * np.arange(-round(math.log(64) / step), 1)
-        points[d] = crossings(_measured(rng, d, shape, log_n, log_star), LEVEL)
+        points[d] = crossings(measured(rng, d, shape, log_n, log_star), LEVEL)
     return points
 
 
@@ -123,16 +137,54 @@ def exponent_coverage(
     return _coverage(kept, EXPONENT, refused=len(fits) - len(kept))
 
 
-def threshold_coverage(replicates: int, experiments: int, shape: str = "smooth", ratio: float = 2.0) -> Coverage:
-    """Coverage of the geometric mean of N* over R replicates; its bias is in log N*."""
+def threshold_coverage(
+    replicates: int, experiments: int, shape: str = "smooth", ratio: float = 2.0, noise: float = NOISE
+) -> Coverage:
+    """Coverage of the geometric mean of N* over R replicates; its bias is in log N*.
+
+    Sizes reach from 1/32 of N* to 5 steps above it, for ``DIFFICULT`` shapes to 32 times N*.
+    """
     rng = stream("analysis self-test", "threshold", replicates, shape, ratio)
     intervals = []
     for _ in range(experiments):
-        log_n = OFFSET + math.log(ratio) * (rng.uniform() + np.arange(-round(math.log(32) / math.log(ratio)), 6))
+        log_n = _sizes(rng, shape, ratio)
         log_star = OFFSET + SPREAD * rng.standard_normal(replicates)
-        mean = threshold(_measured(rng, 8, shape, log_n, log_star), LEVEL).interval
-        intervals.append(Interval(math.log(mean.mean), math.log(mean.lo), math.log(mean.hi), mean.count))
-    return _coverage(intervals, OFFSET)
+        found = threshold(measured(rng, 8, shape, log_n, log_star, noise), LEVEL)
+        if not found.left and not found.right:
+            mean = found.interval
+            intervals.append(Interval(math.log(mean.mean), math.log(mean.lo), math.log(mean.hi), mean.count))
+    return _coverage(intervals, OFFSET, refused=experiments - len(intervals))
+
+
+def _sizes(rng: np.random.Generator, shape: str, ratio: float) -> np.ndarray:
+    steps = round(math.log(32) / math.log(ratio))
+    return np.asarray(
+        OFFSET + math.log(ratio) * (rng.uniform() + np.arange(-steps, steps + 1 if shape in DIFFICULT else 6))
+    )
+
+
+Design: TypeAlias = tuple[str, float]
+"""Shape of a curve, and ratio of neighbouring sizes."""
+UNEQUAL: tuple[tuple[Design, Design], ...] = (
+    (("flat, then steep", 2.0), ("flat, then steep", 1.1)),
+    (("sharp", 1.1), ("flat, then steep", 1.1)),
+    (("shallow", 2.0), ("humped", 2.0)),
+)
+"""Two learners of equal N* whose curves or sizes differ."""
+
+
+def ratio_coverage(replicates: int, experiments: int, designs: tuple[Design, Design]) -> Coverage:
+    """Coverage of the ratio of N* of two learners, which is 1; their replicates share teachers."""
+    rng = stream("analysis self-test", "ratio", replicates, *map(str, designs))
+    intervals = []
+    for _ in range(experiments):
+        log_star = OFFSET + SPREAD * rng.standard_normal(replicates)
+        a, b = (
+            measured(rng, 8, shape, _sizes(rng, shape, ratio), log_star, DIFFICULT_NOISE) for shape, ratio in designs
+        )
+        found = n_star_ratio(a, b, LEVEL)
+        intervals.append(Interval(found.mean, *found.bounds(), found.count))
+    return _coverage(intervals, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,16 +222,27 @@ OF_LAWS = {
     "extrapolation": "nothing: it allows for a floor that is not seen",
     "lack of fit": "share of p > .05; few replicates make it cautious",
 }
+FEW_SIZES = "nothing: few sizes show neither that a dip is noise, nor a hump between them"
+SMALL_BIAS = "nothing: 20 replicates resolve a bias of a few percent"
 ASSUMED = "that it assumes an exact power law"
 
 
 def lines(experiments: int) -> Iterator[Line]:
     """Every line of the table, each as soon as it is measured."""
-    for shape, (name, ratio), r in itertools.product(SHAPES, RATIOS.items(), REPLICATES):
+    for shape, (name, ratio), r in itertools.product(FAST, RATIOS.items(), REPLICATES):
         yield Line("N*", shape, name, r, threshold_coverage(r, experiments, shape, ratio))
-    for shape, (name, ratio), r in itertools.product(SHAPES, RATIOS.items(), REPLICATES):
+    for shape, (name, ratio), r in itertools.product(FAST, RATIOS.items(), REPLICATES):
         coverage = exponent_coverage(4, r, 0.25, max(1, experiments // 2), shape=shape, ratio=ratio)
         yield Line("exponent in d, 4 d", shape, name, r, coverage)
+    for shape, (name, ratio), r in itertools.product(DIFFICULT, DENSE.items(), MORE_REPLICATES):
+        coverage = threshold_coverage(r, experiments, shape, ratio, DIFFICULT_NOISE)
+        warning = FEW_SIZES if name == "2" and shape != "shallow" else SMALL_BIAS * (r == 20)
+        yield Line("N*, noise of 30 %", shape, name, r, coverage, warning)
+    for designs, r in itertools.product(UNEQUAL, MORE_REPLICATES):
+        (shape, ratio), (other, other_ratio) = designs
+        family, ratios = f"{shape} / {other}", f"{ratio:g} and {other_ratio:g}"
+        warning = FEW_SIZES if 2.0 in (ratio, other_ratio) else SMALL_BIAS * (r == 20)
+        yield Line("N* ratio, noise of 30 %", family, ratios, r, ratio_coverage(r, experiments, designs), warning)
     for k, scatter, r in itertools.product((3, 4, 8), SCATTERS, REPLICATES):
         family, warning = f"smooth, scatter {scatter:g}", ASSUMED if k == 3 else ""
         coverage = exponent_coverage(k, r, 0.25, experiments, scatter)
@@ -299,115 +362,8 @@ def scaling_law_coverages(
     return found
 
 
-def error_of_looks(levels: Sequence[float], experiments: int) -> float:
-    """How often one of the looks of ``SCHEDULE``, at one-sided ``levels``, is wrong where the truth is the bound."""
-    x = stream("analysis self-test", "looks").standard_normal((experiments, SCHEDULE[-1]))
-    wrong = np.zeros(experiments, dtype=bool)
-    for r, level in zip(SCHEDULE, levels, strict=True):
-        error = x[:, :r].std(axis=1, ddof=1) / math.sqrt(r)
-        wrong |= x[:, :r].mean(axis=1) > t_quantile(r - 1, 1 - 2 * level) * error
-    return float(wrong.mean())
-
-
-@dataclass(frozen=True, slots=True)
-class Looked:
-    """How a claim ends that is looked at until it is decided or has had all its looks."""
-
-    claim: str
-    effect: float
-    """By how many standard deviations of a replicate the truth lies inside the bound."""
-    supported: float
-    contradicted: float
-    """Shares of the experiments."""
-    replicates: float
-    """Used, on average."""
-
-    def __str__(self) -> str:
-        truth = f"{self.effect:g} sd inside" if self.effect else "on the bound"
-        shares = f"{100 * self.supported:.1f} | {100 * self.contradicted:.1f}"
-        return f"| {self.claim} | {truth} | {shares} | {self.replicates:.1f} |"
-
-
-LOOKED = "| claim | truth | supported, % | contradicted, % | mean replicates |\n|---|---|---|---|---|"
-
-CLAIMS: Mapping[str, tuple[Claim, Callable[[np.random.Generator, float], list[Row]]]] = {
-    "reaches": (
-        Reaches(id="c", label="a", task="t", at_most=1.0),
-        lambda rng, effect: _rows("a", np.exp(rng.standard_normal((LAST, 1)) - effect)),
-    ),
-    "beats": (
-        Beats(id="c", label="a", against=("b",), task="t"),
-        lambda rng, effect: _pair(np.exp(2 * rng.standard_normal((LAST, 1))), rng, effect),
-    ),
-    "succeeds": (
-        Succeeds(id="c", label="a", task="t", level=1.0, share=0.5),
-        lambda rng, effect: _rows("a", np.exp(rng.standard_normal((LAST, 1)) - effect)),
-    ),
-    "exponent": (
-        ExponentClaim(id="c", label="a", task="t", level=LEVEL, at_most=EXPONENT),
-        lambda rng, effect: [
-            row
-            for d, shift in zip(dimensions(4).tolist(), (-1.5, -0.5, 0.5, 1.5), strict=True)
-            for row in _grown(rng, d, -effect * shift)
-        ],
-    ),
-}
-"""Claims with the results of 20 replicates whose truth lies inside the bound by an effect."""
-
-
-def looked_at(claim: str, experiments: int, effect: float = 0.0) -> Looked:
-    """The verdicts on one of ``CLAIMS`` by the code that judges suites, look by look."""
-    rng = stream("analysis self-test", "looked at", claim, effect)
-    stated, draw = CLAIMS[claim]
-    found = []
-    for _ in range(experiments):
-        rows = Rows.of(draw(rng, effect))
-        curves = {(task, label, d) for task, label, d in rows.groups("task", "label", "d")}
-        reads = {curve: tuple(np.unique(rows.n).tolist()) for curve in curves}
-        for r in SCHEDULE:
-            look = Look("c", "", "", r, reads, LookSchedule(), allows_skewness=True)
-            (verdict,) = judge([stated.at_look(look.at)], rows.at(look.row_mask(rows)))
-            if verdict.verdict != "undecided":
-                break
-        found.append((verdict.verdict, r))
-    share = {word: float(np.mean([verdict == word for verdict, _ in found])) for word in ("supported", "contradicted")}
-    return Looked(claim, effect, share["supported"], share["contradicted"], float(np.mean([r for _, r in found])))
-
-
-def _rows(label: str, values: np.ndarray, n: Sequence[int] = (100,), d: int = 8) -> list[Row]:
-    """Rows with an NMSE of ``values``, (R, K)."""
-    return [
-        Row(
-            cell=f"{label}-{d}-{size}-{replicate}", suite="s", suite_version=1, task="t", learner="l", label=label,
-            options={}, d=d, n=size, replicate=replicate, status="ok", nmse=float(value),
-        )
-        for replicate, line in enumerate(values) for size, value in zip(n, line, strict=True)
-    ]  # fmt: skip
-
-
-def _pair(common: np.ndarray, rng: np.random.Generator, effect: float) -> list[Row]:
-    """Two learners whose errors have in common what a teacher does to both."""
-    return [*_rows("b", common), *_rows("a", common * np.exp(rng.standard_normal(common.shape) - effect))]
-
-
-def _grown(rng: np.random.Generator, d: int, shift: float) -> list[Row]:
-    """Curves of 20 replicates at one d whose log N* is shifted by so many of its standard deviations."""
-    centre = OFFSET + EXPONENT * math.log(d)
-    n = np.rint(np.exp(centre) * 2.0 ** np.arange(-3, 4)).astype(int)
-    log_star = centre + SPREAD * (shift + rng.standard_normal(LAST))
-    return _rows("a", _measured(rng, d, "smooth", np.log(n), log_star).values, n.tolist(), d)
-
-
-def looked_lines(experiments: int) -> Iterator[Looked]:
-    """Every line of the table of looks, each as soon as it is measured."""
-    for claim in CLAIMS:
-        yield looked_at(claim, max(1, experiments // 5) if claim == "exponent" else experiments)
-    for effect in (0.5, 1.0, 2.0, 4.0):
-        yield looked_at("reaches", max(1, experiments // 5), effect)
-
-
 def report(experiments: int = 200) -> Iterator[str]:
-    """The table as text, line by line, each as soon as it is measured; then what looking again costs."""
+    """The table as text, line by line, each as soon as it is measured."""
     error = 100 * math.sqrt(0.95 * 0.05 / experiments)
     yield (
         f"Nominal 95 % intervals. {experiments} experiments a line: Monte Carlo error {error:.1f} points; half of them "
@@ -417,30 +373,17 @@ def report(experiments: int = 200) -> Iterator[str]:
     yield ""
     yield HEADER
     yield from map(str, lines(experiments))
-    yield ""
-    spending, again = (
-        100 * error_of_looks(levels, 200 * experiments) for levels in (LookSchedule().levels, (0.025,) * len(SCHEDULE))
-    )
-    rates = f"{spending:.2f} % with the levels of `alpha_spending.py`, {again:.2f} % with .025 each"
-    yield f"Looks at R = {', '.join(map(str, SCHEDULE))}, wrong on one side where the truth is the bound: {rates}."
-    yield ""
-    claims = 5 * experiments
-    error = 100 * math.sqrt(0.025 * 0.975 / claims)
-    yield (
-        f"Claims judged at these looks, by the code that judges suites. {claims} experiments a line, a fifth of them "
-        f"for exponents and effects: Monte Carlo error {error:.1f} points on the bound."
-    )
-    yield ""
-    yield LOOKED
-    yield from map(str, looked_lines(claims))
 
 
-def _measured(rng: np.random.Generator, d: int, shape: str, log_n: np.ndarray, log_star: np.ndarray) -> Curve:
+def measured(
+    rng: np.random.Generator, d: int, shape: str, log_n: np.ndarray, log_star: np.ndarray, noise: float = NOISE
+) -> Curve:
+    """Curves of replicates with log N* of ``log_star`` (R,) at ``log_n`` (K,)."""
     errors = SHAPES[shape](log_n - log_star[:, None])
-    return _curve(d, np.exp(log_n), errors * np.exp(NOISE * rng.standard_normal(errors.shape)))
+    return curve_of(d, np.exp(log_n), errors * np.exp(noise * rng.standard_normal(errors.shape)))
 
 
-def _curve(d: int, n: np.ndarray, values: np.ndarray) -> Curve:
+def curve_of(d: int, n: np.ndarray, values: np.ndarray) -> Curve:
     return Curve("synthetic", d, "synthetic", "synthetic", "nmse", n, tuple(range(len(values))), values)
 
 

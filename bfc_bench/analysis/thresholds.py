@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from statistics import median
 from typing import Any, Literal
 
@@ -24,9 +23,14 @@ UNSURE = 0.5
 N* is only known to lie in the step. It was chosen for coverage and bias of N* (docs/statistics.md); ranges everywhere
 would make the intervals of smooth curves up to five times as wide."""
 RISE = 2.0
-"""A curve is ill-behaved if it rises above the level again, to this factor times the lowest error before."""
+"""A curve is ill-behaved if it rises above the level again, by this factor from where it was at most the level."""
 NOISE = 3.0
-"""The rise must also exceed this many times the scatter of the replicates' steps (``Curve.noise``)."""
+"""The rise must also exceed this many standard deviations of its noise (``Curve.noise``)."""
+CLEAR = 7.0
+"""If ``RISE`` is less than this many times the noise of an error, a rise is judged on means of neighbouring sizes:
+among many sizes, single errors rise by chance."""
+WINDOW = math.log(2) / 2 + 1e-9
+"""Neighbours are within a factor sqrt 2, in logarithm."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,28 +190,41 @@ def crossings(curve: Curve, level: float) -> list[Crossing]:
         raise UsageError(f"crossings: level must be positive. Got {level!r}.")
     linear = curve.scale == "linear"
     bound = level if linear else math.log(level)
-    rise = max(level * (RISE - 1) if linear else math.log(RISE), NOISE * curve.noise)
+    rise = level * (RISE - 1) if linear else math.log(RISE)
     log_n = np.log(curve.n).tolist()
     steps = []
     for replicate, error, traced in zip(curve.replicates, curve.scaled.tolist(), curve.has_enough_sizes, strict=True):
         errors = [e for e in error if not math.isnan(e)]
         if traced and errors:
             sizes = [size for size, e in zip(log_n, error, strict=True) if not math.isnan(e)]
-            steps.append((replicate, *_first_and_last(sizes, errors, bound, rise)))
+            steps.append((replicate, *_first_and_last(sizes, errors, bound, rise, curve.noise)))
     unsure = any(step.unsure for _, first, last in steps for step in (first, last) if step)
     return [first.crossing(replicate, unsure, last) for replicate, first, last in steps]
 
 
 def _first_and_last(
-    log_n: Sequence[float], error: Sequence[float], level: float, rise: float
+    log_n: Sequence[float], error: Sequence[float], level: float, rise: float, noise: float
 ) -> tuple[_Step, _Step | None]:
-    """The step in which the error falls to the level; if it rises again by ``rise``, the first and last such step."""
-    lowest = list(accumulate(error, min))
-    risen = [k for k, e in enumerate(error) if e > level >= lowest[k] and e - lowest[k] > rise]
-    if not risen:
+    """The step in which the error falls to the level; if it rises again, the first and last such step."""
+    turn, last = _turns(np.array(log_n), np.array(error), level, rise, noise)
+    if last is None:
         return _Step.of(log_n, error, level), None
-    turn, last = error.index(lowest[risen[0]]), risen[-1]
     return _Step.of(log_n[: turn + 1], error[: turn + 1], level), _Step.of(log_n[last:], error[last:], level)
+
+
+def _turns(log_n: np.ndarray, error: np.ndarray, level: float, rise: float, noise: float) -> tuple[int, int | None]:
+    """Where a curve turns before it rises above the level again, and the last size of such a rise; None without one."""
+    beside = np.abs(log_n[:, None] - log_n) <= (WINDOW if rise <= CLEAR * noise else 0.0)
+    cells = beside.sum(axis=1)
+    mean = beside @ error / cells
+    least_rise = np.maximum(rise, NOISE * noise * np.sqrt(1 / cells[:, None] + 1 / cells))
+    risen = (mean[:, None] > level) & (mean <= level) & (mean[:, None] - mean > least_rise) & (log_n < log_n[:, None])
+    (above,) = np.nonzero(risen.any(axis=1))
+    if not len(above):
+        return 0, None
+    below = (mean <= level) & (np.arange(len(error)) < above[0])
+    both = below & (error <= level)
+    return int(np.nonzero(both if both.any() else below)[0][-1]), int(above[-1])
 
 
 def _falling(values: Sequence[float]) -> list[float]:

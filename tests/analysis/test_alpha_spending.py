@@ -10,7 +10,7 @@ from bfc_bench.analysis.claims.verdict import LookLevel, Region, Verdict, decide
 
 sys.path.append(str(Path(__file__).parents[2]))  # last, so that the installed bfc_bench stays the one that is tested
 
-from benchmarks import coverage as coverages
+from benchmarks import coverage_of_looks as coverages
 
 
 def test_each_look_spends_in_proportion_to_its_new_replicates():

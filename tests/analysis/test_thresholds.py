@@ -118,6 +118,36 @@ def test_the_scatter_of_the_replicates_is_noise():
     assert threshold(curve(*noisy, wild, n=SIZES), 0.1).ill_behaved >= 1, "what none of the others does is still seen"
 
 
+DENSE = np.geomspace(20, 8000, 64)
+
+
+def noisy(log_errors, purpose, replicates=5):
+    """Replicates of one curve on ``DENSE`` sizes, with noise of 30 % at each."""
+    return curve(*np.exp(log_errors + 0.3 * stream("test", purpose).standard_normal((replicates, 64))), n=DENSE)
+
+
+def test_among_many_sizes_a_dip_of_noise_is_no_crossing():
+    """Judged on single sizes, most of these curves were cut at a dip, at a tenth of N* and less."""
+    flat = math.log(0.128) - 3 * np.maximum(0, np.log(DENSE / 800))
+    found = threshold(noisy(flat, "dips"), 0.1)
+    assert found.ill_behaved == 0
+    assert found.interval.mean == pytest.approx(800 * 1.28 ** (1 / 3), rel=0.15)
+
+
+def test_a_hump_of_several_sizes_is_seen_through_the_noise():
+    log_x = np.log(DENSE / 200)
+    hump = math.log(0.1) - log_x + 2.2 * np.exp(-(((log_x - 1.1) / 0.35) ** 2))
+    found = threshold(noisy(hump, "hump"), 0.1)
+    assert found.ill_behaved == 5
+    assert found.interval.mean == pytest.approx(200, rel=0.3)
+    assert found.last == pytest.approx(900, rel=0.2)
+
+
+def test_the_noise_of_few_replicates_is_not_too_small():
+    many = [noisy(np.zeros(64), f"noise {k}", replicates=3).noise for k in range(50)]
+    assert np.mean(many) == pytest.approx(0.3, rel=0.05)
+
+
 def test_an_error_that_never_falls_to_the_level_is_right_censored_at_the_largest_size():
     assert crossings(curve([1, 0.9, 0.8, 0.7, 0.6]), 0.5) == [Crossing(0, pytest.approx(1600), "right")]
 
