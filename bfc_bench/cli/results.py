@@ -67,8 +67,8 @@ def results(
 ) -> None:
     """Print or export the results of a suite: its rows, one per cell, or what is computed from them.
 
-    `--all`, `--status`, `--columns` and `--first` are for cells. In CSV, texts that a spreadsheet would take for
-    formulas begin with an apostrophe.
+    `--all`, `--status`, `--columns` and `--first` are for cells. CSV has no `stages` unless `--columns` names them, and
+    texts that a spreadsheet would take for formulas begin with an apostrophe.
     """
     from bfc_bench.store.export import axis_columns
     from bfc_bench.store.row import AXES, COLUMNS
@@ -115,7 +115,8 @@ def _export_cells(
     if named or format not in ("table", "latex"):
         with chosen() as rows:
             flat = format not in ("json", "parquet")
-            named, nested = _with_nested(named or [*COLUMNS, *axes], rows, flat=flat)
+            every_column = [name for name in (*COLUMNS, *axes) if name != "stages" or not flat]
+            named, nested = _with_nested(named or every_column, rows, flat=flat)
     if format == "parquet" and nested:
         with chosen() as rows:
             values = zip(*(row.cells(nested) for row in rows), strict=True)

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import bfc_suites
 import pandas as pd
 import pytest
 
@@ -52,6 +53,14 @@ def test_what_is_not_there_is_an_error(
 ) -> None:
     assert run(["results", *stored, *arguments]) == 2
     assert said in capsys.readouterr().err
+
+
+def test_csv_has_stages_only_if_they_are_named(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    toys = ["results", "bfc-toys", "--store", str(Path(bfc_suites.__file__).parent / "reference" / "bfc-toys.zip")]
+    for columns, expected in ([], set()), (["--columns", "stages"], {"stages"}):
+        assert run([*toys, "--format", "csv", *columns]) == 0
+        header = capsysbinary.readouterr().out.decode().partition("\n")[0].split(",")
+        assert {name.partition(".")[0] for name in header} & {"stages"} == expected
 
 
 def test_texts_that_look_like_formulas_are_quoted_in_csv_unless_raw(tmp_path: Path) -> None:
