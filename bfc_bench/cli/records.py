@@ -22,7 +22,7 @@ LAYOUTS: Mapping[str, tuple[Sequence[str], str, Sequence[str]]] = {
 """Columns of a table for readers: those before the number with its interval, the number, and those after, if any line
 has a value there."""
 HEADS = {"label": "learner", "id": "claim", "region": "claimed"} | {
-    name: f"{name} [95 %]" for name in ("error", "exponent", "mean", "estimate")
+    name: f"{name} [95 %]" for name in ("exponent", "mean", "estimate")
 }
 """Heads of columns for readers."""
 SYMBOLS = {"≤": r"$\leq$", "≥": r"$\geq$", ">": "$>$", "<": "$<$", "∞": r"$\infty$", "\N{EN DASH}": "--"}
@@ -45,14 +45,16 @@ def for_readers(
 ) -> tuple[Sequence[str], list[list[str]]]:
     """Head and lines of a table in which a number has its interval beside it."""
     from bfc_bench.cli.summary import summary_columns
-    from bfc_bench.report.tables import summary_table, with_interval
+    from bfc_bench.report.tables import metric_name, summary_table, with_interval
 
     if what == "n-star":
         rows = stored.columns().where(task=kept.get("task"), label=kept.get("label"))
         learners = summary_table(rows, stored.levels)
         names = ["task", "d", *summary_columns(learners)]
         lines = [[readable(learner[name]) for name in names] for learner in learners]
-        return [HEADS.get(name, name) for name in names], lines
+        errors = " or ".join(sorted({metric_name(learner["metric"]) for learner in learners}))
+        heads = HEADS | {"error": f"{errors} [95 %]"}
+        return [heads.get(name, name) for name in names], lines
     records = records_of(stored, what, kept)
     before, number, after = LAYOUTS[what]
     names = [*before, number, *(name for name in after if any(record[name] not in ("", None) for record in records))]

@@ -18,6 +18,8 @@ from bfc_bench.report.style import Styles, in_order
 from bfc_bench.report.tables import metric_name, sample_size
 
 LEARNER = {"label": "learner"}
+WIDER = 4.0
+"""Ends of intervals are drawn up to this factor beyond the N* of all replicates."""
 
 
 def learning_curves(curves: Sequence[Curve], title: str = "", styles: Styles | None = None) -> Drawing:
@@ -96,7 +98,10 @@ def thresholds_against(scalings: Sequence[Scaling], title: str = "", styles: Sty
     name = "input dimension d" if axis == "d" else axis
     positions = Positions.on("x", name, list(values), log=True if axis == "d" else None)
     sizes = [c.n for scaling in scalings for crossings in scaling.crossings.values() for c in crossings]
-    y = log_axis("N*", "N*, training points", sizes, pad=0.14)
+    known = [of for scaling in scalings for of in scaling.thresholds.values() if of.crossings]
+    ends = [end for threshold in known for end in threshold.bounds]
+    near = [end for end in ends if min(sizes) / WIDER <= end <= WIDER * max(sizes)]
+    y = log_axis("N*", "N*, training points", [*sizes, *near], pad=0.14)
     labels = [scaling.label for scaling in scalings if scaling.measured_dims]
     figure = Drawing(positions.axis, y, panels, labels, styles, title)
     more, less, means = list[Record](), list[Record](), list[Record]()

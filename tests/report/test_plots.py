@@ -184,6 +184,18 @@ def test_markers_of_n_star_are_what_the_table_says(found):
         np.testing.assert_allclose([mean[end] for end in ("lo", "hi") if end in mean], ends, rtol=1e-5)
 
 
+def test_intervals_of_n_star_lie_within_the_axis():
+    """A range between the first two sizes ended below the axis, which ended a little below its middle."""
+    cells = [
+        row(label=label, n=n, replicate=r, nmse=1.0 if n < above else 1e-4)
+        for label, above in (("sharp", 100), ("never", 1000)) for n in (50, 100, 400) for r in range(3)
+    ]  # fmt: skip
+    figure = plots.thresholds_against(scalings(curves(cells), [0.1]))
+    (mean,) = records(figure, "mean", label="sharp")
+    lowest, highest = sorted(figure.y.domain)
+    assert lowest < mean["lo"] < mean["hi"] < highest
+
+
 @pytest.mark.parametrize("axis", ["a[0].b", "it's", 'a"b', "a\\", "]"])
 def test_a_figure_along_an_axis_of_any_name_shows_its_values(axis):
     cells = [

@@ -104,7 +104,7 @@ def _growth(best: Result, sizes: Sequence[int]) -> str:
     was = before[0][1].mean
     change = 1 - here.mean / was
     text = f"  From {sizes[-2]:,} to {sizes[-1]:,} rows the error of {curve.name} went from {number(was)} to "
-    text += f"{number(here.mean)}, by {change:.0%}"
+    text += f"{number(here.mean)} ({round(-change, 2) + 0.0:+.0%})"
     if change > 0.1:
         return f"{text}: it still falls, so more rows are likely to help."
     return f"{text}: more rows of this kind change little. Other columns may help more."
