@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 VERBS = (
     *("run", "results", "claims", "compare", "report", "new", "check", "list", "show"),
-    *("figure", "plan", "data", "doctor", "backup", "merge"),
+    *("figure", "plan", "data", "doctor", "merge"),
 )
 """Verbs of the core: each is a module of ``bfc_bench.cli``."""
 KEYWORDS = {"list": "list_"}

@@ -56,7 +56,7 @@ def all_by_name(kind: str) -> dict[str, Callable[..., Any] | str]:
 PANELS = {
     "Start": ("run", "results", "claims", "compare", "report"),
     "Your own": ("try", "new", "check", "list", "show"),
-    "More": ("figure", "plan", "data", "doctor", "backup", "merge"),
+    "More": ("figure", "plan", "data", "doctor", "merge"),
 }
 """Verbs by their panel of ``--help``; further verbs are in "Extras" or "Plugins"."""
 

@@ -90,7 +90,7 @@ class Database:
 
     @property
     def connection(self) -> sqlite3.Connection:
-        """The open connection, which ``backup`` copies from."""
+        """The open connection."""
         return self._db
 
     @contextmanager
@@ -101,7 +101,8 @@ class Database:
             try:
                 yield self._db
             except BaseException:
-                self._db.execute("ROLLBACK")
+                if self._db.in_transaction:  # SQLite has ended it if the disk is full
+                    self._db.execute("ROLLBACK")
                 raise
             self._db.execute("COMMIT")
         except sqlite3.Error as error:

@@ -12,14 +12,16 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bfc_bench.errors import StoreError, UsageError
-from bfc_bench.store.backup import ARTIFACTS, new_folder
 from bfc_bench.store.equality import GPU_TOLERANCE, differing, exactly_differing
+from bfc_bench.store.new_folder import new_folder
 from bfc_bench.store.records import CELL, FINISHED, ROW, STARTED, VERDICT, Record, insert, records_of
 from bfc_bench.store.row import cell_id, curve_digest, parse
 from bfc_bench.store.store import Store
 from bfc_bench.store.unpacking import store_folder
 from bfc_bench.utils.files import make_folder, write_file
 
+ARTIFACTS = "artifacts"
+"""Folder of a store whose files cannot be made again from the rows."""
 NEWER = "newer"
 """Value of ``prefer`` that keeps the row with the later time."""
 SHOWN = 10

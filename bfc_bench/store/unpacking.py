@@ -7,7 +7,7 @@ from hashlib import file_digest
 from pathlib import Path
 
 from bfc_bench.errors import BenchError, StoreError
-from bfc_bench.store.backup import new_folder
+from bfc_bench.store.new_folder import new_folder
 from bfc_bench.utils.files import cache_folder
 
 STORE = "results.sqlite"

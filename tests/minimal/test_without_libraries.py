@@ -68,10 +68,9 @@ def test_a_run_skips_what_it_cannot_make_and_all_verbs_go_on(bench, suite, tmp_p
     assert "MLflow" not in quiet.stdout
     for command in (
         ["report", "tiny"], ["claims", "tiny"], ["results", "tiny"], ["compare", "linear", "forest", "--suite", "tiny"],
-        ["backup", tmp_path / "copy"], ["site", tmp_path / "site", "--store", store],
+        ["merge", store, "--into", tmp_path / "copy"], ["site", tmp_path / "site", "--store", store],
     ):  # fmt: skip
-        where = [] if command[0] == "site" else ["--store", store]
-        words = ["backup", store, tmp_path / "copy"] if command[0] == "backup" else [*command, *where]
+        words = [*command, *([] if command[0] in ("merge", "site") else ["--store", store])]
         done = bench(*words)
         assert done.returncode == 0, (words, done.stdout + done.stderr)
     claims = json.loads(bench("results", "tiny", "--what", "claims", "--store", store, "--format", "json").stdout)

@@ -239,7 +239,7 @@ def test_a_merge_that_dies_anywhere_leaves_all_or_nothing(made, tmp_path):
         "import os, signal, sys\nfrom pathlib import Path\nfrom bfc_bench.store.merge import merge\ncount = 0\n"
         "def trace(frame, event, arg):\n"
         "    global count\n"
-        "    if frame.f_code.co_filename.endswith(('merge.py', 'backup.py')):\n"
+        "    if frame.f_code.co_filename.endswith(('merge.py', 'new_folder.py')):\n"
         "        count += event == 'line'\n"
         "        if count == int(sys.argv[1]): os.kill(os.getpid(), signal.SIGKILL)\n"
         "    return trace\n"

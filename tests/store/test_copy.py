@@ -1,4 +1,4 @@
-"""A copy of a store is a store, with the rows of one moment, whoever writes meanwhile."""
+"""A merge into a new folder is a copy of a store, with the rows of one moment, whoever writes meanwhile."""
 
 import shutil
 import subprocess
@@ -10,25 +10,28 @@ from stored_rows import read_results
 
 from bfc_bench import RunOptions, open_store, run_suite
 from bfc_bench.cli.app import run
-from bfc_bench.errors import OutputError, StoreError
-from bfc_bench.store.backup import backup
-from bfc_bench.store.row import Row
+from bfc_bench.errors import StoreError
+from bfc_bench.store.merge import merge
+from bfc_bench.store.row import Row, cell_id, curve_digest
 from bfc_bench.store.store import Store
 
+CURVE = curve_digest("td", "ld", "l")
 ROW = Row(cell="c0", suite="s", suite_version=1, task="t", learner="l", label="l", options={}, d=2, n=3,
           replicate=0, status="ok", nmse=0.5, finished_at=1.0)  # fmt: skip
 WRITER = """
 import sys
 from dataclasses import replace
 from pathlib import Path
-from bfc_bench.store.row import Row
+from bfc_bench.store.row import Row, cell_id, curve_digest
 from bfc_bench.store.store import Store
+curve = curve_digest("td", "ld", "l")
 row = Row(cell="", suite="s", suite_version=1, task="t", learner="l", label="l", options={}, d=2, n=3, replicate=0,
           status="ok", nmse=0.5, reason="x" * 3000)
 with Store(Path(sys.argv[1]), write=True) as store:
     store.sessions.define("s", 1, {"t": "td"}, {"l": "ld"})
     for turn in range(10**6):  # pairs, each pair in one transaction
-        store.put((replace(row, cell=f"{turn}{half}", n=turn + 1), "td", "ld", "") for half in "ab")
+        cells = ((cell_id(curve, 2, turn + 1, half), half) for half in (0, 1))
+        store.put((replace(row, cell=id, n=turn + 1, replicate=half), "td", "ld", "") for id, half in cells)
         print(turn, flush=True)
 """
 
@@ -40,11 +43,11 @@ def test_a_copy_of_a_store_that_is_being_written_is_of_one_moment(tmp_path):
         for copy in range(5):
             for _ in range(20):
                 said = int(writer.stdout.readline())
-            rows = backup(tmp_path / "store", tmp_path / f"copy-{copy}")
+            rows = merge([tmp_path / "store"], tmp_path / f"copy-{copy}").new
             assert rows >= 2 * (said + 1)  # what was said to be committed before
             with Store(tmp_path / f"copy-{copy}", write=True) as store:
-                cells = {row.cell for row in store.rows("s", 1)}
-            assert cells == {f"{turn}{half}" for turn in range(rows // 2) for half in "ab"}
+                cells = {(row.n, row.replicate) for row in store.rows("s", 1)}
+            assert cells == {(turn + 1, half) for turn in range(rows // 2) for half in (0, 1)}
         assert writer.poll() is None  # nobody was in its way
     finally:
         writer.kill()
@@ -54,17 +57,13 @@ def test_a_copy_of_a_store_that_is_being_written_is_of_one_moment(tmp_path):
 def test_a_copy_goes_on_as_the_store_would(faulty, suite_file, tmp_path):
     path = suite_file(learner=[{"name": "mean"}], replicates=2)
     run_suite(path, RunOptions(store=tmp_path / "a", executor="serial"))
-    weights = tmp_path / "a" / "artifacts/tiny@1/c/weights"
-    weights.parent.mkdir(parents=True)
-    weights.write_text("x")
     with open_store(tmp_path / "a") as results:
         results["tiny"].report()
-    assert run(["backup", str(tmp_path / "a"), str(tmp_path / "b")]) == 0
+    assert run(["merge", str(tmp_path / "a"), "--into", str(tmp_path / "b")]) == 0
     assert read_results(path, store=tmp_path / "b") == read_results(path, store=tmp_path / "a")
     shutil.rmtree(tmp_path / "a")
     assert run_suite(path, RunOptions(store=tmp_path / "b", executor="serial")).statuses == {}
-    assert {p.name for p in (tmp_path / "b").iterdir()} == {"results.sqlite", "lock", "artifacts"}
-    assert (tmp_path / "b" / "artifacts/tiny@1/c/weights").read_text() == "x"
+    assert {p.name for p in (tmp_path / "b").iterdir()} == {"results.sqlite", "lock"}
     assert {(tmp_path / "b").stat().st_mode & 0o777, (tmp_path / "b/results.sqlite").stat().st_mode & 0o777} == {
         0o700,
         0o600,
@@ -73,12 +72,12 @@ def test_a_copy_goes_on_as_the_store_would(faulty, suite_file, tmp_path):
 
 def test_what_cannot_be_copied_leaves_nothing(tmp_path, tmpfs):
     with pytest.raises(StoreError, match="There is no store"):
-        backup(tmp_path / "none", tmp_path / "copy")
+        merge([tmp_path / "none"], tmp_path / "copy")
     with Store(tmp_path / "store", write=True) as store:
-        store.put((replace(ROW, cell=f"c{i}", reason="x" * 2000), "td", "ld", "") for i in range(1000))
-    with pytest.raises(StoreError, match="exists"):
-        backup(tmp_path / "store", tmp_path / "store")
-    with pytest.raises(OutputError, match="full"):
-        backup(tmp_path / "store", tmpfs / "copy")
+        store.put(
+            (replace(ROW, cell=cell_id(CURVE, 2, n, 0), n=n, reason="x" * 2000), "td", "ld", "") for n in range(1, 1001)
+        )
+    with pytest.raises(StoreError, match="full"):
+        merge([tmp_path / "store"], tmpfs / "copy")
     assert list(tmpfs.iterdir()) == []
     assert {path.name for path in tmp_path.iterdir()} == {"store", "small"}
