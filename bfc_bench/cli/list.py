@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -34,8 +35,8 @@ def list_(
 
 
 def _summary(entry: ReferenceEntry) -> str:
-    """The first line of a docstring, after what a learner lacks here; the first sentence of a suite, or its tasks."""
+    """The first line of a docstring, after what a learner lacks here; a suite's first words, or its tasks."""
     line = entry.text.split("\n")[0]
     if "file" in entry.facts:
-        return line.split(". ")[0].rstrip(".") or f"on {entry.facts['tasks']}"
+        return re.split(r": |\. (?=[A-Z])", line)[0].rstrip(".") or f"on {entry.facts['tasks']}"
     return (f"(not usable here: {entry.missing}) " if entry.missing else "") + line.rstrip(".")
