@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from bfc_bench.analysis.alpha_spending import LAST
 from bfc_bench.analysis.claims import Claim, Verdict
 from bfc_bench.analysis.claims.verdict import MIN_REPLICATES, Word, short
-from bfc_bench.analysis.curves import curves_of
+from bfc_bench.analysis.curves import Curve, curves_of
 from bfc_bench.analysis.interim_analyses import ClaimLooks
-from bfc_bench.analysis.thresholds import threshold
+from bfc_bench.analysis.intervals import t_interval
+from bfc_bench.analysis.thresholds import Threshold, threshold
 from bfc_bench.store.export import FlatRecord
 from bfc_bench.store.row import Row
+
+MOSTLY = 0.5
+"""Share of an interval from which on sizes are what to add, and not replicates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,25 +42,51 @@ class BeyondSizes:
 
 def sizes_beyond_grid(claim: Claim, rows: Sequence[Row]) -> list[BeyondSizes]:
     """The curves of a claim whose N* lies beyond the tested sizes; sizes below 2 are not suggested."""
-    claim, level = claim.about(rows), claim.n_star_level
-    if level is None:
-        return []
     beyond = []
-    for point in claim.points(rows):
+    for curve, reached in _thresholds(claim, rows):
+        n = curve.n
+        first, last = (n[1] / n[0], n[-1] / n[-2]) if len(n) > 1 else (2.0, 2.0)
+        above = (reached.right, "above", n[-1], n[-1] * last)
+        below = (reached.left, "below", n[0], n[0] / first)
+        for count, side, end, size in (above, below):
+            if count and round(size) >= 2:
+                says = (
+                    f"{_n_star(curve, reached)} lies {side} n = {end} in {count} of {len(reached.crossings)} replicates"
+                )
+                beyond.append(BeyondSizes(curve.task, curve.label, curve.d, int(end), round(size), says))
+    return beyond
+
+
+def coarse_sizes(claim: Claim, rows: Sequence[Row]) -> Iterator[str]:
+    """For each curve whose interval of N* is wide because sizes are far apart: between which to add some.
+
+    The share of the width that sizes make is what Student's interval of the middles of the steps leaves.
+    """
+    for curve, reached in _thresholds(claim, rows):
+        steps = [crossing.within for crossing in reached.crossings if crossing.within]
+        width = math.log(reached.interval.hi / reached.interval.lo) if reached.interval.lo > 0 else math.nan
+        if not steps or not width > 0:
+            continue
+        middles = t_interval(np.log([crossing.n for crossing in reached.crossings]))
+        if (share := 1 - (middles.hi - middles.lo) / width) > MOSTLY:
+            ends = f"n = {min(lo for lo, _ in steps):.0f} and {max(hi for _, hi in steps):.0f}"
+            yield (
+                f"add sizes between {ends}: steps between sizes make {share:.0%} of the interval of "
+                f"{_n_star(curve, reached)}"
+            )
+
+
+def _thresholds(claim: Claim, rows: Sequence[Row]) -> Iterator[tuple[Curve, Threshold]]:
+    """The curves that a claim about N* reads, and their N*."""
+    claim, level = claim.about(rows), claim.n_star_level
+    for point in claim.points(rows) if level is not None else ():
         for name in claim.predictors:
             for curve in curves_of(rows, name, point.task, getattr(claim, "metric", "nmse"), point.d):
-                reached, n = threshold(curve, level), curve.n
-                first, last = (n[1] / n[0], n[-1] / n[-2]) if len(n) > 1 else (2.0, 2.0)
-                above = (reached.right, "above", n[-1], n[-1] * last)
-                below = (reached.left, "below", n[0], n[0] / first)
-                for count, side, end, size in (above, below):
-                    if count and round(size) >= 2:
-                        says = (
-                            f"N*({short(level)}) of {name} at d = {curve.d} lies {side} n = {end} in {count} of "
-                            f"{len(reached.crossings)} replicates"
-                        )
-                        beyond.append(BeyondSizes(point.task, curve.label, curve.d, int(end), round(size), says))
-    return beyond
+                yield curve, threshold(curve, level)
+
+
+def _n_star(curve: Curve, reached: Threshold) -> str:
+    return f"N*({short(reached.level)}) of {curve.name} at d = {curve.d}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +128,7 @@ def _in_words(claim_looks: ClaimLooks, verdict: Verdict, rows: Sequence[Row], al
     if not verdict.replicates:
         return verdict.note or "no results yet"
     sizes = [f"{beyond}: add n = {beyond.size}" for beyond in sizes_beyond_grid(claim_looks.claim, rows)]
+    sizes = sizes or list(coarse_sizes(claim_looks.claim, rows))
     if verdict.stuck and not sizes:
         return verdict.stuck
     if sizes:

@@ -6,7 +6,7 @@ import pytest
 
 from bfc_bench.analysis.claims import Beats, Reaches
 from bfc_bench.analysis.interim_analyses import looks_by_claim
-from bfc_bench.analysis.replicates_needed import replicates_needed, sizes_beyond_grid
+from bfc_bench.analysis.replicates_needed import coarse_sizes, replicates_needed, sizes_beyond_grid
 from bfc_bench.store.row import Row
 from bfc_bench.store.rows import Rows
 
@@ -75,3 +75,16 @@ def test_the_words_say_what_would_decide():
     assert needed(POINT, at, verdict="supported").says == "decided"
     beyond = rows([10, 20, 40], [1e6, 2e6, 3e6])
     assert needed(CLAIM, beyond).says == ("N*(0.1) of a at d = 4 lies above n = 40 in 3 of 3 replicates: add n = 80")
+
+
+def test_where_sizes_are_far_apart_they_are_what_to_add_and_not_replicates():
+    """Errors that drop between two sizes leave N* anywhere between them; those of a power law do not."""
+    sizes = [10, 20, 40, 80]
+    sharp = [
+        replace(row, nmse=1.0 if row.n < (40 if row.label == "a" else 20) else 1e-3) for row in rows(sizes, [30] * 3)
+    ]
+    assert list(coarse_sizes(CLAIM, Rows.of(sharp))) == [
+        f"add sizes between n = {ends}: steps between sizes make 100% of the interval of N*(0.1) of {label} at d = 4"
+        for label, ends in (("a", "20 and 40"), ("b", "10 and 20"))
+    ]
+    assert list(coarse_sizes(CLAIM, rows(sizes, [25, 30, 35]))) == []
