@@ -185,7 +185,7 @@ def page(known: Statements, seeds: Sequence[Seed]) -> str:
 
 
 def table(known: Statements, seeds: Sequence[Seed]) -> str:
-    """Every claim of every seed as a line of CSV."""
+    """Every claim of every seed as a line of CSV, numbers with ten digits, which do not hang on the machine."""
     text = io.StringIO()
     columns = ["statement", "suite", "seed", *FIELDS]
     writer = csv.DictWriter(text, columns, lineterminator="\n")
@@ -196,7 +196,8 @@ def table(known: Statements, seeds: Sequence[Seed]) -> str:
                 about = {"statement": statement.source, "suite": name.partition("/")[0], "seed": seed.seed}
                 found = seed.found[name]
                 values = {field: getattr(found.verdict, field) for field in FIELDS}
-                writer.writerow(about | values | {"verdict": found.outcome})
+                numbers = {field: f"{value:.10g}" for field, value in values.items() if isinstance(value, float)}
+                writer.writerow(about | values | numbers | {"verdict": found.outcome})
     return text.getvalue()
 
 
