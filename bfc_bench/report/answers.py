@@ -17,6 +17,9 @@ from bfc_bench.analysis.thresholds import Reached, Threshold
 from bfc_bench.report.section import Section
 from bfc_bench.report.tables import number, sample_size, with_interval
 
+VAGUE = 4.0
+"""Width of an exponent's interval from which on it says nothing, and stands in the tables alone."""
+
 
 @dataclass(frozen=True)
 class Need:
@@ -94,7 +97,8 @@ class Answer:
         p = f"p {number(found.p)}" if found and _is_ahead(found) else ""
         told = self.section.oracle.get(reached.label, "")
         fits = (s.exponent for s in self.section.scalings if (s.label, s.level) == (reached.label, self.level))
-        exponent = next((with_interval(fit.value, fit.lo, fit.hi) for fit in fits if not fit.refused), "")
+        known = (fit for fit in fits if not fit.refused and fit.hi - fit.lo < VAGUE)
+        exponent = next((with_interval(fit.value, fit.lo, fit.hi) for fit in known), "")
         return Need(reached.label, size, told, p, exponent)
 
     def _compared(self, reached: Reached) -> ThresholdComparison:

@@ -79,6 +79,10 @@ def test_the_exponent_in_d_stands_beside_the_learner():
     rows = [cell for d in (10, 20, 40) for cell in cells({"a": d**1.5 / 9, "b": d**1.5 / 4}, d=d)]
     (answer,) = answered(rows, levels=(0.1,))
     assert all(re.match(r"1\.5\d* \[1\.4\d*, 1\.[56]\d*\]", need.exponent) for need in answer.needs)
+    noisy = enumerate((4, 0.25, 1, 3, 0.5))
+    scatter = [(d, r, c if d == 11 else 1 / c) for r, c in noisy for d in (10, 11, 12)]
+    vague = [row(label="a", d=d, n=n, replicate=r, nmse=10 / n * c) for d, r, c in scatter for n in SIZES]
+    assert [need.exponent for need in answered(vague, levels=(0.1,))[0].needs] == [""]
 
 
 def test_an_n_star_below_all_sizes_is_a_bound():
