@@ -33,6 +33,8 @@ def report(
 
     if output is not None and output.exists() and not output.is_dir():
         raise UsageError(f"--output must be a folder. {output} is a file.")
+    if output is None and store.is_file():
+        raise UsageError(f"--output must name a folder for the report, as {store} is a bundle.")
     suffixes = [] if figures == "none" else [suffix.strip() for suffix in figures.split(",")]
     if unknown := set(suffixes) - {"svg", "png", "pdf", "json"}:
         raise UsageError(f"--figures must be of svg, png, pdf and json, with commas, or none. Got {min(unknown)!r}.")

@@ -45,6 +45,8 @@ def test_a_run_does_not_write_into_it(bundle, suite_file, capsys):
     assert run(["run", str(suite_file(learner=[{"name": "kernel-ridge"}])), "--store", str(bundle)]) == 2
     assert f"b.zip is a file. `bfc-bench merge {bundle} --into DIR` makes a store" in capsys.readouterr().err
     assert run(["plan", str(suite_file(learner=[{"name": "kernel-ridge"}])), "--store", str(bundle)]) == 0
+    assert run(["report", "tiny", "--store", str(bundle)]) == 2
+    assert "--output must name a folder for the report" in capsys.readouterr().err
     assert bundle.read_bytes() == before
 
 
