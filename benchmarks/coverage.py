@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -23,6 +23,7 @@ from bfc_bench.analysis.curves import Curve
 from bfc_bench.analysis.exponents import fit_exponent
 from bfc_bench.analysis.intervals import Interval, clopper_pearson, share_interval, t_quantile
 from bfc_bench.analysis.laws import fit_scaling_law
+from bfc_bench.analysis.resolving import Ladder, sizes_to_run
 from bfc_bench.analysis.thresholds import Crossing, crossings, threshold
 from bfc_bench.seeds import stream
 
@@ -156,6 +157,42 @@ def threshold_coverage(
     return _coverage(intervals, OFFSET, refused=experiments - len(intervals))
 
 
+RESOLVED = 1.1
+"""The factor within which sizes are added around N*."""
+LARGE = math.log(400.0)
+"""Where whole sizes, which are shared by replicates, are as fine as others."""
+
+
+def resolved(rng: np.random.Generator, shape: str, log_star: np.ndarray, noise: float) -> Curve:
+    """Curves of replicates with log N* of ``log_star`` (R,), at the sizes that locate N* of each."""
+    first = round(math.exp(OFFSET + LARGE - math.log(2) * (5 + rng.uniform())))
+    ladder = Ladder(first, 1024 * first)
+    n = np.array(ladder.fine)
+    errors = measured(rng, 8, shape, np.log(n), log_star + LARGE, noise).values
+    tried = np.isin(np.broadcast_to(n, errors.shape), ladder.upward[:2])
+    while True:
+        any_tried = tried.any(axis=0)
+        curve = curve_of(8, n[any_tried], np.where(tried, errors, math.nan)[:, any_tried])
+        curve = replace(curve, tried=tried[:, any_tried])
+        sizes = sizes_to_run(curve, [LEVEL], RESOLVED, ladder)
+        if not sizes:
+            return curve
+        for replicate, wanted in sizes.items():
+            tried[replicate] |= np.isin(n, [*wanted])
+
+
+def resolved_coverage(replicates: int, experiments: int, shape: str, noise: float) -> Coverage:
+    """Coverage of the geometric mean of N* over R replicates, as in ``threshold_coverage``, at ``resolved`` sizes."""
+    rng = stream("analysis self-test", "resolved", replicates, shape)
+    intervals = []
+    for _ in range(experiments):
+        found = threshold(resolved(rng, shape, OFFSET + SPREAD * rng.standard_normal(replicates), noise), LEVEL)
+        if not found.left and not found.right:
+            lo, hi = found.bounds
+            intervals.append(Interval(*(math.log(n) - LARGE for n in (found.size, lo, hi)), replicates))
+    return _coverage(intervals, OFFSET, refused=experiments - len(intervals))
+
+
 def _sizes(rng: np.random.Generator, shape: str, ratio: float) -> np.ndarray:
     steps = round(math.log(32) / math.log(ratio))
     return np.asarray(
@@ -238,6 +275,9 @@ def lines(experiments: int) -> Iterator[Line]:
         coverage = threshold_coverage(r, experiments, shape, ratio, DIFFICULT_NOISE)
         warning = FEW_SIZES if name == "2" and shape != "shallow" else SMALL_BIAS * (r == 20)
         yield Line("N*, noise of 30 %", shape, name, r, coverage, warning)
+    for shape, r in itertools.product((*DIFFICULT, "sharp"), MORE_REPLICATES):
+        coverage = resolved_coverage(r, experiments, shape, DIFFICULT_NOISE)
+        yield Line("N*, noise of 30 %", shape, "resolved", r, coverage)
     for designs, r in itertools.product(UNEQUAL, MORE_REPLICATES):
         (shape, ratio), (other, other_ratio) = designs
         family, ratios = f"{shape} / {other}", f"{ratio:g} and {other_ratio:g}"

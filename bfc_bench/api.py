@@ -158,8 +158,36 @@ def run_until_decided(
     return UntilDecided(**_arguments(suite, options), hours=hours, last=last, tell=tell).run()
 
 
+def run_resolved(
+    suite: str | Path | Suite,
+    options: RunOptions = RunOptions(),
+    *,
+    factor: float = 1.1,
+    tell: Callable[[str], None] = lambda text: None,
+) -> list[Session]:
+    """Run the sizes that locate N* of each replicate within a factor, and return the finished sessions.
+
+    They replace the sizes of the suite, of which the smallest and the largest bound them: upward by factors of 2 until
+    two neighbouring sizes are at most each of the suite's levels, then inside the step in which the error falls. The
+    same call continues an interrupted one.
+
+    Args:
+        suite: Name or path of a suite, or a ``Suite``.
+        options: What to run and how.
+        factor: Largest ratio of the sizes between which N* lies, from 1.1 to 2.
+        tell: Called with a line of text for each curve that rises above a level again.
+
+    Raises:
+        UsageError: As in ``run_suite``, or ``factor`` is out of range.
+        StoreError: The store cannot be written.
+    """
+    from bfc_bench.resolved import ResolvedRun
+
+    return ResolvedRun(**_arguments(suite, options), factor=factor, tell=tell).run()
+
+
 def _arguments(suite: str | Path | Suite, options: RunOptions) -> dict[str, Any]:
-    """The arguments that both ways of running a suite have in common."""
+    """The arguments that all ways of running a suite have in common."""
     from bfc_bench.run.executor_selection import executor_of
 
     if not isinstance(options, RunOptions):

@@ -43,8 +43,8 @@ def sizes_beyond_grid(claim: Claim, rows: Sequence[Row]) -> list[BeyondSizes]:
     for point in claim.points(rows):
         for name in claim.predictors:
             for curve in curves_of(rows, name, point.task, getattr(claim, "metric", "nmse"), point.d):
-                reached, n = threshold(curve, level), curve.n
-                first, last = (n[1] / n[0], n[-1] / n[-2]) if len(n) > 1 else (2.0, 2.0)
+                reached, n, shared = threshold(curve, level), curve.n, curve.n[curve.shared]
+                first, last = (shared[1] / shared[0], shared[-1] / shared[-2]) if len(shared) > 1 else (2.0, 2.0)
                 above = (reached.right, "above", n[-1], n[-1] * last)
                 below = (reached.left, "below", n[0], n[0] / first)
                 for count, side, end, size in (above, below):

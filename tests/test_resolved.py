@@ -1,0 +1,141 @@
+"""Runs of the sizes that locate N*: which cells they make, that they continue, and what the results say."""
+
+import itertools
+from collections import Counter
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from stored_rows import read_results
+
+from bfc_bench import BatchLearner, Predictor, RunOptions, hookimpl, load_plugins, open_store, run_resolved, run_suite
+from bfc_bench.cli.app import run
+from bfc_bench.errors import UsageError
+
+TASK = {
+    "name": "t",
+    "inputs": {"kind": "gaussian"},
+    "target": {"kind": "quadratic-densenet", "widths": [2], "alphas": [1.0]},
+    "d": [4, 6],
+    "n": [5, 10, 80, 160, 320],
+}
+LEARNERS = [
+    {"name": "kernel-ridge", "label": "p", "options": {"kernel": "poly", "degree": 2}, "tune": {}},
+    {"name": "kernel-ridge", "label": "rbf", "options": {"kernel": "rbf"}, "tune": {}, "max_n": 160},
+]
+LEVEL = 1e-6
+
+
+@pytest.fixture
+def suite(suite_file):
+    return suite_file(learner=LEARNERS, replicates=3, task=[TASK], levels=[LEVEL])
+
+
+def resolve(path, store, tell=lambda text: None, factor=1.1, **options):
+    return run_resolved(path, RunOptions(store=store, executor="serial", **options), factor=factor, tell=tell)
+
+
+def numbers(store):
+    """Errors by cell."""
+    return {row.cell: row.nmse for row in read_results("tiny", store=store)}
+
+
+def test_n_star_of_each_replicate_lies_within_the_factor(suite, tmp_path):
+    sessions = resolve(suite, tmp_path / "s")
+    assert all(session.exit_code == 0 for session in sessions)
+    rows = read_results("tiny", store=tmp_path / "s")
+    for d, replicate in itertools.product(TASK["d"], range(3)):
+        curve = [row for row in rows if (row.label, row.d, row.replicate) == ("p", d, replicate)]
+        below, above = max(r.n for r in curve if r.nmse > LEVEL), min(r.n for r in curve if r.nmse <= LEVEL)
+        assert below < above <= max(1.1 * below, below + 2), "the ladder rounds to whole sizes"
+        assert sum(r.nmse <= LEVEL for r in curve if r.n in (5, 10, 20, 40, 80, 160, 320)) == 2, "two sizes are enough"
+    with open_store(tmp_path / "s") as held:
+        points = [point for curve in held[str(suite)].curves() for point in curve.points]
+    assert {point.replicates for point in points} == {3}, "means are of all replicates"
+    assert max(row.n for row in rows if row.label == "rbf") == 160
+
+
+def test_its_cells_are_those_of_a_plain_run_at_the_same_sizes(suite, tmp_path, suite_file):
+    resolve(suite, tmp_path / "s")
+    made = numbers(tmp_path / "s")
+    sizes = sorted({row.n for row in read_results("tiny", store=tmp_path / "s")})
+    run_suite(suite, RunOptions(store=tmp_path / "plain", executor="serial", changes=[f"task.t.n={sizes}"]))
+    plain = numbers(tmp_path / "plain")
+    assert made == pytest.approx({cell: plain[cell] for cell in made}, rel=1e-6, abs=1e-12)
+    later = run_suite(suite, RunOptions(store=tmp_path / "s", executor="serial"))
+    assert later.plan.done
+    assert {cell.id for cell in later.plan.done} <= made.keys()
+
+
+def test_an_interrupted_run_continues_and_a_finished_one_has_nothing_to_do(suite, tmp_path):
+    class Interrupts:
+        left = 20
+
+        @hookimpl
+        def bfc_result(self, result):
+            self.left -= 1
+            if not self.left:
+                raise KeyboardInterrupt
+
+    store = tmp_path / "s"
+    assert resolve(suite, store, listeners=[Interrupts()])[-1].interrupted
+    begun = numbers(store)
+    resolve(suite, store)
+    resolve(suite, tmp_path / "whole")
+    assert numbers(store) == pytest.approx(numbers(tmp_path / "whole"), rel=1e-6, abs=1e-12)
+    assert begun.items() <= numbers(store).items()
+    (again,) = resolve(suite, store)
+    assert (again.statuses, len(again.plan.done)) == (Counter(), len(numbers(store)))
+
+
+def test_replicates_and_sizes_of_a_round_are_fitted_together(suite_file, tmp_path):
+    class Together(BatchLearner):
+        """Knows a linear target from ``at`` points on and half of it before, in batches of anything."""
+
+        name: ClassVar[str] = "together"
+        batches: ClassVar[list[int]] = []
+        at: int = 1
+
+        def batch_key(self, train):
+            return "all"
+
+        @classmethod
+        def fit_batch(cls, jobs):
+            cls.batches.append(len(jobs))
+            return [Half(job.train, 0.5 if job.train.n < job.learner.at else 1.0) for job in jobs]
+
+    class Half(Predictor):
+        def __init__(self, train, share):
+            self.weights = share * np.linalg.lstsq(train.x, train.y)[0]
+
+        def predict(self, x):
+            return x @ self.weights
+
+    class Plugin:
+        @hookimpl
+        def bfc_register_learners(self, register):
+            register(Together)
+
+    learners = [{"name": "together", "label": f"at-{at}", "options": {"at": at}} for at in (20, 40)]
+    path = suite_file(
+        learner=learners, replicates=3, task=[{**TASK, "target": {"kind": "linear"}, "d": [4]}], levels=[LEVEL]
+    )
+    sessions = resolve(path, tmp_path / "s", plugins=load_plugins([Plugin()]))
+    assert Together.batches == [sum(session.statuses.values()) for session in sessions], "one batch a round"
+    assert Together.batches[0] == 2 * 3 * 2
+
+
+def test_the_command_says_what_it_cannot_see_and_refuses_what_it_cannot_do(suite, tmp_path, capsys):
+    store = str(tmp_path / "s")
+    assert run(["run", str(suite), "--resolve", "1.5", "--store", store, "--executor", "serial"]) == 0
+    out = capsys.readouterr().out
+    assert "if an error rises above the level beyond them, it is not seen" in out
+    assert "cells; this run:" in out
+    for wrong, expected in (
+        (["--resolve", "1"], "--resolve must be a factor from 1.1 to 2"),
+        (["--resolve", "1.1", "--until-decided"], "--resolve and --until-decided"),
+    ):
+        assert run(["run", str(suite), "--store", store, *wrong]) == 2
+        assert expected in capsys.readouterr().err
+    with pytest.raises(UsageError, match="Got 3"):
+        resolve(suite, store, factor=3)
