@@ -276,8 +276,9 @@ def lines(experiments: int) -> Iterator[Line]:
         warning = FEW_SIZES if name == "2" and shape != "shallow" else SMALL_BIAS * (r == 20)
         yield Line("N*, noise of 30 %", shape, name, r, coverage, warning)
     for shape, r in itertools.product((*DIFFICULT, "sharp"), MORE_REPLICATES):
-        coverage = resolved_coverage(r, experiments, shape, DIFFICULT_NOISE)
-        yield Line("N*, noise of 30 %", shape, "resolved", r, coverage)
+        coverage = resolved_coverage(r, 3 * experiments, shape, DIFFICULT_NOISE)
+        warning = FEW_SIZES if shape in DIFFICULT and shape != "shallow" else ""
+        yield Line("N*, noise of 30 %", shape, "resolved", r, coverage, warning)
     for designs, r in itertools.product(UNEQUAL, MORE_REPLICATES):
         (shape, ratio), (other, other_ratio) = designs
         family, ratios = f"{shape} / {other}", f"{ratio:g} and {other_ratio:g}"

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 from bfc_bench.analysis.curves import Curve, by_task, curves, metric_of
-from bfc_bench.analysis.resolving import LARGEST_FACTOR, LEAST_FACTOR, Ladder, sizes_to_run
+from bfc_bench.analysis.resolving import Ladder, sizes_to_run
 from bfc_bench.analysis.thresholds import threshold
-from bfc_bench.errors import UsageError
 from bfc_bench.executors.base import Executor
 from bfc_bench.plugins import Plugins
 from bfc_bench.run.grid import Cell, Grid
@@ -19,6 +18,7 @@ from bfc_bench.run.session import Session, run
 from bfc_bench.store import Redo
 from bfc_bench.store.store import Store
 from bfc_bench.stored_suite import StoredSuite
+from bfc_bench.suite.model import Resolve
 from bfc_bench.toolkit.precision import Device
 from bfc_bench.utils.counted import counted
 
@@ -28,7 +28,7 @@ Place: TypeAlias = tuple[str, str, int]
 
 @dataclass
 class ResolvedRun:
-    """Runs, instead of the sizes of a grid, those that locate N* at the suite's levels (``analysis.resolving``).
+    """Runs, instead of the sizes of a grid, those that locate N* (``analysis.resolving``).
 
     All learners and replicates take part in each round, so that ensembles stay ensembles. Cells are those that an
     ordinary run has at the same n: the same call continues an interrupted one, and any later run uses them.
@@ -42,14 +42,8 @@ class ResolvedRun:
     jobs: int | None
     redo: Collection[Redo]
     listeners: Sequence[object]
-    factor: float
+    resolve: Resolve
     tell: Callable[[str], None]
-
-    def __post_init__(self) -> None:
-        if not LEAST_FACTOR <= self.factor <= LARGEST_FACTOR:
-            bounds = f"from {LEAST_FACTOR:g} to {LARGEST_FACTOR:g}"
-            raise UsageError(f"--resolve must be a factor {bounds}, the largest ratio of sizes around N*. "
-                             f"Got {self.factor:g}.")  # fmt: skip
 
     def run(self) -> list[Session]:
         """Run rounds of cells until N* of every replicate is located, or cannot be."""
@@ -65,7 +59,7 @@ class ResolvedRun:
                 return sessions
             cells, redo = self._next(), ()
         for curve in self._curves():
-            for level in self.grid.suite.levels:
+            for level in self._levels:
                 if count := threshold(curve, level).ill_behaved:
                     where = f"{curve.label} on {curve.task}, d = {curve.d}"
                     self.tell(f"{where}: {counted(count, 'replicate')} above {level:g} again at larger n; "
@@ -74,6 +68,10 @@ class ResolvedRun:
             "Sizes go up only until N* is reached: if an error rises above the level beyond them, it is not seen."
         )
         return sessions
+
+    @property
+    def _levels(self) -> Sequence[float]:
+        return self.resolve.levels or self.grid.suite.levels
 
     @cached_property
     def _ladders(self) -> dict[Place, Ladder]:
@@ -103,7 +101,7 @@ class ResolvedRun:
         cells = []
         for curve in self._curves():
             ladder = self._ladders[curve.task, curve.label, curve.d]
-            for replicate, sizes in sizes_to_run(curve, self.grid.suite.levels, self.factor, ladder).items():
+            for replicate, sizes in sizes_to_run(curve, self._levels, self.resolve.factor, ladder).items():
                 cells += [self.grid.cell(curve.task, curve.label, curve.d, n, replicate) for n in sorted(sizes)]
         return cells
 

@@ -132,10 +132,21 @@ def test_the_command_says_what_it_cannot_see_and_refuses_what_it_cannot_do(suite
     assert "if an error rises above the level beyond them, it is not seen" in out
     assert "cells; this run:" in out
     for wrong, expected in (
-        (["--resolve", "1"], "--resolve must be a factor from 1.1 to 2"),
+        (["--resolve", "1"], "resolve: factor must be greater than or equal to 1.1. Got 1.0"),
         (["--resolve", "1.1", "--until-decided"], "--resolve and --until-decided"),
     ):
         assert run(["run", str(suite), "--store", store, *wrong]) == 2
         assert expected in capsys.readouterr().err
-    with pytest.raises(UsageError, match="Got 3"):
-        resolve(suite, store, factor=3)
+
+
+def test_a_suite_may_ask_for_it_with_levels_of_its_own(suite_file, tmp_path, suite):
+    store = tmp_path / "s"
+    asks = suite_file(
+        learner=LEARNERS, replicates=3, task=[TASK], levels=[0.5], resolve={"factor": 1.5, "levels": [LEVEL]}
+    )
+    assert run(["run", str(asks), "--store", str(store), "--executor", "serial"]) == 0
+    resolve(asks, tmp_path / "in Python", factor=None)
+    resolve(suite, tmp_path / "asked", factor=1.5, changes=[f"levels=[{LEVEL}]"])
+    assert numbers(store).keys() == numbers(tmp_path / "in Python").keys() == numbers(tmp_path / "asked").keys()
+    with pytest.raises(UsageError, match="use run_resolved"):
+        run_suite(asks, RunOptions(store=store, executor="serial"))

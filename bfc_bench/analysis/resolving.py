@@ -12,8 +12,6 @@ from statistics import fmean
 from bfc_bench.analysis.curves import Curve
 from bfc_bench.analysis.thresholds import Step, steps
 
-LEAST_FACTOR, LARGEST_FACTOR = 1.1, 2.0
-"""Sizes inside a step lie a factor 2^(1/8) = 1.09 apart."""
 MOST = 12
 """Largest number of sizes of a replicate for one level, beside those upward."""
 NEAR = (1.2, 1.45)

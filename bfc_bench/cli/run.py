@@ -82,6 +82,8 @@ def run(
     from bfc_bench.cli.prestart import BackgroundImports
     from bfc_bench.errors import UsageError
     from bfc_bench.plugins import load_plugins
+    from bfc_bench.suite.find import suite_path
+    from bfc_bench.suite.model import read_suite
     from bfc_bench.until_decided import Decided
 
     for option, value in (("--hours", hours), ("--up-to", up_to)):
@@ -104,6 +106,9 @@ def run(
             plugins=plugins,
             listeners=[display, *listeners, *([BackgroundImports()] if executor != "serial" else [])],
         )
+        if resolve is None and not until_decided:
+            in_suite = read_suite(suite_path(suite, plugins.suites), options.changes, options.learners).resolve
+            resolve = in_suite and in_suite.factor
         if resolve is not None:
             done = Decided(run_resolved(suite, options, factor=resolve, tell=display.say))
         elif not until_decided:
