@@ -4,7 +4,8 @@ The learners are synthetic and their true values are known. ``docs/coverage.txt`
 ``docs/statistics.md`` explains it.
 
 A replicate's log N* is normal about its centre, its curve is one of ``SHAPES`` times exp(.1 N(0,1)) at each n. Sizes
-stand a factor 2 or sqrt 2 apart; where the grid lies is drawn in each experiment, so that luck hides no bias.
+stand a factor 2 or sqrt 2 apart, or locate N* (``resolved``); where the grid lies is drawn in each experiment, so that
+luck hides no bias.
 """
 
 from __future__ import annotations
@@ -409,7 +410,7 @@ def report(experiments: int = 200) -> Iterator[str]:
     yield (
         f"Nominal 95 % intervals. {experiments} experiments a line: Monte Carlo error {error:.1f} points; half of them "
         "for scaling laws and exponents of an exact power law, 20 times as many for means, 5 times for "
-        "error rates on data; shares are exact."
+        "error rates on data, 3 times for resolved sizes; shares are exact."
     )
     yield ""
     yield HEADER

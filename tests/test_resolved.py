@@ -9,6 +9,8 @@ import pytest
 from stored_rows import read_results
 
 from bfc_bench import BatchLearner, Predictor, RunOptions, hookimpl, load_plugins, open_store, run_resolved, run_suite
+from bfc_bench.analysis.claims.measures import Point, locate, measure
+from bfc_bench.analysis.compute import cost_curves
 from bfc_bench.cli.app import run
 from bfc_bench.errors import UsageError
 
@@ -49,10 +51,25 @@ def test_n_star_of_each_replicate_lies_within_the_factor(suite, tmp_path):
         below, above = max(r.n for r in curve if r.nmse > LEVEL), min(r.n for r in curve if r.nmse <= LEVEL)
         assert below < above <= max(1.1 * below, below + 2), "the ladder rounds to whole sizes"
         assert sum(r.nmse <= LEVEL for r in curve if r.n in (5, 10, 20, 40, 80, 160, 320)) == 2, "two sizes are enough"
-    with open_store(tmp_path / "s") as held:
-        points = [point for curve in held[str(suite)].curves() for point in curve.points]
-    assert {point.replicates for point in points} == {3}, "means are of all replicates"
     assert max(row.n for row in rows if row.label == "rbf") == 160
+
+
+def test_errors_at_one_n_are_those_of_all_replicates(suite, tmp_path):
+    """A replicate has a size of its own because of its N*, so a mean there would be of selected replicates."""
+    resolve(suite, tmp_path / "s", changes=["levels=[0.2]"])
+    with open_store(tmp_path / "s") as held:
+        stored = held[str(suite)]
+        rows, found, compared = stored.columns(), stored.curves(), stored.compare("p", "rbf")
+    assert {point.replicates for curve in found for point in curve.points} == {3}
+    assert {(pair.pairs, pair.unpaired) for pair in compared} == {(3, 0)}
+    shared = {(curve.label, curve.d): set(curve.n[curve.shared].tolist()) for curve in found}
+    for of in cost_curves(rows, found, "fit_cpu_seconds"):
+        assert set(of.curve.n.tolist()) == shared[of.curve.label, of.curve.d]
+    curve = next(curve for curve in found if not curve.shared.all())
+    own = int(curve.n[~curve.shared][0])
+    assert "chosen by their N*" in measure(rows, curve.label, "nmse", Point("t", curve.d, own)).problem
+    for curve in found:
+        assert locate(rows, "t", [curve.label], curve.d, None).n == max(shared[curve.label, curve.d])
 
 
 def test_its_cells_are_those_of_a_plain_run_at_the_same_sizes(suite, tmp_path, suite_file):
