@@ -4,7 +4,8 @@ The learners are synthetic and their true values are known. ``docs/coverage.txt`
 ``docs/statistics.md`` explains it.
 
 A replicate's log N* is normal about its centre, its curve is one of ``SHAPES`` times exp(.1 N(0,1)) at each n. Sizes
-stand a factor 2 or sqrt 2 apart; where the grid lies is drawn in each experiment, so that luck hides no bias.
+stand a factor 2 or sqrt 2 apart, or locate N* (``resolved``); where the grid lies is drawn in each experiment, so that
+luck hides no bias.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -23,6 +24,7 @@ from bfc_bench.analysis.curves import Curve
 from bfc_bench.analysis.exponents import fit_exponent
 from bfc_bench.analysis.intervals import Interval, clopper_pearson, share_interval, t_quantile
 from bfc_bench.analysis.laws import fit_scaling_law
+from bfc_bench.analysis.resolving import Ladder, sizes_to_run
 from bfc_bench.analysis.thresholds import Crossing, crossings, threshold
 from bfc_bench.seeds import stream
 
@@ -156,6 +158,42 @@ def threshold_coverage(
     return _coverage(intervals, OFFSET, refused=experiments - len(intervals))
 
 
+RESOLVED = 1.1
+"""The factor within which sizes are added around N*."""
+LARGE = math.log(400.0)
+"""Where whole sizes, which are shared by replicates, are as fine as others."""
+
+
+def resolved(rng: np.random.Generator, shape: str, log_star: np.ndarray, noise: float) -> Curve:
+    """Curves of replicates with log N* of ``log_star`` (R,), at the sizes that locate N* of each."""
+    first = round(math.exp(OFFSET + LARGE - math.log(2) * (5 + rng.uniform())))
+    ladder = Ladder(first, 1024 * first)
+    n = np.array(ladder.fine)
+    errors = measured(rng, 8, shape, np.log(n), log_star + LARGE, noise).values
+    tried = np.isin(np.broadcast_to(n, errors.shape), ladder.upward[:2])
+    while True:
+        any_tried = tried.any(axis=0)
+        curve = curve_of(8, n[any_tried], np.where(tried, errors, math.nan)[:, any_tried])
+        curve = replace(curve, tried=tried[:, any_tried])
+        sizes = sizes_to_run(curve, [LEVEL], RESOLVED, ladder)
+        if not sizes:
+            return curve
+        for replicate, wanted in sizes.items():
+            tried[replicate] |= np.isin(n, [*wanted])
+
+
+def resolved_coverage(replicates: int, experiments: int, shape: str, noise: float) -> Coverage:
+    """Coverage of the geometric mean of N* over R replicates, as in ``threshold_coverage``, at ``resolved`` sizes."""
+    rng = stream("analysis self-test", "resolved", replicates, shape)
+    intervals = []
+    for _ in range(experiments):
+        found = threshold(resolved(rng, shape, OFFSET + SPREAD * rng.standard_normal(replicates), noise), LEVEL)
+        if not found.left and not found.right:
+            lo, hi = found.bounds
+            intervals.append(Interval(*(math.log(n) - LARGE for n in (found.size, lo, hi)), replicates))
+    return _coverage(intervals, OFFSET, refused=experiments - len(intervals))
+
+
 def _sizes(rng: np.random.Generator, shape: str, ratio: float) -> np.ndarray:
     steps = round(math.log(32) / math.log(ratio))
     return np.asarray(
@@ -238,6 +276,10 @@ def lines(experiments: int) -> Iterator[Line]:
         coverage = threshold_coverage(r, experiments, shape, ratio, DIFFICULT_NOISE)
         warning = FEW_SIZES if name == "2" and shape != "shallow" else SMALL_BIAS * (r == 20)
         yield Line("N*, noise of 30 %", shape, name, r, coverage, warning)
+    for shape, r in itertools.product((*DIFFICULT, "sharp"), MORE_REPLICATES):
+        coverage = resolved_coverage(r, 3 * experiments, shape, DIFFICULT_NOISE)
+        warning = FEW_SIZES if shape in DIFFICULT and shape != "shallow" else ""
+        yield Line("N*, noise of 30 %", shape, "resolved", r, coverage, warning)
     for designs, r in itertools.product(UNEQUAL, MORE_REPLICATES):
         (shape, ratio), (other, other_ratio) = designs
         family, ratios = f"{shape} / {other}", f"{ratio:g} and {other_ratio:g}"
@@ -368,7 +410,7 @@ def report(experiments: int = 200) -> Iterator[str]:
     yield (
         f"Nominal 95 % intervals. {experiments} experiments a line: Monte Carlo error {error:.1f} points; half of them "
         "for scaling laws and exponents of an exact power law, 20 times as many for means, 5 times for "
-        "error rates on data; shares are exact."
+        "error rates on data, 3 times for resolved sizes; shares are exact."
     )
     yield ""
     yield HEADER

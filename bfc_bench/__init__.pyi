@@ -5,6 +5,7 @@ from .api import (
     RunOptions as RunOptions,
     as_sklearn as as_sklearn,
     load_learner as load_learner,
+    run_resolved as run_resolved,
     run_suite as run_suite,
     run_until_decided as run_until_decided,
 )

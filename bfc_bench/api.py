@@ -13,7 +13,7 @@ from bfc_bench.learner import Learner
 from bfc_bench.plugins import Plugins, load_plugins
 from bfc_bench.store import DEFAULT_STORE, Redo
 from bfc_bench.suite.find import suite_path
-from bfc_bench.suite.model import Suite, read_suite
+from bfc_bench.suite.model import Resolve, Suite, read_suite
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -125,7 +125,10 @@ def run_suite(suite: str | Path | Suite, options: RunOptions = RunOptions()) -> 
     """
     from bfc_bench.run.session import run
 
-    return run(**_arguments(suite, options))
+    arguments = _arguments(suite, options)
+    if arguments["grid"].suite.resolve:
+        raise UsageError("run_suite runs the sizes of the tasks, and the suite has resolve; use run_resolved.")
+    return run(**arguments)
 
 
 def run_until_decided(
@@ -158,8 +161,40 @@ def run_until_decided(
     return UntilDecided(**_arguments(suite, options), hours=hours, last=last, tell=tell).run()
 
 
+def run_resolved(
+    suite: str | Path | Suite,
+    options: RunOptions = RunOptions(),
+    *,
+    factor: float | None = None,
+    tell: Callable[[str], None] = lambda text: None,
+) -> list[Session]:
+    """Run the sizes that locate N* of each replicate within a factor, and return the finished sessions.
+
+    They replace the sizes of the suite, of which the smallest and the largest bound them: upward by factors of 2 until
+    two neighbouring sizes are at most each level, then inside the step in which the error falls. The same call
+    continues an interrupted one.
+
+    Args:
+        suite: Name or path of a suite, or a ``Suite``.
+        options: What to run and how.
+        factor: Largest ratio of the sizes between which N* lies, from 1.1 to 2; by default that of the suite, else 1.1.
+        tell: Called with a line of text for each curve that rises above a level again.
+
+    Raises:
+        UsageError: As in ``run_suite``, or ``factor`` is out of range.
+        StoreError: The store cannot be written.
+    """
+    from bfc_bench.resolved import ResolvedRun
+
+    arguments = _arguments(suite, options)
+    resolve = arguments["grid"].suite.resolve or Resolve()
+    if factor is not None:
+        resolve = Resolve.parse({"factor": factor, "levels": resolve.levels}, "resolve")
+    return ResolvedRun(**arguments, resolve=resolve, tell=tell).run()
+
+
 def _arguments(suite: str | Path | Suite, options: RunOptions) -> dict[str, Any]:
-    """The arguments that both ways of running a suite have in common."""
+    """The arguments that all ways of running a suite have in common."""
     from bfc_bench.run.executor_selection import executor_of
 
     if not isinstance(options, RunOptions):

@@ -133,13 +133,13 @@ def require_known(rows: Iterable[Row], where: str, field: str, wanted: Iterable[
 
 
 def compare(a: Curve, b: Curve) -> list[Comparison]:
-    """Compare two curves of one task, d and metric at every n that both have."""
+    """Compare two curves of one task, d and metric at every shared n that both have."""
     return _decided(_compare_sizes(a, b))
 
 
 def _compare_sizes(a: Curve, b: Curve) -> list[Comparison]:
     replicates = sorted(set(a.replicates) | set(b.replicates))
-    return [_compare_at(int(n), a, b, replicates) for n in np.intersect1d(a.n, b.n)]
+    return [_compare_at(int(n), a, b, replicates) for n in np.intersect1d(a.n[a.shared], b.n[b.shared])]
 
 
 def compare_curves(a: Curve, b: Curve, level: float) -> ThresholdComparison:

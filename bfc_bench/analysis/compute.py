@@ -50,7 +50,7 @@ class CostCurve:
 
 
 def cost_curves(rows: Iterable[Row], curves: Iterable[Curve], cost: CostName) -> list[CostCurve]:
-    """The curves against a cost, without sizes whose cost is unknown and without curves that then have no size."""
+    """The curves against a cost, at the shared sizes whose cost is known, and without curves that have no such size."""
     if cost not in COSTS:
         raise UsageError(f"a cost must be one of {', '.join(COSTS)}. Got {cost!r}.{suggest(cost, COSTS)}")
     groups = Rows.of(rows).where(status="ok").groups("task", "d", "label")
@@ -61,9 +61,9 @@ def cost_curves(rows: Iterable[Row], curves: Iterable[Curve], cost: CostName) ->
             continue
         values = group.number(cost)
         by_n = [values[(group.n == n) & (values > 0)] for n in curve.n]
-        kept = np.array([len(at_n) > 0 for at_n in by_n], dtype=bool)
+        kept = curve.shared & [len(at_n) > 0 for at_n in by_n]
         if kept.any():
-            means = [_geometric_mean(at_n) for at_n in by_n if len(at_n)]
+            means = [_geometric_mean(at_n) for at_n, keep in zip(by_n, kept, strict=True) if keep]
             found.append(CostCurve(_at(curve, kept), cost, np.array(means)))
     return found
 

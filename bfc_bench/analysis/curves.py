@@ -99,14 +99,21 @@ class Curve:
 
     @property
     def has_enough_sizes(self) -> np.ndarray:
-        """Mask (R,) of the replicates that were tried at more than half as many sizes as any other.
+        """Mask (R,) of the replicates that were tried at more than half as many sizes as any other, or from the first.
 
         The others were added at single sizes for a claim, and do not make a curve.
         """
-        if self.tried is None:
-            return np.ones(len(self.replicates), dtype=bool)
-        sizes = self.tried.sum(axis=1)
-        return np.asarray(2 * sizes > sizes.max(initial=0))
+        return _makes_curve(self.was_tried)
+
+    @cached_property
+    def shared(self) -> np.ndarray:
+        """Mask (K,) of the sizes at which a mean over replicates is one (``shared_sizes``)."""
+        return shared_sizes(self.was_tried)
+
+    @property
+    def was_tried(self) -> np.ndarray:
+        """Mask (R, K) of the cells with a row of any status."""
+        return np.ones(self.values.shape, dtype=bool) if self.tried is None else self.tried
 
     @property
     def scale(self) -> Scale:
@@ -168,13 +175,15 @@ class Curve:
 
     @cached_property
     def intervals(self) -> tuple[Interval, ...]:
-        """Mean over replicates with its t-interval, for each n: geometric, or arithmetic on a linear scale.
+        """Mean over replicates with its t-interval, for each shared n: geometric, or arithmetic on a linear scale.
 
         Error rates on data have an arithmetic mean, and an interval that includes the sampling of test points.
         """
         if self.counted:
-            return tuple(share_interval(column, self.test_points, self.test_pool) for column in self.values.T)
-        intervals = (t_interval(column) for column in self.scaled.T)
+            return tuple(
+                share_interval(column, self.test_points, self.test_pool) for column in self._shared(self.values)
+            )
+        intervals = (t_interval(column) for column in self._shared(self.scaled))
         return tuple(intervals if self.scale == "linear" else (interval.exp() for interval in intervals))
 
     @property
@@ -204,7 +213,7 @@ class Curve:
 
     @property
     def points(self) -> list[CurvePoint]:
-        """The sizes at which some replicate has a value or failed."""
+        """The shared sizes at which some replicate has a value, and the sizes at which one failed."""
         return [
             CurvePoint(
                 task=self.task,
@@ -222,13 +231,17 @@ class Curve:
                 skewed=not self.counted and is_skewed(column),
             )
             for n, interval, median, worst, failed, column in zip(
-                self.n, self.intervals, self.median, self.worst, self.failures, self.scaled.T, strict=True
+                self.n, self.intervals, self.median, self.worst, self.failures, self._shared(self.scaled), strict=True
             )
             if interval.count or failed
         ]
 
+    def _shared(self, values: np.ndarray) -> np.ndarray:
+        """The columns (K, R) of values (R, K), nan where the size is not shared."""
+        return np.where(self.shared[:, None], values.T, math.nan)
+
     def _over_replicates(self, statistic: Callable[[np.ndarray], Any]) -> np.ndarray:
-        columns = [column[~np.isnan(column)] for column in self.scaled.T]
+        columns = [column[~np.isnan(column)] for column in self._shared(self.scaled)]
         back = float if self.scale == "linear" else math.exp
         return np.array([back(statistic(column)) if column.size else math.nan for column in columns])
 
@@ -308,6 +321,7 @@ def _curve(rows: Rows, metric: str, stage: str | None) -> Curve | None:
     (task,), (label,), d = rows.distinct("task"), rows.distinct("label"), int(rows.d[0])
     n, column = np.unique(rows.n, return_inverse=True)
     replicates, line = np.unique(rows.replicate, return_inverse=True)
+    tried = _tried(line, column)
     _, first = np.unique(line * len(n) + column, return_index=True)
     if len(first) < len(rows):
         second = int(np.setdiff1d(np.arange(len(rows)), first)[0])
@@ -321,8 +335,6 @@ def _curve(rows: Rows, metric: str, stage: str | None) -> Curve | None:
     beside = ("chosen", "measured") if path[0] in BESIDES else ()
     path = (*beside, *path) if stage is None else ("stages", stage, *path)
     values[line[ok], column[ok]] = rows.number(*path)[ok]
-    tried = np.zeros(values.shape, dtype=bool)
-    tried[line, column] = True
     if np.isnan(values).all() and ok.any():
         return None
     statuses: list[Counter[str]] = [Counter() for _ in n]
@@ -344,6 +356,37 @@ def _curve(rows: Rows, metric: str, stage: str | None) -> Curve | None:
         test_pool=least(rows.number("chosen", "data", "test_pool")),
         axes=rows.distinct("axes")[0] or {},
     )
+
+
+def shared_sizes(tried: np.ndarray) -> np.ndarray:
+    """Mask (K,) of the sizes that were not chosen for single replicates, of the cells (R, K) that were ``tried``.
+
+    A run, and the looks at claims, give the first replicates all sizes of later ones. Where that is not so, replicates
+    have sizes of their own (``resolving``), and only those count that all which make a curve have. A mean at the others
+    would be one of replicates that were selected by their N*.
+    """
+    if not (tried[1:] & ~tried[:-1]).any():
+        return np.ones(tried.shape[1], dtype=bool)
+    return np.asarray(tried[_makes_curve(tried)].all(axis=0))
+
+
+def shared_n(rows: Rows) -> list[int]:
+    """The sizes of the rows of one label on one task at one d, without those that were chosen for single replicates."""
+    n, column = np.unique(rows.n, return_inverse=True)
+    sizes: list[int] = n[shared_sizes(_tried(np.unique(rows.replicate, return_inverse=True)[1], column))].tolist()
+    return sizes
+
+
+def _tried(line: np.ndarray, column: np.ndarray) -> np.ndarray:
+    """Mask (R, K) of the cells at these lines and columns."""
+    tried = np.zeros((line.max(initial=-1) + 1, column.max(initial=-1) + 1), dtype=bool)
+    tried[line, column] = True
+    return tried
+
+
+def _makes_curve(tried: np.ndarray) -> np.ndarray:
+    sizes = tried.sum(axis=1)
+    return np.asarray((2 * sizes > sizes.max(initial=0)) | (tried[:, :1].any(axis=1) & (sizes > 1)))
 
 
 def least(values: np.ndarray) -> float:

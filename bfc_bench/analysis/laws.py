@@ -159,13 +159,14 @@ def law_of_curves(curves: Sequence[Curve], second: Mapping[str, Sequence[float]]
     """The law of curves of one metric that differ in a ``second`` number, given by its name with one value per curve.
 
     Curves are paired by replicate: what a replicate has in common, such as its teacher, is not counted twice. Sizes at
-    which few replicates have a value are left out, because they were added for single claims.
+    which few replicates have a value are left out, because they were added for single claims, and so are those that
+    single replicates have for their N*.
     """
     common = sorted(set.intersection(*(set(curve.replicates) for curve in curves)))
     errors, sizes = [], []
     for curve in curves:
         counts = np.isfinite(curve.values).sum(axis=0)
-        kept = 2 * counts > max(counts.max(initial=0), 1)
+        kept = curve.shared & (2 * counts > max(counts.max(initial=0), 1))
         errors.append(curve.log_values[[curve.replicates.index(r) for r in common]][:, kept])
         sizes.append(curve.n[kept].astype(float))
     points = [len(n) for n in sizes]

@@ -44,8 +44,8 @@ def sizes_beyond_grid(claim: Claim, rows: Sequence[Row]) -> list[BeyondSizes]:
     """The curves of a claim whose N* lies beyond the tested sizes; sizes below 2 are not suggested."""
     beyond = []
     for curve, reached in _thresholds(claim, rows):
-        n = curve.n
-        first, last = (n[1] / n[0], n[-1] / n[-2]) if len(n) > 1 else (2.0, 2.0)
+        n, shared = curve.n, curve.n[curve.shared]
+        first, last = (shared[1] / shared[0], shared[-1] / shared[-2]) if len(shared) > 1 else (2.0, 2.0)
         above = (reached.right, "above", n[-1], n[-1] * last)
         below = (reached.left, "below", n[0], n[0] / first)
         for count, side, end, size in (above, below):
@@ -71,7 +71,7 @@ def coarse_sizes(claim: Claim, rows: Sequence[Row]) -> Iterator[str]:
         if (share := 1 - (middles.hi - middles.lo) / width) > MOSTLY:
             ends = f"n = {min(lo for lo, _ in steps):.0f} and {max(hi for _, hi in steps):.0f}"
             yield (
-                f"add sizes between {ends}: steps between sizes make {share:.0%} of the interval of "
+                f"add sizes between {ends} (--resolve 1.1): steps between sizes make {share:.0%} of the interval of "
                 f"{_n_star(curve, reached)}"
             )
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bfc_bench.analysis.curves import FLOOR, least, scale_of
+from bfc_bench.analysis.curves import FLOOR, least, scale_of, shared_n
 from bfc_bench.analysis.intervals import Interval, share_interval, t_interval
 from bfc_bench.store.row import BESIDES, Row
 from bfc_bench.store.rows import NumberPath, Rows
@@ -82,13 +82,17 @@ class StageErrors:
 
 
 def stage_errors(rows: Iterable[Row], metric: str = "nmse") -> list[StageErrors]:
-    """Errors at every stage, in the order of training; the last stage is ``FINAL``.
+    """Errors at every stage and shared n, in the order of training; the last stage is ``FINAL``.
 
     ``metric`` is the error of the predictors. Learners that report neither stages, features nor errors in parts of the
     target are left out.
     """
     errors = []
-    for (task, d, n, label), group in Rows.of(rows).where(status="ok").groups("task", "d", "n", "label").items():
+    rows = Rows.of(rows)
+    shared = {curve: shared_n(of_curve) for curve, of_curve in rows.groups("task", "d", "label").items()}
+    for (task, d, n, label), group in rows.where(status="ok").groups("task", "d", "n", "label").items():
+        if n not in shared[task, d, label]:
+            continue
         has_stages = np.zeros(len(group), dtype=bool)
         path_of: dict[tuple[str, Quantity], NumberPath] = {}
         for with_layout, paths in group.by_layout():

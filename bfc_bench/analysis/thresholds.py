@@ -186,30 +186,39 @@ def crossings(curve: Curve, level: float) -> list[Crossing]:
 
     Raises ``UsageError`` if ``level`` is not positive.
     """
+    found = steps(curve, level)
+    unsure = any(step.unsure for _, first, last in found for step in (first, last) if step)
+    return [first.crossing(replicate, unsure, last) for replicate, first, last in found]
+
+
+def steps(curve: Curve, level: float) -> list[tuple[int, Step, Step | None]]:
+    """Each replicate with the step in which its error falls to the level; if it rises again, also the last such step.
+
+    Raises ``UsageError`` if ``level`` is not positive.
+    """
     if not level > 0:
         raise UsageError(f"crossings: level must be positive. Got {level!r}.")
     linear = curve.scale == "linear"
     bound = level if linear else math.log(level)
     rise = level * (RISE - 1) if linear else math.log(RISE)
     log_n = np.log(curve.n).tolist()
-    steps = []
+    found = []
     for replicate, error, traced in zip(curve.replicates, curve.scaled.tolist(), curve.has_enough_sizes, strict=True):
         errors = [e for e in error if not math.isnan(e)]
         if traced and errors:
             sizes = [size for size, e in zip(log_n, error, strict=True) if not math.isnan(e)]
-            steps.append((replicate, *_first_and_last(sizes, errors, bound, rise, curve.noise)))
-    unsure = any(step.unsure for _, first, last in steps for step in (first, last) if step)
-    return [first.crossing(replicate, unsure, last) for replicate, first, last in steps]
+            found.append((replicate, *_first_and_last(sizes, errors, bound, rise, curve.noise)))
+    return found
 
 
 def _first_and_last(
     log_n: Sequence[float], error: Sequence[float], level: float, rise: float, noise: float
-) -> tuple[_Step, _Step | None]:
+) -> tuple[Step, Step | None]:
     """The step in which the error falls to the level; if it rises again, the first and last such step."""
     turn, last = _turns(np.array(log_n), np.array(error), level, rise, noise)
     if last is None:
-        return _Step.of(log_n, error, level), None
-    return _Step.of(log_n[: turn + 1], error[: turn + 1], level), _Step.of(log_n[last:], error[last:], level)
+        return Step.of(log_n, error, level), None
+    return Step.of(log_n[: turn + 1], error[: turn + 1], level), Step.of(log_n[last:], error[last:], level)
 
 
 def _turns(log_n: np.ndarray, error: np.ndarray, level: float, rise: float, noise: float) -> tuple[int, int | None]:
@@ -266,7 +275,7 @@ def thresholds(curves: Iterable[Curve], levels: Sequence[float]) -> list[Reached
 
 
 @dataclass(frozen=True, slots=True)
-class _Step:
+class Step:
     """The step between two adjacent sizes, in logarithm, in which a replicate's error falls to the level."""
 
     start: float
@@ -279,10 +288,11 @@ class _Step:
 
     @property
     def unsure(self) -> bool:
+        """Whether N* is only known to lie in the step."""
         return self.open > UNSURE * (self.end - self.start)
 
     @classmethod
-    def of(cls, log_n: Sequence[float], error: Sequence[float], level: float) -> _Step:
+    def of(cls, log_n: Sequence[float], error: Sequence[float], level: float) -> Step:
         """The step of a replicate; ``error`` and ``level`` are on the scale on which errors are averaged.
 
         Three lines meet the level in the step: its chord, and the lines of the steps before and after, continued into
@@ -304,7 +314,7 @@ class _Step:
         traced_back = max(start, end - (level - fit[after]) / later) if later > 0 else start
         return cls(start, end, chord, max(chord, continued, traced_back) - min(chord, continued, traced_back))
 
-    def crossing(self, replicate: int, unsure: bool, last: _Step | None) -> Crossing:
+    def crossing(self, replicate: int, unsure: bool, last: Step | None) -> Crossing:
         """The crossing, a range if some replicate is ``unsure``; ``last`` is the last step of an ill-behaved curve."""
         start, end = math.exp(self.start), math.exp(self.end)
         last_size = None if last is None else last.size(unsure)

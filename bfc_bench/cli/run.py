@@ -54,6 +54,14 @@ def run(
             help="Then add replicates, and sizes if N* is outside the tested ones, until claims are decided.",
         ),
     ] = False,
+    resolve: Annotated[
+        float | None,
+        typer.Option(
+            "--resolve",
+            metavar="FACTOR",
+            help="Instead of all sizes, run those that locate N* of each replicate within this factor, such as 1.1.",
+        ),
+    ] = None,
     hours: Annotated[
         float | None,
         typer.Option("--hours", metavar="H", help="With --until-decided: start no cells after this many hours."),
@@ -69,16 +77,20 @@ def run(
     Repeat the command to continue after an interruption, or to add learners, sizes or replicates.
     """
     from bfc_bench.analysis.alpha_spending import LAST
-    from bfc_bench.api import RunOptions, run_suite, run_until_decided
+    from bfc_bench.api import RunOptions, run_resolved, run_suite, run_until_decided
     from bfc_bench.cli.display import Display
     from bfc_bench.cli.prestart import BackgroundImports
     from bfc_bench.errors import UsageError
     from bfc_bench.plugins import load_plugins
+    from bfc_bench.suite.find import suite_path
+    from bfc_bench.suite.model import read_suite
     from bfc_bench.until_decided import Decided
 
     for option, value in (("--hours", hours), ("--up-to", up_to)):
         if value is not None and not until_decided:
             raise UsageError(f"{option} needs --until-decided.")
+    if resolve is not None and until_decided:
+        raise UsageError("--resolve and --until-decided choose the sizes differently; give one, then the other.")
     out, plugins = console(160), load_plugins()
     with Display(out) as display:
         options = RunOptions(
@@ -94,7 +106,12 @@ def run(
             plugins=plugins,
             listeners=[display, *listeners, *([BackgroundImports()] if executor != "serial" else [])],
         )
-        if not until_decided:
+        if resolve is None and not until_decided:
+            in_suite = read_suite(suite_path(suite, plugins.suites), options.changes, options.learners).resolve
+            resolve = in_suite and in_suite.factor
+        if resolve is not None:
+            done = Decided(run_resolved(suite, options, factor=resolve, tell=display.say))
+        elif not until_decided:
             done = Decided([run_suite(suite, options)])
         else:
             last = LAST if up_to is None else up_to

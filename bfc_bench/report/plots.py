@@ -33,7 +33,7 @@ def learning_curves(curves: Sequence[Curve], title: str = "", styles: Styles | N
     """
     panels, metric = marks.panels_of(curves), marks.metric_names(curves)
     found = [(curve, point, values) for curve in curves for point, values in marks.measured(curve)]
-    sizes = sorted({float(n) for curve in curves for n in curve.n})
+    sizes = sorted({float(n) for curve in curves for n in curve.n[curve.shared]})
     x = log_axis("n", "training points n", sizes, most=6, at=sizes, pad=0.04)
     y = marks.error_axis(curves, metric, [value for *_, values in found for value in values])
     figure = Drawing(x, y, panels.values(), [curve.label for curve, *_ in found], styles, title)

@@ -275,7 +275,7 @@ def _laws(section: Section) -> ReportTable:
         "n predicts."
     )
     title = f"Laws: {section.metric_name} ≈ c + a n⁻ᵇ"
-    records = scaling_laws(curve for curve in section.curves if len(curve.n) >= MIN_SIZES)
+    records = scaling_laws(curve for curve in section.curves if curve.shared.sum() >= MIN_SIZES)
     return pivot(title, records, LABEL, "d", cell, head=lambda d: f"d = {d}", order=section.order, note=note)
 
 

@@ -23,7 +23,7 @@ def degree_curves(curves: Mapping[tuple[int, str], Mapping[int, Curve]], title: 
     replicates with its 95 % t-interval, each replicate as a dot.
     """
     degrees = sorted({degree for by_degree in curves.values() for degree in by_degree})
-    sizes = sorted({float(n) for by_degree in curves.values() for curve in by_degree.values() for n in curve.n})
+    sizes = sorted({float(n) for by_degree in curves.values() for c in by_degree.values() for n in c.n[c.shared]})
     x = log_axis("at", "training points n", sizes, most=6, at=sizes, pad=0.04)
     y = Axis("r2", "R² of the degree", (LEAST, 1.08), log=False)
     panels = {(d, label): f"{label}, d = {d}" for d, label in curves}

@@ -300,6 +300,18 @@ def _expanded_learners(learners: list[LearnerEntry], info: ValidationInfo) -> li
     return [named(member) for entry in learners for member in entry.members()]
 
 
+Levels = Annotated[list[Annotated[float, Field(gt=0)]], Field(min_length=1)]
+
+
+class Resolve(Settings):
+    """``resolve``: of the sizes between the smallest and the largest n of a task, those that locate N* are run."""
+
+    factor: Annotated[float, Field(ge=1.1, le=2)] = 1.1
+    """Largest ratio of the sizes between which N* of a replicate lies."""
+    levels: Levels | None = None
+    """Levels of N*; None: those of the suite."""
+
+
 class Suite(Settings):
     """A whole suite file."""
 
@@ -310,8 +322,10 @@ class Suite(Settings):
     seed: Annotated[int, Field(strict=True, ge=0, lt=2**63)] = 0
     test_size: Annotated[int, Field(strict=True, ge=100, le=100_000_000)] = 20_000
     """Number of fresh test points for each task, d and replicate."""
-    levels: Annotated[list[Annotated[float, Field(gt=0)]], Field(min_length=1)] = [0.1, 0.01]
+    levels: Levels = [0.1, 0.01]
     """Error levels eps at which N*(eps) is estimated."""
+    resolve: Resolve | None = None
+    """The sizes that are run instead of those of the tasks; None: those of the tasks."""
     budget: Budget = Budget()
     executor: ExecutorEntry | None = None
     """Where cells run; None: in processes on this machine."""
@@ -394,7 +408,7 @@ class Suite(Settings):
 
     def definition(self) -> dict[str, Any]:
         """The suite as plain data, without the executor, which does not define it."""
-        values = self.model_dump(mode="json", exclude={"executor"})
+        values = self.model_dump(mode="json", exclude={"executor", *({"resolve"} if self.resolve is None else ())})
         if self.budget.gpu_memory_gb is None:  # keep the definition of suites without this option
             del values["budget"]["gpu_memory_gb"]
         for entry in (*values["task"], *values["learner"]):  # likewise those without later options

@@ -190,3 +190,21 @@ def test_error_rates_on_data_are_averaged_as_they_are_and_count_their_test_point
     assert curve.mean == pytest.approx([0.2])
     (fresh,) = curves([replace(row, chosen={}) for row in rows], "error_rate")
     assert fresh.mean == pytest.approx([(0.1 * 0.2 * 0.3) ** (1 / 3)])
+
+
+def test_only_sizes_that_all_replicates_have_count_in_means_where_replicates_have_their_own():
+    """A mean at the others would be one of replicates that were selected by their N*."""
+    own = {0: (10, 20, 40, 57, 80), 1: (10, 20, 40, 80, 113, 160), 2: (10, 20), 3: (160,)}
+    (curve,) = curves([row(n, r, nmse=1 / n) for r, sizes in own.items() for n in sizes])
+    assert curve.has_enough_sizes.tolist() == [True, True, True, False]
+    assert curve.n[curve.shared].tolist() == [10, 20]
+    assert [(point.n, point.replicates) for point in curve.points] == [(10, 3), (20, 3)]
+    assert np.isfinite(curve.mean).tolist() == np.isfinite(curve.median).tolist() == curve.shared.tolist()
+
+
+def test_all_sizes_count_where_the_first_replicates_have_all_sizes_of_the_others():
+    """So runs with more replicates or sizes, and looks at claims, leave them."""
+    looks = {0: (10, 20, 40, 80), 1: (10, 20, 40, 80), 2: (10, 20, 40), 3: (40,)}
+    (curve,) = curves([row(n, r, nmse=1 / n) for r, sizes in looks.items() for n in sizes])
+    assert curve.shared.all()
+    assert [point.replicates for point in curve.points] == [3, 3, 4, 2]

@@ -84,7 +84,8 @@ def test_where_sizes_are_far_apart_they_are_what_to_add_and_not_replicates():
         replace(row, nmse=1.0 if row.n < (40 if row.label == "a" else 20) else 1e-3) for row in rows(sizes, [30] * 3)
     ]
     assert list(coarse_sizes(CLAIM, Rows.of(sharp))) == [
-        f"add sizes between n = {ends}: steps between sizes make 100% of the interval of N*(0.1) of {label} at d = 4"
+        f"add sizes between n = {ends} (--resolve 1.1): steps between sizes make 100% of the interval of N*(0.1) of "
+        f"{label} at d = 4"
         for label, ends in (("a", "20 and 40"), ("b", "10 and 20"))
     ]
     assert list(coarse_sizes(CLAIM, rows(sizes, [25, 30, 35]))) == []

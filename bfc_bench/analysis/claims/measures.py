@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from bfc_bench.analysis.claims.verdict import Evidence, evidence, evidence_of_ranges, nothing, short
-from bfc_bench.analysis.curves import Curve, Scale, curves, scale_of
+from bfc_bench.analysis.curves import Curve, Scale, curves, scale_of, shared_n
 from bfc_bench.analysis.intervals import is_skewed
 from bfc_bench.analysis.thresholds import Crossing, crossings
 from bfc_bench.store.row import Row
@@ -33,10 +33,14 @@ class Point:
 
 
 def locate(rows: Iterable[Row], task: str, labels: Collection[str], d: int | None, n: int | None) -> Point:
-    """The point that a claim names, with the largest d and n of the rows where the claim gives none."""
+    """The point that a claim names, with the largest d and n of the rows where the claim gives none.
+
+    Sizes that were run for the N* of single replicates do not count.
+    """
     of_labels = Rows.of(rows).where(task=task, label=labels, d=d)
     d = d or max(of_labels.d.tolist(), default=None)
-    return Point(task, d, n or max(of_labels.where(d=d).n.tolist(), default=None))
+    by_label = of_labels.where(d=d).groups("label").values()
+    return Point(task, d, n or max((size for of_label in by_label for size in shared_n(of_label)), default=None))
 
 
 @dataclass(frozen=True)
@@ -66,9 +70,12 @@ def measure(rows: Iterable[Row], name: str, metric: str, at: Point) -> Measured:
     """The values of one predictor's metric at a point."""
     label, _, stage = name.partition("/")
     scale = scale_of(metric)
-    at_point = Rows.of(rows).where(task=at.task, label=label, d=at.d, n=at.n)
+    of_curve = Rows.of(rows).where(task=at.task, label=label, d=at.d)
+    at_point = of_curve.where(n=at.n)
     if not at_point:
         return Measured(name, scale, problem=f"no cells of {label} on {at}")
+    if at.n not in shared_n(of_curve):
+        return Measured(name, scale, problem=f"{label} on {at} was run only in replicates that were chosen by their N*")
     with_metric = curves(at_point, metric, stage or None)
     if not with_metric:
         stages = at_point.names("stages")

@@ -1,0 +1,131 @@
+"""Which sizes locate N* of each replicate within a factor: upward, and then inside the step of its fit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from statistics import fmean
+
+from bfc_bench.analysis.curves import Curve
+from bfc_bench.analysis.thresholds import Step, steps
+
+MOST = 12
+"""Largest number of sizes of a replicate for one level, beside those upward."""
+NEAR = (1.2, 1.45)
+"""Factors from a step's end at which further sizes show whether noise put it there."""
+BESIDE, FEW, CLOSE = 1.5, 3, 3.0
+"""They are added if fewer than ``FEW`` sizes within this factor have a mean within ``CLOSE`` standard deviations of the
+noise from the level."""
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """The sizes that may be chosen: the same for all replicates and learners that start alike."""
+
+    first: int
+    last: int
+    given: Collection[int] = ()
+    """Sizes of the suite; they do not count as added."""
+
+    @cached_property
+    def upward(self) -> list[int]:
+        """From the first by factors of 2 to the last."""
+        return self._by(1)
+
+    @cached_property
+    def fine(self) -> list[int]:
+        """From the first by factors of 2^(1/8) to the last."""
+        return self._by(8)
+
+    def nearest(self, sizes: Iterable[float]) -> set[int]:
+        """The size of the ladder nearest to each, in logarithm."""
+        return {min(self.fine, key=lambda n: abs(math.log(n / size))) for size in sizes}
+
+    def _by(self, parts: int) -> list[int]:
+        count = math.ceil(parts * math.log2(self.last / self.first)) + 1
+        return sorted({min(round(self.first * 2 ** (k / parts)), self.last) for k in range(count)})
+
+
+def sizes_to_run(curve: Curve, levels: Sequence[float], factor: float, ladder: Ladder) -> dict[int, set[int]]:
+    """The sizes that each replicate of a curve needs next; empty where N* is located at all levels.
+
+    1. Upward by factors of 2, until two neighbouring sizes are at most the level. Nothing beyond is needed, and large
+       sizes are what costs. A hump beyond is not seen.
+    2. If a size at most the level has a larger one above it, sizes at +-20 % of both.
+    3. The middle of the step of the fit of all sizes, until it is within the factor. With noise, further sizes beside
+       it, where few sizes are close to the level.
+
+    At most ``MOST`` sizes for each level follow those upward. Failed sizes are not tried again.
+
+    Args:
+        curve: What was measured so far.
+        levels: Levels of N*.
+        factor: Largest ratio of the sizes between which N* lies, or of neighbouring sizes of the ladder.
+        ladder: The sizes to choose from.
+    """
+    wanted: dict[int, set[int]] = {replicate: set() for replicate in curve.replicates}
+    room = MOST * len(levels)
+    for level in levels:
+        bound = level if curve.scale == "linear" else math.log(level)
+        step_of = {replicate: step for replicate, step, _ in steps(curve, level)}
+        for replicate, tried, errors in zip(curve.replicates, curve.was_tried, curve.scaled.tolist(), strict=True):
+            cells = {n: error for n, error, was in zip(curve.n.tolist(), errors, tried, strict=True) if was}
+            step = step_of.get(replicate)
+            new = _upward(cells, ladder.upward, bound, step)
+            if not new and step:
+                new = _inside(cells, bound, factor, ladder, step, curve.noise)
+                added = (cells.keys() | wanted[replicate]) - {*ladder.upward, *ladder.given}
+                new = set(sorted(new)[: max(room - len(added), 0)])
+            wanted[replicate] |= new
+    return {replicate: sizes for replicate, sizes in wanted.items() if sizes}
+
+
+def _upward(cells: Mapping[int, float], sizes: Sequence[int], bound: float, step: Step | None) -> set[int]:
+    """The next sizes upward: the two that would end it, or the second of them; empty after two at most the level.
+
+    Two that are so by noise alone, while the fit stays above the level, do not end it.
+    """
+    reached = step is not None and step.censored != "right"
+    below = False
+    for k, n in enumerate(sizes):
+        if n not in cells:
+            return {*sizes[k : k + (1 if below else 2)]} - cells.keys()
+        if below and cells[n] <= bound and reached:
+            break
+        below = cells[n] <= bound
+    return set()
+
+
+def _inside(
+    cells: Mapping[int, float], bound: float, factor: float, ladder: Ladder, step: Step, noise: float
+) -> set[int]:
+    """The next sizes after those upward; ``cells`` are the errors by size, nan where one failed."""
+    if new := ladder.nearest(_beside_rise(cells, bound, ladder.upward)) - cells.keys():
+        return new
+    if step.censored == "right":
+        return set()
+    start, end = round(math.exp(step.start)), round(math.exp(step.end))
+    between = {n for n in ladder.fine if start < n < end} - cells.keys()
+    if end > factor * start and between:
+        return {min(between, key=lambda n: abs(math.log(n * n / (start * end))))}
+    near: set[float] = set()
+    for edge, sign in ((start, -1), (end, 1)):
+        close = [
+            e for n, e in cells.items() if 0 <= sign * math.log(n / edge) <= math.log(BESIDE) and not math.isnan(e)
+        ]
+        if len(close) < FEW and abs(fmean(close) - bound) < CLOSE * noise:
+            near |= {edge * by**sign for by in NEAR}
+    return ladder.nearest(near) - cells.keys()
+
+
+def _beside_rise(cells: Mapping[int, float], bound: float, sizes: Sequence[int]) -> set[float]:
+    """Sizes on both sides of one at most the level whose next one upward is above it, and of that one."""
+    measured = [n for n in sizes if not math.isnan(cells.get(n, math.nan))]
+    beside: set[float] = set()
+    for n, following in pairwise(measured):
+        if cells[n] <= bound < cells[following]:
+            beside |= {size * by for size in (n, following) for by in (1 / NEAR[0], NEAR[0])}
+    return beside

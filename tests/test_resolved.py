@@ -1,0 +1,169 @@
+"""Runs of the sizes that locate N*: which cells they make, that they continue, and what the results say."""
+
+import itertools
+from collections import Counter
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from stored_rows import read_results
+
+from bfc_bench import BatchLearner, Predictor, RunOptions, hookimpl, load_plugins, open_store, run_resolved, run_suite
+from bfc_bench.analysis.claims.measures import Point, locate, measure
+from bfc_bench.analysis.compute import cost_curves
+from bfc_bench.cli.app import run
+from bfc_bench.errors import UsageError
+
+TASK = {
+    "name": "t",
+    "inputs": {"kind": "gaussian"},
+    "target": {"kind": "quadratic-densenet", "widths": [2], "alphas": [1.0]},
+    "d": [4, 6],
+    "n": [5, 10, 80, 160, 320],
+}
+LEARNERS = [
+    {"name": "kernel-ridge", "label": "p", "options": {"kernel": "poly", "degree": 2}, "tune": {}},
+    {"name": "kernel-ridge", "label": "rbf", "options": {"kernel": "rbf"}, "tune": {}, "max_n": 160},
+]
+LEVEL = 1e-6
+
+
+@pytest.fixture
+def suite(suite_file):
+    return suite_file(learner=LEARNERS, replicates=3, task=[TASK], levels=[LEVEL])
+
+
+def resolve(path, store, tell=lambda text: None, factor=1.1, **options):
+    return run_resolved(path, RunOptions(store=store, executor="serial", **options), factor=factor, tell=tell)
+
+
+def numbers(store):
+    """Errors by cell."""
+    return {row.cell: row.nmse for row in read_results("tiny", store=store)}
+
+
+def test_n_star_of_each_replicate_lies_within_the_factor(suite, tmp_path):
+    sessions = resolve(suite, tmp_path / "s")
+    assert all(session.exit_code == 0 for session in sessions)
+    rows = read_results("tiny", store=tmp_path / "s")
+    for d, replicate in itertools.product(TASK["d"], range(3)):
+        curve = [row for row in rows if (row.label, row.d, row.replicate) == ("p", d, replicate)]
+        below, above = max(r.n for r in curve if r.nmse > LEVEL), min(r.n for r in curve if r.nmse <= LEVEL)
+        assert below < above <= max(1.1 * below, below + 2), "the ladder rounds to whole sizes"
+        assert sum(r.nmse <= LEVEL for r in curve if r.n in (5, 10, 20, 40, 80, 160, 320)) == 2, "two sizes are enough"
+    assert max(row.n for row in rows if row.label == "rbf") == 160
+
+
+def test_errors_at_one_n_are_those_of_all_replicates(suite, tmp_path):
+    """A replicate has a size of its own because of its N*, so a mean there would be of selected replicates."""
+    resolve(suite, tmp_path / "s", changes=["levels=[0.2]"])
+    with open_store(tmp_path / "s") as held:
+        stored = held[str(suite)]
+        rows, found, compared = stored.columns(), stored.curves(), stored.compare("p", "rbf")
+    assert {point.replicates for curve in found for point in curve.points} == {3}
+    assert {(pair.pairs, pair.unpaired) for pair in compared} == {(3, 0)}
+    shared = {(curve.label, curve.d): set(curve.n[curve.shared].tolist()) for curve in found}
+    for of in cost_curves(rows, found, "fit_cpu_seconds"):
+        assert set(of.curve.n.tolist()) == shared[of.curve.label, of.curve.d]
+    curve = next(curve for curve in found if not curve.shared.all())
+    own = int(curve.n[~curve.shared][0])
+    assert "chosen by their N*" in measure(rows, curve.label, "nmse", Point("t", curve.d, own)).problem
+    for curve in found:
+        assert locate(rows, "t", [curve.label], curve.d, None).n == max(shared[curve.label, curve.d])
+
+
+def test_its_cells_are_those_of_a_plain_run_at_the_same_sizes(suite, tmp_path, suite_file):
+    resolve(suite, tmp_path / "s")
+    made = numbers(tmp_path / "s")
+    sizes = sorted({row.n for row in read_results("tiny", store=tmp_path / "s")})
+    run_suite(suite, RunOptions(store=tmp_path / "plain", executor="serial", changes=[f"task.t.n={sizes}"]))
+    plain = numbers(tmp_path / "plain")
+    assert made == pytest.approx({cell: plain[cell] for cell in made}, rel=1e-6, abs=1e-12)
+    later = run_suite(suite, RunOptions(store=tmp_path / "s", executor="serial"))
+    assert later.plan.done
+    assert {cell.id for cell in later.plan.done} <= made.keys()
+
+
+def test_an_interrupted_run_continues_and_a_finished_one_has_nothing_to_do(suite, tmp_path):
+    class Interrupts:
+        left = 20
+
+        @hookimpl
+        def bfc_result(self, result):
+            self.left -= 1
+            if not self.left:
+                raise KeyboardInterrupt
+
+    store = tmp_path / "s"
+    assert resolve(suite, store, listeners=[Interrupts()])[-1].interrupted
+    begun = numbers(store)
+    resolve(suite, store)
+    resolve(suite, tmp_path / "whole")
+    assert numbers(store) == pytest.approx(numbers(tmp_path / "whole"), rel=1e-6, abs=1e-12)
+    assert begun.items() <= numbers(store).items()
+    (again,) = resolve(suite, store)
+    assert (again.statuses, len(again.plan.done)) == (Counter(), len(numbers(store)))
+
+
+def test_replicates_and_sizes_of_a_round_are_fitted_together(suite_file, tmp_path):
+    class Together(BatchLearner):
+        """Knows a linear target from ``at`` points on and half of it before, in batches of anything."""
+
+        name: ClassVar[str] = "together"
+        batches: ClassVar[list[int]] = []
+        at: int = 1
+
+        def batch_key(self, train):
+            return "all"
+
+        @classmethod
+        def fit_batch(cls, jobs):
+            cls.batches.append(len(jobs))
+            return [Half(job.train, 0.5 if job.train.n < job.learner.at else 1.0) for job in jobs]
+
+    class Half(Predictor):
+        def __init__(self, train, share):
+            self.weights = share * np.linalg.lstsq(train.x, train.y)[0]
+
+        def predict(self, x):
+            return x @ self.weights
+
+    class Plugin:
+        @hookimpl
+        def bfc_register_learners(self, register):
+            register(Together)
+
+    learners = [{"name": "together", "label": f"at-{at}", "options": {"at": at}} for at in (20, 40)]
+    path = suite_file(
+        learner=learners, replicates=3, task=[{**TASK, "target": {"kind": "linear"}, "d": [4]}], levels=[LEVEL]
+    )
+    sessions = resolve(path, tmp_path / "s", plugins=load_plugins([Plugin()]))
+    assert Together.batches == [sum(session.statuses.values()) for session in sessions], "one batch a round"
+    assert Together.batches[0] == 2 * 3 * 2
+
+
+def test_the_command_says_what_it_cannot_see_and_refuses_what_it_cannot_do(suite, tmp_path, capsys):
+    store = str(tmp_path / "s")
+    assert run(["run", str(suite), "--resolve", "1.5", "--store", store, "--executor", "serial"]) == 0
+    out = capsys.readouterr().out
+    assert "if an error rises above the level beyond them, it is not seen" in out
+    assert "cells; this run:" in out
+    for wrong, expected in (
+        (["--resolve", "1"], "resolve: factor must be greater than or equal to 1.1. Got 1.0"),
+        (["--resolve", "1.1", "--until-decided"], "--resolve and --until-decided"),
+    ):
+        assert run(["run", str(suite), "--store", store, *wrong]) == 2
+        assert expected in capsys.readouterr().err
+
+
+def test_a_suite_may_ask_for_it_with_levels_of_its_own(suite_file, tmp_path, suite):
+    store = tmp_path / "s"
+    asks = suite_file(
+        learner=LEARNERS, replicates=3, task=[TASK], levels=[0.5], resolve={"factor": 1.5, "levels": [LEVEL]}
+    )
+    assert run(["run", str(asks), "--store", str(store), "--executor", "serial"]) == 0
+    resolve(asks, tmp_path / "in Python", factor=None)
+    resolve(suite, tmp_path / "asked", factor=1.5, changes=[f"levels=[{LEVEL}]"])
+    assert numbers(store).keys() == numbers(tmp_path / "in Python").keys() == numbers(tmp_path / "asked").keys()
+    with pytest.raises(UsageError, match="use run_resolved"):
+        run_suite(asks, RunOptions(store=store, executor="serial"))
