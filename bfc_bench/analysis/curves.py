@@ -99,16 +99,17 @@ class Curve:
 
     @property
     def has_enough_sizes(self) -> np.ndarray:
-        """Mask (R,) of the replicates that were tried at more than half as many sizes as any other, or from the first.
+        """Mask (R,) of the replicates that were tried at more than half as many sizes as any other, or upward.
 
-        The others were added at single sizes for a claim, and do not make a curve.
+        Upward is at the smallest and another within a factor 2 of it. The others were added at single sizes for a
+        claim, and do not make a curve.
         """
-        return _makes_curve(self.was_tried)
+        return _makes_curve(self.n, self.was_tried)
 
     @cached_property
     def shared(self) -> np.ndarray:
         """Mask (K,) of the sizes at which a mean over replicates is one (``shared_sizes``)."""
-        return shared_sizes(self.was_tried)
+        return shared_sizes(self.n, self.was_tried)
 
     @property
     def was_tried(self) -> np.ndarray:
@@ -358,8 +359,8 @@ def _curve(rows: Rows, metric: str, stage: str | None) -> Curve | None:
     )
 
 
-def shared_sizes(tried: np.ndarray) -> np.ndarray:
-    """Mask (K,) of the sizes that were not chosen for single replicates, of the cells (R, K) that were ``tried``.
+def shared_sizes(n: np.ndarray, tried: np.ndarray) -> np.ndarray:
+    """Mask (K,) of the sizes n (K,) that were not chosen for single replicates, of cells (R, K) that were ``tried``.
 
     A run, and the looks at claims, give the first replicates all sizes of later ones. Where that is not so, replicates
     have sizes of their own (``resolving``), and only those count that all which make a curve have. A mean at the others
@@ -367,13 +368,14 @@ def shared_sizes(tried: np.ndarray) -> np.ndarray:
     """
     if not (tried[1:] & ~tried[:-1]).any():
         return np.ones(tried.shape[1], dtype=bool)
-    return np.asarray(tried[_makes_curve(tried)].all(axis=0))
+    return np.asarray(tried[_makes_curve(n, tried)].all(axis=0))
 
 
 def shared_n(rows: Rows) -> list[int]:
     """The sizes of the rows of one label on one task at one d, without those that were chosen for single replicates."""
     n, column = np.unique(rows.n, return_inverse=True)
-    sizes: list[int] = n[shared_sizes(_tried(np.unique(rows.replicate, return_inverse=True)[1], column))].tolist()
+    tried = _tried(np.unique(rows.replicate, return_inverse=True)[1], column)
+    sizes: list[int] = n[shared_sizes(n, tried)].tolist()
     return sizes
 
 
@@ -384,9 +386,9 @@ def _tried(line: np.ndarray, column: np.ndarray) -> np.ndarray:
     return tried
 
 
-def _makes_curve(tried: np.ndarray) -> np.ndarray:
-    sizes = tried.sum(axis=1)
-    return np.asarray((2 * sizes > sizes.max(initial=0)) | (tried[:, :1].any(axis=1) & (sizes > 1)))
+def _makes_curve(n: np.ndarray, tried: np.ndarray) -> np.ndarray:
+    sizes, first = tried.sum(axis=1), tried[:, n <= 2 * n[:1]]
+    return np.asarray((2 * sizes > sizes.max(initial=0)) | (first[:, :1].any(axis=1) & (first.sum(axis=1) > 1)))
 
 
 def least(values: np.ndarray) -> float:

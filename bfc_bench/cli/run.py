@@ -108,7 +108,7 @@ def run(
         )
         if resolve is None and not until_decided:
             in_suite = read_suite(suite_path(suite, plugins.suites), options.changes, options.learners).resolve
-            resolve = in_suite and in_suite.factor
+            resolve = in_suite.factor if in_suite else None
         if resolve is not None:
             done = Decided(run_resolved(suite, options, factor=resolve, tell=display.say))
         elif not until_decided:

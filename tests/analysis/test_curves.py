@@ -194,11 +194,11 @@ def test_error_rates_on_data_are_averaged_as_they_are_and_count_their_test_point
 
 def test_only_sizes_that_all_replicates_have_count_in_means_where_replicates_have_their_own():
     """A mean at the others would be one of replicates that were selected by their N*."""
-    own = {0: (10, 20, 40, 57, 80), 1: (10, 20, 40, 80, 113, 160), 2: (10, 20), 3: (160,)}
+    own = {0: (10, 20, 40, 57, 80), 1: (10, 20, 40, 80, 113, 160), 2: (10, 20), 3: (160,), 4: (10, 160)}
     (curve,) = curves([row(n, r, nmse=1 / n) for r, sizes in own.items() for n in sizes])
-    assert curve.has_enough_sizes.tolist() == [True, True, True, False]
+    assert curve.has_enough_sizes.tolist() == [True, True, True, False, False]
     assert curve.n[curve.shared].tolist() == [10, 20]
-    assert [(point.n, point.replicates) for point in curve.points] == [(10, 3), (20, 3)]
+    assert [(point.n, point.replicates) for point in curve.points] == [(10, 4), (20, 3)]
     assert np.isfinite(curve.mean).tolist() == np.isfinite(curve.median).tolist() == curve.shared.tolist()
 
 
