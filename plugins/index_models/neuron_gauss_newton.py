@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 from math import sqrt
-from typing import Annotated, Any, ClassVar, TypeAlias
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from bfc_plugins.index_models.read_out import DirectionPredictor, read_out
@@ -12,7 +14,7 @@ from pydantic import Field
 
 from bfc_bench.learner import Capabilities, Context, Cost, Data, Learner, Predictor
 from bfc_bench.seeds import stream
-from bfc_bench.toolkit.held_out import held_out
+from bfc_bench.toolkit.held_out import confirmed
 from bfc_bench.utils.hermite import hermite
 
 SMALLEST_GAIN = 1e-6
@@ -22,9 +24,6 @@ DAMPING = (0.0, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
 
 EXACT = 1e-14
 """Training error, over the variance of the labels, of a fit that needs no held-out points."""
-
-Descent: TypeAlias = tuple[DirectionPredictor, float, int]
-"""The predictor at the end of a descent, its squared error, and the number of steps."""
 
 
 class NeuronGaussNewton(Learner):
@@ -55,29 +54,23 @@ class NeuronGaussNewton(Learner):
         """Fit to the n training points; the mean label if no descent is believed."""
         directions = stream(ctx.seed, "neuron-gauss-newton").standard_normal((self.starts, train.d))
         directions /= np.linalg.norm(directions, axis=1, keepdims=True)
-        mean = DirectionPredictor(directions[0], train.y.mean() * np.eye(self.degree + 1)[0])
-        spread = _square_error(mean, train.x, train.y)
         found = self._least_error(directions, train.x, train.y)
-        if found and found[1] > EXACT * spread:
-            found = self._judged(directions, train.x, train.y)
-        best, error, steps = found or (mean, spread, 0)
-        info = {"coefficients": best.coefficients.tolist(), "steps": steps, "training_error": error / train.n}
-        return DirectionPredictor(best.direction, best.coefficients, info)
+        if found and found.info["training_error"] > EXACT * np.var(train.y):
+            found = confirmed(partial(self._least_error, directions), train.x, train.y)
+            if found:
+                start = read_out(train.x, train.y, found.direction, self.degree)
+                found = _descent(start, train.x, train.y, self.steps)
+        if found:
+            return found
+        mean = train.y.mean() * np.eye(self.degree + 1)[0]
+        return DirectionPredictor(directions[0], mean, {"coefficients": mean.tolist(), "steps": 0})
 
-    def _judged(self, directions: np.ndarray, x: np.ndarray, y: np.ndarray) -> Descent | None:
-        """The best descent on four fifths of the points, continued on all; None if the mean predicts others better."""
-        out = held_out(len(y))
-        part = self._least_error(directions, x[~out], y[~out])
-        if part is None or _square_error(part[0], x[out], y[out]) >= np.sum((y[out] - y[~out].mean()) ** 2):
-            return None
-        return _descent(read_out(x, y, part[0].direction, self.degree), x, y, self.steps)
-
-    def _least_error(self, directions: np.ndarray, x: np.ndarray, y: np.ndarray) -> Descent | None:
+    def _least_error(self, directions: np.ndarray, x: np.ndarray, y: np.ndarray) -> DirectionPredictor | None:
         """The descent of least error; None with at most one point more than unknowns, which any neuron nearly fits."""
         if len(y) <= x.shape[1] + self.degree + 1:
             return None
         ended = [_descent(read_out(x, y, direction, self.degree), x, y, self.steps) for direction in directions]
-        return min(ended, key=lambda descent: descent[1])
+        return min(ended, key=lambda descent: descent.info["training_error"])
 
     def assumes(self) -> Mapping[str, Any]:
         """The degree of the link."""
@@ -90,17 +83,15 @@ class NeuronGaussNewton(Learner):
         return Cost(flops, 8.0 * n * (4 * d + 4 * self.degree), work="products", seconds=0.05)
 
 
-def _descent(start: DirectionPredictor, x: np.ndarray, y: np.ndarray, steps: int) -> Descent:
-    """Descend from ``start`` by at most ``steps`` steps."""
-    best, error = start, _square_error(start, x, y)
-    for done in range(steps):
-        step = _gauss_newton(best, error, x, y)
-        if step is None:
-            return best, error, done
+def _descent(start: DirectionPredictor, x: np.ndarray, y: np.ndarray, steps: int) -> DirectionPredictor:
+    """The predictor at the end of a descent of at most ``steps`` steps."""
+    best, error, done = start, _square_error(start, x, y), 0
+    while done < steps and (step := _gauss_newton(best, error, x, y)):
+        done += 1
         before, (best, error) = error, step
         if error > (1 - SMALLEST_GAIN) * before:
-            return best, error, done + 1
-    return best, error, steps
+            break
+    return replace(best, info={**best.info, "steps": done, "training_error": error / len(y)})
 
 
 def _gauss_newton(

@@ -119,7 +119,8 @@ def test_what_does_not_predict_held_out_points_is_replaced_by_the_mean():
 def test_more_starts_never_have_a_larger_training_error():
     train, _ = sample(3 * D)
     directions = np.random.default_rng(0).standard_normal((16, D))
-    errors = [NeuronGaussNewton()._least_error(directions[:s], train.x, train.y)[1] for s in (1, 4, 16)]
+    best = [NeuronGaussNewton()._least_error(directions[:s], train.x, train.y) for s in (1, 4, 16)]
+    errors = [descent.info["training_error"] for descent in best]
     assert errors == sorted(errors, reverse=True)
 
 
