@@ -14,7 +14,7 @@ P = TypeVar("P", bound=Predictor)
 
 def held_out(n: int) -> np.ndarray:
     """True for every fifth of n points, (n,); those of nested samples are nested, as in tuning."""
-    return np.arange(n) % 5 == 4
+    return np.asarray(np.arange(n) % 5 == 4)
 
 
 def confirmed(fit: Callable[[np.ndarray, np.ndarray], P | None], x: np.ndarray, y: np.ndarray) -> P | None:
