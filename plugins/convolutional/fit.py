@@ -35,9 +35,6 @@ from bfc_bench.learner import Context, Data, Predictor
 from bfc_bench.seeds import seed_of
 from bfc_bench.toolkit.precision import torch_device
 
-VALIDATES = 5
-"""Every fifth training point is used for validation when weight decays are compared."""
-
 
 @dataclass(frozen=True)
 class TrainingImages:
@@ -176,13 +173,6 @@ def below(network: Network, images: Tensor, stop: int) -> Tensor:
     with torch.no_grad():
         parts = [network.below(part, stop) for part in images.split(PREDICTED)]
     return torch.cat(parts).to(memory_format=torch.channels_last)
-
-
-def validation_rows(n: int, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Indices of the training rows and of the validation rows among n points."""
-    rows = torch.arange(n, device=device)
-    validates = rows % VALIDATES == VALIDATES - 1
-    return rows[~validates], rows[validates]
 
 
 def _attack_of(learner: SgdOptions, pixels: Pixels) -> Attack | None:

@@ -66,13 +66,13 @@ class PhasedLearner(SgdLearner):
 
     def _choose(self, fit: ImageFit, network: Network, depth: int, images: Tensor, start: int) -> float:
         """The weight decay with the least validation error, the smallest of equals; ``network`` is not changed."""
-        from bfc_plugins.convolutional.fit import validation_rows
-
         from bfc_bench.errors import Diverged
+        from bfc_bench.toolkit.held_out import held_out
 
         if len(self.weight_decays) == 1 or len(images) < 10:
             return self.weight_decays[-1]
-        rows, validation = validation_rows(len(images), images.device)
+        validates = images.new_tensor(held_out(len(images)))
+        rows, validation = (validates == 0).nonzero()[:, 0], validates.nonzero()[:, 0]
         errors: dict[float, float] = {}
         for weight_decay in sorted(self.weight_decays):
             trial = copy.deepcopy(network)

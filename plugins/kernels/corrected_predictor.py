@@ -33,14 +33,14 @@ class CorrectedPredictor(Predictor):
     """Their standard deviation, scalar."""
     info: Mapping[str, Any] = field(default_factory=dict)
     stages: Mapping[str, Predictor] = field(default_factory=dict)
-    """The predictor after each round: ``forward``, then ``round1``, ``round2``, ... of correction."""
+    """The predictor after each round: ``plain``, ``forward``, then ``round1``, ``round2``, ... of correction."""
 
     def predict(self, x: Tensor) -> Tensor:
         """The last round's predictions, (m,), at x (m, d)."""
         last = self.path[-1]
-        kernel, centres = self.correction.kernel(last.features), last.features.features(self.correction.z)[-1]
+        centres = last.features.features(self.correction.z)[-1]
         parts = self.inputs(x).split(CHUNK)
-        values = [kernel.matrix(last.features.features(z)[-1], centres) @ last.weights for z in parts]
+        values = [last.kernel.matrix(last.features.features(z)[-1], centres) @ last.weights for z in parts]
         return torch.cat(values) * self.spread + self.mean
 
     def hidden(self, x: Tensor) -> Mapping[str, Tensor]:
@@ -54,8 +54,7 @@ class CorrectedPredictor(Predictor):
         last, z = self.path[-1], self.correction.z
         centres, at_x = last.features.features(z), last.features.features(self.inputs(x))
         origins = last.features.features(torch.zeros_like(z[:1]))
-        kernel = self.correction.kernel(last.features)
-        slopes = last.features.slopes(centres, kernel.gradients(centres[-1], centres[-1], last.weights))
+        slopes = last.features.slopes(centres, last.kernel.gradients(centres[-1], centres[-1], last.weights))
         first = 2 if self.inputs.squares else 1
         return {
             f"S{layer}": self._along_gradients(values - origin, known - origin, slope * self.spread)

@@ -5,8 +5,9 @@
 2. Backward: rounds of ridge regression turn the axes of all layers (``tangent_correction.py``).
 3. Again: the layers above the first are found anew from the corrected first layer and corrected with it, twice.
 
-The leave-one-out error chooses ridges, shares and widths, and ends the rounds. It is too small once the axes have been
-turned, because they were turned with all labels.
+The leave-one-out error chooses ridges and shares, and ends the rounds. It is too small once the axes have been turned,
+because they were turned with all labels. Widths are therefore chosen by that of a fit whose axes turn with it
+(``Tangents.free_error``), and a kernel on z without features is the result where its error is not larger.
 
 Shapes: n points z with p coordinates.
 """
@@ -15,13 +16,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import torch
 from bfc_plugins.kernels.feature_layers import FeatureLayers
 from bfc_plugins.kernels.leave_one_out import ridge_fit
 from bfc_plugins.kernels.polynomial import Poly
 from bfc_plugins.kernels.recursive_features import leading_axes, outer_product
-from bfc_plugins.kernels.tangent_correction import correct_tangent
+from bfc_plugins.kernels.tangent_correction import Tangents
 from torch import Tensor
 
 EXACT = 1e-14
@@ -33,7 +35,10 @@ GAIN = 0.9
 SWEEPS = 2
 """How often the layers above the first are found anew."""
 DEGREE = 4
-"""Degree of every kernel, a bound on the degree of a layer in the features below."""
+"""Degree of kernels of features, a bound on the degree of a layer in the features below."""
+PLAIN_DEGREES = (2, 3)
+PLAIN_RIDGES = tuple(10.0**k for k in range(-8, 3, 2))
+"""Choices of the kernel without features."""
 
 
 @dataclass(frozen=True)
@@ -41,9 +46,11 @@ class CorrectionRound:
     """The features of one round, and the regression on them."""
 
     features: FeatureLayers
+    kernel: Poly
+    """The kernel of the features of the top layer."""
     ridge: float
     error: float
-    """Mean square leave-one-out error."""
+    """Mean square leave-one-out error; that of the last round lets the axes turn."""
     weights: Tensor
     """Weights of the regression, (n,)."""
 
@@ -61,7 +68,7 @@ class Correction:
     ridges: Sequence[float]
 
     def path(self, choices: Sequence[Sequence[int]]) -> list[CorrectionRound]:
-        """The rounds up to the one of least error; empty if no regression could be solved."""
+        """The kernel without features and, if better, rounds up to the one of least error; empty if neither fits."""
         best: list[CorrectionRound] = []
         for start in self._starts(FeatureLayers(), choices):
             best = min(best, self._corrected(start), key=_error)
@@ -73,11 +80,18 @@ class Correction:
             layers = best[-1].features.layers
             for start in self._starts(FeatureLayers(layers[:1]), [[layer.axes.shape[1]] for layer in layers[1:]]):
                 best = min(best, best + self._corrected(start), key=_error)
-        return best
+        plain = self._plain()
+        if _error(best) < plain.error:
+            return [plain, *best]
+        return [plain] if math.isfinite(plain.error) else []
 
-    def kernel(self, features: FeatureLayers) -> Poly:
-        """The kernel of the features of the top layer."""
-        return Poly(DEGREE, features.layers[-1].axes.shape[1])
+    def _plain(self) -> CorrectionRound:
+        """Ridge regression on z; its features are z."""
+        layer, z = FeatureLayers().next_inputs(self.z)
+        features = FeatureLayers().with_layer(layer, torch.eye(z.shape[1], dtype=z.dtype, device=z.device))
+        square_norm = float((z**2).sum(1).mean())
+        rounds = [self._fitted(features, Poly(degree, square_norm), PLAIN_RIDGES) for degree in PLAIN_DEGREES]
+        return min(rounds, key=lambda each: each.error)
 
     def _starts(self, features: FeatureLayers, choices: Sequence[Sequence[int]]) -> Iterator[FeatureLayers]:
         """``features`` and further layers found forward, for all combinations of their widths."""
@@ -96,17 +110,24 @@ class Correction:
         path = [self._measured(features)]
         best = 0
         while path[best].error > EXACT and len(path) <= self.rounds and len(path) - best <= PATIENCE:
-            features = correct_tangent(features, self.z, self.y, self.kernel(features), self.ridges)
-            path.append(self._measured(features))
+            path.append(self._measured(self._tangents(path[-1]).corrected(self.y, self.ridges)))
             if path[-1].error <= GAIN * path[best].error:
                 best = len(path) - 1
-        return path[: best + 1]
+        last = path[best]
+        error = max(last.error, self._tangents(last).free_error(self.y, last.ridge))
+        return [*path[:best], replace(last, error=error)]
+
+    def _tangents(self, each: CorrectionRound) -> Tangents:
+        return Tangents.of(each.features, self.z, each.kernel, each.weights)
 
     def _measured(self, features: FeatureLayers) -> CorrectionRound:
-        """The regression on ``features``."""
+        """The regression on learned ``features``."""
+        return self._fitted(features, Poly(DEGREE, features.layers[-1].axes.shape[1]), self.ridges)
+
+    def _fitted(self, features: FeatureLayers, kernel: Poly, ridges: Sequence[float]) -> CorrectionRound:
         top = features.features(self.z)[-1]
-        fit = ridge_fit(self.kernel(features).matrix(top, top), self.y, self.ridges)
-        return CorrectionRound(features, fit.ridge, fit.error, fit.weights)
+        fit = ridge_fit(kernel.matrix(top, top), self.y, ridges)
+        return CorrectionRound(features, kernel, fit.ridge, fit.error, fit.weights)
 
 
 def _error(path: Sequence[CorrectionRound]) -> float:

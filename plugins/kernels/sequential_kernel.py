@@ -54,13 +54,15 @@ class SequentialKernel(KernelRidge):
     ``layers`` = 2 also linear combinations of z and of products of these features, and so on. Rounds of kernel
     regression on the top layer turn the axes: Gauss-Newton on kernel weights and axes of all layers together.
 
-    Leave-one-out errors choose widths, ridges and shares of the kernel. Stages are ``forward`` and ``round1``,
-    ``round2``, ... of correction, up to the round of least error. The learner is told E x^2 of the input law, the first
+    Leave-one-out errors choose widths, ridges and shares of the kernel, and between corrected features and a kernel on
+    z without any. Stages are ``plain``, that kernel, and unless it is best ``forward`` and ``round1``, ``round2``, ...
+    of correction, up to the round of least error. The learner is told E x^2 of the input law, the first
     layer of the target (``with_squares``), and bounds on number, degree and widths of layers. Options of forward rounds
     keep their defaults; ``ridge`` and ``degree`` have no effect, so suites set ``tune = {}``.
     """
 
     name: ClassVar[str] = "sequential-kernel"
+    version: ClassVar[int] = 2
     capabilities: ClassVar[Capabilities] = replace(KernelRidge.capabilities, labels=frozenset({"real", "binary"}))
     smoke: ClassVar[Mapping[str, Any]] = {"ridge": 1e-3, "degree": 2, "directions": 2}
     search: ClassVar[Mapping[str, Sequence[Any]]] = {"ridge": KernelRidge.search["ridge"], "degree": [2, 3]}
@@ -154,7 +156,7 @@ class SequentialKernel(KernelRidge):
         if self.correct != "none":
             starts = prod(len(widths) for widths in self.width_choices()) + 2 * (self.layers > 1)
             turns = starts * self.corrections / 2
-            regressions = 9 * self.layers * len(self.ridges) + turns * (3 * len(self.ridges) + self.layers * 2)
+            regressions = 9 * self.layers * len(self.ridges) + turns * (2 * len(self.ridges) + self.layers * 2)
             flops = regressions * (2 / 3 * n**3 + 20.0 * n**2)
             return Cost(flops, 8.0 * n**2 * (5 + self.layers) + 2.0**24, work="products", seconds=1e-4 * regressions)
         one = super().cost(n, d)
@@ -265,12 +267,12 @@ def _fit_corrected(job: Job[SequentialKernel]) -> Predictor | Failure:
         )
     info = {
         "widths": [layer.axes.shape[1] for layer in path[-1].features.layers],
-        "rounds": len(path) - 1,
+        "rounds": max(len(path) - 2, 0),
         "ridge": path[-1].ridge,
         "leave_one_out": [each.error for each in path],
     }
     final = CorrectedPredictor(inputs, correction, tuple(path), mean, spread, info)
-    names = ["forward", *(f"round{k}" for k in range(1, len(path)))]
+    names = ["plain", "forward", *(f"round{k}" for k in range(1, len(path) - 1))][: len(path)]
     return replace(final, stages={name: replace(final, path=final.path[: k + 1]) for k, name in enumerate(names)})
 
 

@@ -55,5 +55,16 @@ def test_correction_through_the_link_makes_target_and_feature_exact_without_nois
     assert len(others) == predictor.info["passes"] - 1
 
 
+@pytest.mark.parametrize("options", [{"corrections": 3}, {"first": "least-squares"}])
+def test_a_fit_that_does_not_predict_held_out_points_is_replaced_by_the_mean(options):
+    """Labels without signal; the layer-wise algorithm of the papers, which holds nothing out, stays a stage."""
+    x, y = stream("x").standard_normal((60, D)), 3 + stream("labels").standard_normal(60)
+    data = Data("s", 60, D, x=x, y=y)
+    predictor = QuadraticLink(**options).fit(data, Context())
+    np.testing.assert_allclose(predictor.predict(x), y.mean())
+    assert np.ptp(predictor.stages["forward"].predict(x)) > 0.1
+    assert np.ptp(QuadraticLink().fit(data, Context()).predict(x)) > 0.1
+
+
 def test_without_correlation_the_first_layers_find_nothing():
     assert fitted(2000, 0.0)[1] > 0.5

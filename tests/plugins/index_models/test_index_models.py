@@ -106,9 +106,21 @@ def test_gauss_newton_recovers_the_neuron_to_rounding_from_few_points():
     np.testing.assert_allclose(predictor.hidden(train.x)["S2"][:, 0] ** 2, (train.x @ teacher.directions[0]) ** 2)
 
 
+def test_what_does_not_predict_held_out_points_is_replaced_by_the_mean():
+    """Labels without signal; and too few points, which a neuron fits without finding the direction."""
+    train, _ = sample(60)
+    noise = replace(train, y=3 + np.random.default_rng(3).standard_normal(60))
+    np.testing.assert_allclose(NeuronGaussNewton().fit(noise, Context()).predict(train.x), noise.y.mean())
+    for n in (D, D + 4, 2 * D):
+        train, teacher = sample(n)
+        assert nmse(NeuronGaussNewton(degree=4).fit(train, Context()), teacher) < 2
+
+
 def test_more_starts_never_have_a_larger_training_error():
     train, _ = sample(3 * D)
-    errors = [NeuronGaussNewton(starts=s).fit(train, Context()).info["training_error"] for s in (1, 4, 16)]
+    directions = np.random.default_rng(0).standard_normal((16, D))
+    best = [NeuronGaussNewton()._least_error(directions[:s], train.x, train.y) for s in (1, 4, 16)]
+    errors = [descent.info["training_error"] for descent in best]
     assert errors == sorted(errors, reverse=True)
 
 

@@ -5,9 +5,10 @@ import pytest
 import torch
 from bfc_plugins.kernels.feature_correction import Correction
 from bfc_plugins.kernels.feature_layers import FeatureLayers, outside
+from bfc_plugins.kernels.leave_one_out import ridge_fit
 from bfc_plugins.kernels.polynomial import Poly
 from bfc_plugins.kernels.sequential_kernel import SequentialKernel
-from bfc_plugins.kernels.tangent_correction import correct_tangent
+from bfc_plugins.kernels.tangent_correction import Tangents
 
 from bfc_bench.errors import BenchError, UsageError
 from bfc_bench.learner import Context, Data, TaskFacts
@@ -103,7 +104,9 @@ def test_a_round_turns_axes_towards_those_of_the_target():
     z, y, axes = planted()
     layer, _ = FeatureLayers().next_inputs(z)
     start = FeatureLayers().with_layer(layer, torch.linalg.qr(axes + 0.1 * orthonormal(8, 2, seed=8)).Q)
-    turned = correct_tangent(start, z, y, Poly(4, 2.0), (1e-6, 1e-9, 1e-12))
+    ridges, kernel, top = (1e-6, 1e-9, 1e-12), Poly(4, 2.0), start.features(z)[-1]
+    weights = ridge_fit(kernel.matrix(top, top), y, ridges).weights
+    turned = Tangents.of(start, z, kernel, weights).corrected(y, ridges)
     assert missed(axes, turned.layers[0].axes) < missed(axes, start.layers[0].axes) / 5
 
 
@@ -158,16 +161,25 @@ def test_backward_correction_takes_both_layers_to_rounding():
     problem, data, ctx = teacher((2, 1), (1.0, 0.3), 8, 500)
     fitted = SequentialKernel(correct="tangent", layers=2, widths=((2,), (3,))).fit(data, ctx)
     x, target = torch.tensor(problem.test_x), torch.tensor(problem.test_y)
-    errors = [float(((s.predict(x) - target) ** 2).mean() / target.var()) for s in fitted.stages.values()]
-    missed_by_round = [
-        measure_features(problem.test_hidden, s.hidden(x))["span_errors"] for s in fitted.stages.values()
-    ]
+    stages = [stage for name, stage in fitted.stages.items() if name != "plain"]
+    errors = [float(((s.predict(x) - target) ** 2).mean() / target.var()) for s in stages]
+    missed_by_round = [measure_features(problem.test_hidden, s.hidden(x))["span_errors"] for s in stages]
     assert errors[-1] < 1e-10 < errors[0]
     for layer in ("S2", "S3"):
         assert missed_by_round[-1][layer] < 1e-10 < missed_by_round[0][layer]
-    assert list(fitted.stages)[:2] == ["forward", "round1"]
+    assert list(fitted.stages)[:3] == ["plain", "forward", "round1"]
     assert torch.equal(list(fitted.stages.values())[-1].predict(x), fitted.predict(x))
     assert fitted.info["widths"] == [2, 3]
+
+
+@pytest.mark.parametrize("n", [60, 140])
+def test_corrections_that_do_not_generalise_lose_to_the_kernel_without_features(n):
+    """Too few points for the weights and axes of two layers: fixed axes have a leave-one-out error near 0."""
+    problem, data, ctx = teacher((4, 2), (1.0, 0.3), 10, n)
+    fitted = SequentialKernel(correct="tangent", layers=2, widths=((4,), (4,)), corrections=10).fit(data, ctx)
+    target = torch.tensor(problem.test_y)
+    assert list(fitted.stages) == ["plain"]
+    assert float(((fitted.predict(torch.tensor(problem.test_x)) - target) ** 2).mean() / target.var()) < 1.2
 
 
 def test_noise_is_not_learned_as_a_feature():

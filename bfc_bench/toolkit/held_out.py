@@ -1,0 +1,30 @@
+"""Held-out points, by which a learner judges its own choices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import numpy as np
+
+from bfc_bench.learner import Predictor
+
+P = TypeVar("P", bound=Predictor)
+
+
+def held_out(n: int) -> np.ndarray:
+    """True for every fifth of n points, (n,); those of nested samples are nested, as in tuning."""
+    return np.asarray(np.arange(n) % 5 == 4)
+
+
+def confirmed(fit: Callable[[np.ndarray, np.ndarray], P | None], x: np.ndarray, y: np.ndarray) -> P | None:
+    """What ``fit(x, y)`` makes of four fifths of x (n, d) and y (n,), if it predicts the others better than a constant.
+
+    The constant is the mean label of the four fifths; with fewer than 5 points the result is None.
+    """
+    out = held_out(len(y))
+    found = fit(x[~out], y[~out])
+    if found is None:
+        return None
+    left, spread = y[out] - found.predict(x[out]), y[out] - y[~out].mean()
+    return found if left @ left < spread @ spread else None
