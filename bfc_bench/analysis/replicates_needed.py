@@ -79,7 +79,9 @@ def coarse_sizes(claim: Claim, rows: Sequence[Row]) -> Iterator[str]:
 def _thresholds(claim: Claim, rows: Sequence[Row]) -> Iterator[tuple[Curve, Threshold]]:
     """The curves that a claim about N* reads, and their N*."""
     claim, level = claim.about(rows), claim.n_star_level
-    for point in claim.points(rows) if level is not None else ():
+    if level is None:
+        return
+    for point in claim.points(rows):
         for name in claim.predictors:
             for curve in curves_of(rows, name, point.task, getattr(claim, "metric", "nmse"), point.d):
                 yield curve, threshold(curve, level)
