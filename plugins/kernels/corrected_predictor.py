@@ -40,7 +40,7 @@ class CorrectedPredictor(Predictor):
         last = self.path[-1]
         centres = last.features.features(self.correction.z)[-1]
         parts = self.inputs(x).split(CHUNK)
-        values = [last.kernel.matrix(last.features.features(z)[-1], centres) @ last.fit.weights for z in parts]
+        values = [last.kernel.matrix(last.features.features(z)[-1], centres) @ last.weights for z in parts]
         return torch.cat(values) * self.spread + self.mean
 
     def hidden(self, x: Tensor) -> Mapping[str, Tensor]:
@@ -54,7 +54,7 @@ class CorrectedPredictor(Predictor):
         last, z = self.path[-1], self.correction.z
         centres, at_x = last.features.features(z), last.features.features(self.inputs(x))
         origins = last.features.features(torch.zeros_like(z[:1]))
-        slopes = last.features.slopes(centres, last.kernel.gradients(centres[-1], centres[-1], last.fit.weights))
+        slopes = last.features.slopes(centres, last.kernel.gradients(centres[-1], centres[-1], last.weights))
         first = 2 if self.inputs.squares else 1
         return {
             f"S{layer}": self._along_gradients(values - origin, known - origin, slope * self.spread)

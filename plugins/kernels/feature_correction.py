@@ -7,7 +7,7 @@
 
 The leave-one-out error chooses ridges and shares, and ends the rounds. It is too small once the axes have been turned,
 because they were turned with all labels. Widths are therefore chosen by that of a fit whose axes turn with it
-(``Tangents.free``), and a kernel on z without features is the result unless its error is larger by a standard error.
+(``Tangents.free_error``), and a kernel on z without features is the result where its error is not larger.
 
 Shapes: n points z with p coordinates.
 """
@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 
 import torch
 from bfc_plugins.kernels.feature_layers import FeatureLayers
-from bfc_plugins.kernels.leave_one_out import RidgeFit, ridge_fit
+from bfc_plugins.kernels.leave_one_out import ridge_fit
 from bfc_plugins.kernels.polynomial import Poly
 from bfc_plugins.kernels.recursive_features import leading_axes, outer_product
 from bfc_plugins.kernels.tangent_correction import Tangents
@@ -48,8 +48,11 @@ class CorrectionRound:
     features: FeatureLayers
     kernel: Poly
     """The kernel of the features of the top layer."""
-    fit: RidgeFit
-    """The regression; the leave-one-out errors of the last round let the axes turn."""
+    ridge: float
+    error: float
+    """Mean square leave-one-out error; that of the last round lets the axes turn."""
+    weights: Tensor
+    """Weights of the regression, (n,)."""
 
 
 @dataclass(frozen=True)
@@ -78,9 +81,9 @@ class Correction:
             for start in self._starts(FeatureLayers(layers[:1]), [[layer.axes.shape[1]] for layer in layers[1:]]):
                 best = min(best, best + self._corrected(start), key=_error)
         plain = self._plain()
-        if best and _clearly_less(best[-1].fit.left_out, plain.fit.left_out):
+        if _error(best) < plain.error:
             return [plain, *best]
-        return [plain] if math.isfinite(plain.fit.error) else []
+        return [plain] if math.isfinite(plain.error) else []
 
     def _plain(self) -> CorrectionRound:
         """Ridge regression on z; its features are z."""
@@ -88,7 +91,7 @@ class Correction:
         features = FeatureLayers().with_layer(layer, torch.eye(z.shape[1], dtype=z.dtype, device=z.device))
         square_norm = float((z**2).sum(1).mean())
         rounds = [self._fitted(features, Poly(degree, square_norm), PLAIN_RIDGES) for degree in PLAIN_DEGREES]
-        return min(rounds, key=lambda each: each.fit.error)
+        return min(rounds, key=lambda each: each.error)
 
     def _starts(self, features: FeatureLayers, choices: Sequence[Sequence[int]]) -> Iterator[FeatureLayers]:
         """``features`` and further layers found forward, for all combinations of their widths."""
@@ -106,17 +109,16 @@ class Correction:
         """Rounds from ``features`` on, up to the one of least error."""
         path = [self._measured(features)]
         best = 0
-        while path[best].fit.error > EXACT and len(path) <= self.rounds and len(path) - best <= PATIENCE:
+        while path[best].error > EXACT and len(path) <= self.rounds and len(path) - best <= PATIENCE:
             path.append(self._measured(self._tangents(path[-1]).corrected(self.y, self.ridges)))
-            if path[-1].fit.error <= GAIN * path[best].fit.error:
+            if path[-1].error <= GAIN * path[best].error:
                 best = len(path) - 1
         last = path[best]
-        free = self._tangents(last).free(self.y, last.fit.ridge)
-        judged = max(last.fit, free, key=lambda fit: fit.error)
-        return [*path[:best], replace(last, fit=replace(last.fit, left_out=judged.left_out))]
+        error = max(last.error, self._tangents(last).free_error(self.y, last.ridge))
+        return [*path[:best], replace(last, error=error)]
 
     def _tangents(self, each: CorrectionRound) -> Tangents:
-        return Tangents.of(each.features, self.z, each.kernel, each.fit.weights)
+        return Tangents.of(each.features, self.z, each.kernel, each.weights)
 
     def _measured(self, features: FeatureLayers) -> CorrectionRound:
         """The regression on learned ``features``."""
@@ -124,14 +126,9 @@ class Correction:
 
     def _fitted(self, features: FeatureLayers, kernel: Poly, ridges: Sequence[float]) -> CorrectionRound:
         top = features.features(self.z)[-1]
-        return CorrectionRound(features, kernel, ridge_fit(kernel.matrix(top, top), self.y, ridges))
+        fit = ridge_fit(kernel.matrix(top, top), self.y, ridges)
+        return CorrectionRound(features, kernel, fit.ridge, fit.error, fit.weights)
 
 
 def _error(path: Sequence[CorrectionRound]) -> float:
-    return path[-1].fit.error if path else math.inf
-
-
-def _clearly_less(errors: Tensor, others: Tensor) -> bool:
-    """Whether ``errors`` (n,) have the lesser mean square, by more than a standard error of the difference."""
-    gains = others**2 - errors**2
-    return bool(gains.mean() > gains.std() / len(gains) ** 0.5)
+    return path[-1].error if path else math.inf

@@ -21,13 +21,8 @@ class RidgeFit:
     weights: Tensor
     """(n,)."""
     ridge: float
-    left_out: Tensor
-    """Leave-one-out errors, (n,); infinite if no ridge gave a fit."""
-
-    @property
-    def error(self) -> float:
-        """Mean square leave-one-out error."""
-        return float(torch.linalg.vecdot(self.left_out, self.left_out) / len(self.left_out))
+    error: float
+    """Mean square leave-one-out error; infinite if no ridge gave a fit."""
 
 
 def ridge_fit(kernel: Tensor, y: Tensor, ridges: Sequence[float]) -> RidgeFit:
@@ -35,7 +30,7 @@ def ridge_fit(kernel: Tensor, y: Tensor, ridges: Sequence[float]) -> RidgeFit:
 
     Ridges for which rounding leaves no Cholesky factor are passed over; if none is left, the weights are 0.
     """
-    best = RidgeFit(torch.zeros_like(y), ridges[0], torch.full_like(y, math.inf))
+    best = RidgeFit(torch.zeros_like(y), ridges[0], math.inf)
     for ridge in ridges:
         shifted = kernel.clone()
         shifted.diagonal().add_(ridge)
@@ -45,9 +40,9 @@ def ridge_fit(kernel: Tensor, y: Tensor, ridges: Sequence[float]) -> RidgeFit:
         weights = torch.cholesky_solve(y[:, None], factor)[:, 0]
         inverse = _lower_inverse(factor)
         left_out = weights / torch.linalg.vecdot(inverse, inverse, dim=0)
-        found = RidgeFit(weights, ridge, left_out)
-        if found.error < best.error:
-            best = found
+        error = float(torch.linalg.vecdot(left_out, left_out) / len(y))
+        if error < best.error:
+            best = RidgeFit(weights, ridge, error)
     return best
 
 

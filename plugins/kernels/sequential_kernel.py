@@ -268,8 +268,8 @@ def _fit_corrected(job: Job[SequentialKernel]) -> Predictor | Failure:
     info = {
         "widths": [layer.axes.shape[1] for layer in path[-1].features.layers],
         "rounds": max(len(path) - 2, 0),
-        "ridge": path[-1].fit.ridge,
-        "leave_one_out": [each.fit.error for each in path],
+        "ridge": path[-1].ridge,
+        "leave_one_out": [each.error for each in path],
     }
     final = CorrectedPredictor(inputs, correction, tuple(path), mean, spread, info)
     names = ["plain", "forward", *(f"round{k}" for k in range(1, len(path) - 1))][: len(path)]

@@ -56,9 +56,9 @@ class Tangents:
         units = [1 / (float(turn.diagonal().mean()) or 1.0) for turn in turns]
         return cls(features, kernel.matrix(ps[-1], ps[-1]), slopes, rests, turns, units)
 
-    def free(self, y: Tensor, ridge: float) -> RidgeFit:
-        """The fit that turns the axes with it, so that a point that is left out turns nothing."""
-        return self._fit([FREE] * len(self.turns), y, [ridge])
+    def free_error(self, y: Tensor, ridge: float) -> float:
+        """Leave-one-out error of a fit that turns the axes with it, so that a point that is left out turns nothing."""
+        return self._fit([FREE] * len(self.turns), y, [ridge]).error
 
     def corrected(self, y: Tensor, ridges: Sequence[float]) -> FeatureLayers:
         """All layers, turned with the ridge and the shares e_l of least leave-one-out error.

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from bfc_plugins.kernels.feature_correction import Correction, _clearly_less
+from bfc_plugins.kernels.feature_correction import Correction
 from bfc_plugins.kernels.feature_layers import FeatureLayers, outside
 from bfc_plugins.kernels.leave_one_out import ridge_fit
 from bfc_plugins.kernels.polynomial import Poly
@@ -115,8 +115,8 @@ def test_known_subspaces_are_recovered_to_rounding():
     correction = Correction(z, y, 60, (1e-6, 1e-9, 1e-12))
     path = correction.path(((2,),))
     assert missed(axes, path[-1].features.layers[0].axes) < 1e-12
-    assert path[-1].fit.error < 1e-12
-    assert [each.fit.error for each in path[-3:]] == sorted((each.fit.error for each in path[-3:]), reverse=True)
+    assert path[-1].error < 1e-12
+    assert [each.error for each in path[-3:]] == sorted((each.error for each in path[-3:]), reverse=True)
 
 
 @pytest.mark.parametrize("options", CORRECTIONS, ids=str)
@@ -180,13 +180,6 @@ def test_corrections_that_do_not_generalise_lose_to_the_kernel_without_features(
     target = torch.tensor(problem.test_y)
     assert list(fitted.stages) == ["plain"]
     assert float(((fitted.predict(torch.tensor(problem.test_x)) - target) ** 2).mean() / target.var()) < 1.2
-
-
-def test_errors_are_clearly_less_only_beyond_their_noise():
-    errors, others = normal(400), normal(400, seed=1)
-    assert _clearly_less(errors, 1.5 * others)
-    assert not _clearly_less(errors, 1.02 * errors.roll(1))
-    assert not _clearly_less(1.5 * others, errors)
 
 
 def test_noise_is_not_learned_as_a_feature():
