@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from typer.main import get_command
 
-from bfc_bench.builtin import VERBS
+from bfc_bench.builtin import EXTRAS, VERBS
 from bfc_bench.cli.app import app
 from bfc_bench.store.row import COLUMNS
 
@@ -74,7 +74,7 @@ def test_help_groups_the_verbs_and_begins_with_those_of_a_run():
     for verb in get_command(app).list_commands(None):
         command = get_command(app).get_command(None, verb)
         shown.setdefault(command.rich_help_panel, []).append(verb)
-    assert list(shown) == ["Start", "Your own", "More", "Extras"]
+    assert list(shown) == ["Start", "Your own", "More", *["Extras"] * bool(EXTRAS)]
     assert shown["Start"] == ["run", "results", "claims", "compare", "report"]
     assert set(VERBS) == {*shown["Start"], *shown["Your own"], *shown["More"]} - {"try"}
 
