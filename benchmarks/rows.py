@@ -20,7 +20,7 @@ from bfc_bench.run.grid import Cell, Grid, resolve
 from bfc_bench.seeds import stream
 from bfc_bench.store.row import Row
 from bfc_bench.store.store import Store
-from bfc_bench.suite.model import read_suite
+from bfc_bench.suite.read import read_suite
 
 BATCH = 2000
 """Number of rows per transaction."""

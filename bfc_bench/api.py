@@ -13,7 +13,8 @@ from bfc_bench.learner import Learner
 from bfc_bench.plugins import Plugins, load_plugins
 from bfc_bench.store import DEFAULT_STORE, Redo
 from bfc_bench.suite.find import suite_path
-from bfc_bench.suite.model import Resolve, Suite, read_suite
+from bfc_bench.suite.model import Resolve, Suite
+from bfc_bench.suite.read import read_suite
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -170,9 +171,9 @@ def run_resolved(
 ) -> list[Session]:
     """Run the sizes that locate N* of each replicate within a factor, and return the finished sessions.
 
-    They replace the sizes of the suite, of which the smallest and the largest bound them: upward by factors of 2 until
-    two neighbouring sizes are at most each level, then inside the step in which the error falls. The same call
-    continues an interrupted one.
+    They lie between the smallest and the largest size of the suite: upward by factors of 2 until two neighbouring
+    sizes are at most each level, then inside the step in which the error falls. The same call continues an interrupted
+    one.
 
     Args:
         suite: Name or path of a suite, or a ``Suite``.

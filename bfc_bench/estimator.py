@@ -23,6 +23,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, validate_dat
 from bfc_bench.errors import UsageError
 from bfc_bench.learner import Context, Data, DataSpec, LabelKind, Learner, Predictor
 from bfc_bench.toolkit.arrays import convert, to_numpy
+from bfc_bench.toolkit.held_out import held_out
 from bfc_bench.toolkit.libraries import missing
 
 
@@ -75,7 +76,7 @@ class EveryFifth(BaseCrossValidator):  # type: ignore[misc]
         return 1
 
     def _iter_test_masks(self, X: Any = None, y: Any = None, groups: Any = None) -> Iterator[np.ndarray]:
-        yield np.arange(_num_samples(X)) % 5 == 4
+        yield held_out(_num_samples(X))
 
 
 @dataclass(frozen=True)

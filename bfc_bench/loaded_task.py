@@ -18,7 +18,8 @@ from bfc_bench.plugins import load_plugins
 from bfc_bench.run.fitting import check_prediction
 from bfc_bench.run.grid import task_of
 from bfc_bench.suite.find import suite_path
-from bfc_bench.suite.model import Suite, read_suite
+from bfc_bench.suite.model import Suite
+from bfc_bench.suite.read import read_suite
 from bfc_bench.tasks.base import Float
 from bfc_bench.tasks.build import build_task
 from bfc_bench.tasks.drawn_problem import DrawnProblem

@@ -21,7 +21,7 @@ from bfc_bench.learner import LabelKind, Learner
 from bfc_bench.plugins import Plugins
 from bfc_bench.registry import broken_plugins
 from bfc_bench.store.export import FlatRecord
-from bfc_bench.suite.model import read_suite
+from bfc_bench.suite.read import read_suite
 from bfc_bench.tasks.metrics import Invariance, Metric
 from bfc_bench.toolkit.libraries import missing
 

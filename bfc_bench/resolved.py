@@ -2,60 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TypeAlias
 
 from bfc_bench.analysis.curves import Curve, by_task, curves, metric_of
 from bfc_bench.analysis.resolving import Ladder, sizes_to_run
 from bfc_bench.analysis.thresholds import threshold
-from bfc_bench.executors.base import Executor
-from bfc_bench.plugins import Plugins
-from bfc_bench.run.grid import Cell, Grid
-from bfc_bench.run.session import Session, run
-from bfc_bench.store import Redo
+from bfc_bench.run.grid import Cell
+from bfc_bench.run.rounds import Rounds
+from bfc_bench.run.session import Session
 from bfc_bench.store.store import Store
 from bfc_bench.stored_suite import StoredSuite
 from bfc_bench.suite.model import Resolve
-from bfc_bench.toolkit.precision import Device
 from bfc_bench.utils.counted import counted
 
 Place: TypeAlias = tuple[str, str, int]
 """Task, label and d of a curve."""
 
 
-@dataclass
-class ResolvedRun:
+@dataclass(kw_only=True)
+class ResolvedRun(Rounds):
     """Runs, instead of the sizes of a grid, those that locate N* (``analysis.resolving``).
 
     All learners and replicates take part in each round, so that ensembles stay ensembles. Cells are those that an
     ordinary run has at the same n: the same call continues an interrupted one, and any later run uses them.
     """
 
-    grid: Grid
-    plugins: Plugins
-    directory: Path
-    device: Device
-    executor: Executor
-    jobs: int | None
-    redo: Collection[Redo]
-    listeners: Sequence[object]
     resolve: Resolve
-    tell: Callable[[str], None]
 
     def run(self) -> list[Session]:
         """Run rounds of cells until N* of every replicate is located, or cannot be."""
         sessions: list[Session] = []
         cells, redo = self._begun(), self.redo
         while cells:
-            session = run(
-                replace(self.grid, only=tuple(cells)), self.plugins, self.directory, device=self.device,
-                executor=self.executor, jobs=self.jobs, redo=redo, listeners=self.listeners,
-            )  # fmt: skip
-            sessions.append(session)
-            if session.interrupted:
+            sessions.append(self.run_cells(cells, redo))
+            if sessions[-1].interrupted:
                 return sessions
             cells, redo = self._next(), ()
         for curve in self._curves():

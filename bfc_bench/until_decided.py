@@ -7,26 +7,23 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 from bfc_bench.analysis.claims import judge
 from bfc_bench.analysis.claims.verdict import MIN_REPLICATES
 from bfc_bench.analysis.interim_analyses import ClaimLooks, Look
 from bfc_bench.analysis.replicates_needed import BeyondSizes, sizes_beyond_grid
 from bfc_bench.errors import UsageError
-from bfc_bench.executors.base import Executor
-from bfc_bench.plugins import Plugins
-from bfc_bench.run.grid import Grid
-from bfc_bench.run.session import Session, plan_for, run
+from bfc_bench.run.grid import Cell
+from bfc_bench.run.rounds import Rounds
+from bfc_bench.run.session import Session, plan_for
 from bfc_bench.store import Redo
 from bfc_bench.store.export import FlatRecord, Records
 from bfc_bench.store.rows import Rows
 from bfc_bench.store.store import Store
 from bfc_bench.stored_suite import StoredSuite
-from bfc_bench.toolkit.precision import Device
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +64,8 @@ class _Stopped(Exception):
     """No more cells are run; the message says why."""
 
 
-@dataclass
-class UntilDecided:
+@dataclass(kw_only=True)
+class UntilDecided(Rounds):
     """Runs a grid, judges its claims at a series of looks, and runs what the undecided claims need for the next look.
 
     The confidence of each look is such that all looks hold together (``analysis.alpha_spending``). The store records
@@ -78,17 +75,8 @@ class UntilDecided:
     ``hours``. Claims about learners or tasks that the grid lacks are ignored.
     """
 
-    grid: Grid
-    plugins: Plugins
-    directory: Path
-    device: Device
-    executor: Executor
-    jobs: int | None
-    redo: Collection[Redo]
-    listeners: Sequence[object]
     hours: float | None
     last: int
-    tell: Callable[[str], None]
     result: Decided = field(default_factory=Decided)
     why_stuck: dict[str, str] = field(default_factory=dict)
     """Why more replicates would not decide a claim, by claim id."""
@@ -107,7 +95,7 @@ class UntilDecided:
     def run(self) -> Decided:
         """Run until the claims are decided, or nothing more can be done."""
         try:
-            self._run_cells(self.grid, self.redo)
+            self._run_cells(redo=self.redo)
             while looks := self._plan_looks():
                 self._make_looks(looks)
             stopped = ""
@@ -122,14 +110,11 @@ class UntilDecided:
             self.result.ended = Records(self._ended(suite, rows, stopped) if suite.sessions else ())
         return self.result
 
-    def _run_cells(self, grid: Grid, redo: Collection[Redo] = ()) -> None:
-        """Run the cells of a grid. Raises ``_Stopped`` if not all of them could run."""
+    def _run_cells(self, cells: Iterable[Cell] | None = None, redo: Collection[Redo] = ()) -> None:
+        """Run cells. Raises ``_Stopped`` if not all of them could run."""
         if time.monotonic() > self.deadline:
             raise _Stopped("the hours are over")
-        session = run(
-            grid, self.plugins, self.directory, device=self.device, executor=self.executor, jobs=self.jobs,
-            redo=redo, listeners=self.listeners, until=self.deadline,
-        )  # fmt: skip
+        session = self.run_cells(cells, redo, self.deadline)
         self.result.sessions.append(session)
         if session.interrupted:
             raise _Stopped("interrupted")
@@ -181,8 +166,8 @@ class UntilDecided:
         )
         with Store(self.directory) as store:
             stored = store.known_cells(self.grid.suite.name, self.grid.suite.version)
-        if missing := tuple(cell for cell in cells if cell.id not in stored):
-            self._run_cells(replace(self.grid, only=missing))
+        if missing := [cell for cell in cells if cell.id not in stored]:
+            self._run_cells(missing)
 
     def _sizes_to_read(self, claim_looks: ClaimLooks, look: Look) -> dict[tuple[str, str, int], tuple[int, ...]]:
         """Sizes by (task, label, d): those of the grid that the claim is about, and those that earlier looks added."""

@@ -24,7 +24,7 @@ from bfc_bench.errors import UsageError
 from bfc_bench.plugins import Plugins, load_plugins
 from bfc_bench.reference import ReferenceEntry, entries
 from bfc_bench.run.grid import resolve
-from bfc_bench.suite.model import read_suite
+from bfc_bench.suite.read import read_suite
 
 ROOT = Path(__file__).parent.parent
 CLAIMS = ROOT / "docs" / "claims.md"

@@ -27,7 +27,7 @@ from bfc_bench import (
 )
 from bfc_bench.analysis.claims import judge, parse_claims
 from bfc_bench.plugins import Plugins
-from bfc_bench.suite.model import read_suite
+from bfc_bench.suite.read import read_suite
 
 
 class Serial(Executor):

@@ -97,12 +97,6 @@ class Threshold:
         return range_interval(lower, upper).exp()
 
     @property
-    def within(self) -> tuple[float, float] | None:
-        """The tested sizes between which N* of every replicate lies, if no N* is interpolated and all share them."""
-        ranges = {crossing.within for crossing in self.crossings}
-        return ranges.pop() if len(ranges) == 1 else None
-
-    @property
     def size(self) -> float:
         """N* as one number: the geometric mean, or the median if some replicate is censored; nan if that is not known.
 
@@ -115,14 +109,11 @@ class Threshold:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The interval of N*; if some replicate is censored, the sizes between which N* of all of them lies.
+        """The interval of N*; if some replicate is censored, or there is one alone, the sizes between which all lie.
 
-        They are (0, 50) below 50, (1600, inf) beyond 1600, the two sizes ``between`` which all lie, and nan without
-        crossings.
+        They are (0, 50) below 50, (1600, inf) beyond 1600, and nan without crossings.
         """
-        if self.within is not None:
-            return self.within
-        if not self.left and not self.right:
+        if not self.left and not self.right and (len(self.crossings) != 1 or self.crossings[0].within is None):
             return self.interval.lo, self.interval.hi
         lower, upper = zip(*(crossing.log_bounds for crossing in self.crossings), strict=True)
         return math.exp(min(lower)), math.exp(max(upper))

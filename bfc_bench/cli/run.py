@@ -83,7 +83,7 @@ def run(
     from bfc_bench.errors import UsageError
     from bfc_bench.plugins import load_plugins
     from bfc_bench.suite.find import suite_path
-    from bfc_bench.suite.model import read_suite
+    from bfc_bench.suite.read import read_suite
     from bfc_bench.until_decided import Decided
 
     for option, value in (("--hours", hours), ("--up-to", up_to)):

@@ -192,22 +192,25 @@ def with_interval(mean: float, lo: float, hi: float) -> str:
 
 
 def sample_size(threshold: Threshold) -> tuple[str, str]:
-    """N* as text, and its interval, an end of which is open if some replicate is censored.
+    """N* and its interval as texts: ``391`` and ``[325, 472]``. Without crossings the first is ``no data``.
 
-    Examples: ``391`` and ``[325, 472]``; ``283`` and ``[200, 400]`` if N* lies anywhere between two tested sizes;
-    ``113`` and ``[≤100, 130]``, the median and what is known of all replicates, or ``>800`` and ``[601, >800]``;
-    ``≤100`` or ``>800`` and nothing if all are censored; ``no data``.
+    If some replicate is censored, they are the median and the range of all replicates, with an open end: ``113`` and
+    ``[≤100, 130]``, or ``>800`` and ``[601, >800]``. If all are, they are ``≤100`` or ``>800`` and nothing.
     """
     total = len(threshold.crossings)
     if not total:
         return "no data", ""
-    (lo, hi), (lower, upper), (smallest, largest) = threshold.bounds, threshold.median, _censored_at(threshold)
+    (lo, hi), (lower, upper) = threshold.bounds, threshold.median
     text = _size(threshold.size)
     if math.isnan(threshold.size):
         open_above, open_below = math.isinf(upper), lower == 0
         text = MISSING if open_above and open_below else f">{_size(lower)}" if open_above else f"≤{_size(upper)}"
-    one_value = math.isnan(lo) or total in (threshold.left, threshold.right)
-    return text, "" if one_value else f"[{smallest or _size(lo)}, {largest or _size(hi)}]"
+    if math.isnan(lo) or total in (threshold.left, threshold.right):
+        return text, ""
+    least, most = zip(*(crossing.log_bounds for crossing in threshold.crossings), strict=True)
+    start = f"≤{_size(math.exp(min(most)))}" if threshold.left else _size(lo)
+    end = f">{_size(math.exp(max(least)))}" if threshold.right else _size(hi)
+    return text, f"[{start}, {end}]"
 
 
 def censored(threshold: Threshold) -> str:
@@ -215,16 +218,10 @@ def censored(threshold: Threshold) -> str:
     total, counts = len(threshold.crossings), (threshold.left, threshold.right)
     if total in counts:
         return ""
-    return ", ".join(
-        f"{count} of {total} {at}" for count, at in zip(counts, _censored_at(threshold), strict=True) if at
-    )
-
-
-def _censored_at(threshold: Threshold) -> tuple[str, str]:
-    """The sizes at which replicates are left- and right-censored, ``≤100`` and ``>800``; empty if none is."""
     smallest = [crossing.n for crossing in threshold.crossings if crossing.censored == "left"]
     largest = [crossing.n for crossing in threshold.crossings if crossing.censored == "right"]
-    return f"≤{_size(max(smallest))}" if smallest else "", f">{_size(min(largest))}" if largest else ""
+    parts = [f"{len(smallest)} of {total} ≤{_size(max(smallest))}"] if smallest else []
+    return ", ".join(parts + ([f"{len(largest)} of {total} >{_size(min(largest))}"] if largest else []))
 
 
 def ill_behaved_remark(threshold: Threshold) -> str:

@@ -19,7 +19,6 @@ from bfc_bench.run.array_guard import ArrayGuard
 from bfc_bench.run.fitting import Choice, Outcome, check_prediction, fit, predict, tune
 from bfc_bench.run.grid import Cell
 from bfc_bench.run.memory_limits import PeakMemory
-from bfc_bench.run.skip_reasons import TUNING_SHARE
 from bfc_bench.run.stopwatch import Stopwatch
 from bfc_bench.run.wire_format import FinishedCell, attempt, pack, send
 from bfc_bench.run.work_units import TRAIN_POINTS, Batch, CellWork, Extra, load_libraries
@@ -28,6 +27,7 @@ from bfc_bench.store.row import BESIDES, Row, Status
 from bfc_bench.tasks.feature_errors import measure_features
 from bfc_bench.tasks.metrics import METRICS, Metric, TargetValues
 from bfc_bench.toolkit.arrays import to_numpy
+from bfc_bench.toolkit.held_out import EVERY
 from bfc_bench.toolkit.precision import precision_state
 from bfc_bench.utils.plain_json import plain_json
 
@@ -185,7 +185,7 @@ def _declared(item: CellWork, choice: Choice | Failure) -> dict[str, Any]:
     """Declared operations of the fit and of all candidates of tuning, and the parameters of the chosen learner."""
     if isinstance(choice, Failure) or (cost := choice.learner.cost(item.cell.n, item.cell.d)) is None:
         return {}
-    trained = item.cell.n - item.cell.n // TUNING_SHARE
+    trained = item.cell.n - item.cell.n // EVERY
     trials = [candidate.cost(trained, item.cell.d) for candidate in item.candidates]
     known = [trial.fit_flops for trial in trials if trial is not None]
     flops = float(sum(known, cost.fit_flops)) if len(known) == len(trials) else None

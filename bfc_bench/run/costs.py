@@ -13,9 +13,10 @@ import numpy as np
 from bfc_bench.errors import PluginError
 from bfc_bench.learner import Cost, Work
 from bfc_bench.run.grid import Cell, Grid
-from bfc_bench.run.skip_reasons import TUNING_SHARE, ask, device_of
+from bfc_bench.run.skip_reasons import ask, device_of
 from bfc_bench.store.row import Row
 from bfc_bench.store.rows import Rows
+from bfc_bench.toolkit.held_out import EVERY
 from bfc_bench.toolkit.precision import Device
 
 UNKNOWN_SECONDS = 1.0
@@ -85,7 +86,7 @@ class Costs:
         (label, d, n), final = where, self._cost(where)
         if final is None:
             return UNKNOWN_SECONDS
-        trained = n - n // TUNING_SHARE
+        trained = n - n // EVERY
         trials: list[Cost | None] = [
             ask(candidate, "cost", trained, d) for candidate in self._grid.entries[label].candidates
         ]

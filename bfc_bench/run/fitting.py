@@ -11,11 +11,11 @@ import numpy as np
 
 from bfc_bench.learner import Array, Data, Failure, Job, Learner, Predictor
 from bfc_bench.run.array_guard import ArrayGuard
-from bfc_bench.run.skip_reasons import TUNING_SHARE
 from bfc_bench.run.wire_format import attempt
 from bfc_bench.run.work_units import CellWork
 from bfc_bench.tasks.metrics import TargetValues, error_rate
 from bfc_bench.toolkit.arrays import to_numpy
+from bfc_bench.toolkit.held_out import held_out
 
 Outcome: TypeAlias = Predictor | Failure
 
@@ -109,8 +109,8 @@ def check_prediction(value: Array, m: int, classes: int = 0, point: str = "point
 
 
 def split(data: Data) -> tuple[Data, Data]:
-    """Training and validation part. Every fifth point validates, so training parts of nested samples are nested."""
-    validates = np.arange(data.n) % TUNING_SHARE == TUNING_SHARE - 1
+    """Training and validation part."""
+    validates = held_out(data.n)
     parts = []
     for name, mask in (("train", ~validates), ("validation", validates)):
         parts.append(replace(data, sample=f"{data.sample}/{name}", n=int(mask.sum()), x=data.x[mask], y=data.y[mask]))

@@ -8,13 +8,11 @@ from typing import Any, get_args
 
 from bfc_bench.errors import PluginError, describe_error, is_ctrl_c
 from bfc_bench.learner import Cost, Learner, TaskFacts, Theory, Work
+from bfc_bench.toolkit.held_out import EVERY
 from bfc_bench.toolkit.libraries import missing
 from bfc_bench.toolkit.precision import Device
 from bfc_bench.utils.escape_control import visible
 from bfc_bench.utils.masking import masked
-
-TUNING_SHARE = 5
-"""Tuning validates on every fifth training point."""
 
 
 def skip_reason(
@@ -37,8 +35,8 @@ def skip_reason(
         return f"{learner.name} runs on {' or '.join(sorted(can.devices))}, not on {device}"
     if can.max_n is not None and n > can.max_n:
         return f"{learner.name} is meant for n <= {can.max_n}; n is {n}"
-    if tuned and n < TUNING_SHARE:
-        return f"tuning validates on every {TUNING_SHARE}th point; n is {n}"
+    if tuned and n < EVERY:
+        return f"tuning validates on every {EVERY}th point; n is {n}"
     cost = ask(learner, "cost", n, facts.d)
     declared = 0.0 if cost is None else cost.bytes
     data = data_bytes(facts, n, test_size, tuned=tuned)

@@ -14,7 +14,8 @@ from bfc_bench.store.store import Store
 from bfc_bench.store.unpacking import store_folder
 from bfc_bench.stored_suite.suite import StoredSuite
 from bfc_bench.suite.find import suite_path
-from bfc_bench.suite.model import Suite, read_suite
+from bfc_bench.suite.model import Suite
+from bfc_bench.suite.read import read_suite
 
 
 def open_store(directory: str | Path = DEFAULT_STORE, *, plugins: Plugins | None = None) -> OpenStore:

@@ -20,14 +20,12 @@ from pydantic import (
     model_validator,
 )
 
-from bfc_bench.config import Settings, plain_option, read_toml
+from bfc_bench.config import Settings, plain_option
 from bfc_bench.errors import UsageError, suggest
 from bfc_bench.suite.axes import MOST_CANDIDATES, MOST_MEMBERS
 from bfc_bench.suite.budget import Budget
-from bfc_bench.suite.changes import changed
 from bfc_bench.suite.members import check_membership, expanded, members_by_grid
 from bfc_bench.suite.sizes import check_increasing, sizes_at
-from bfc_bench.tasks.base import DataSet
 from bfc_bench.utils.names import NAME_RULE, is_name
 from bfc_bench.utils.plain_json import canonical_json
 
@@ -440,26 +438,3 @@ def _require_unique(what: str, names: Sequence[str]) -> None:
 def candidates(spaces: Iterable[Mapping[str, Sequence[Any]]]) -> list[dict[str, Any]]:
     """All combinations of each search space, in order."""
     return [dict(zip(space, values, strict=True)) for space in spaces for values in product(*space.values())]
-
-
-def read_suite(path: Path, changes: Sequence[str] = (), learners: Iterable[str] = ()) -> Suite:
-    """The suite in a TOML file, with ``--set`` changes applied. Raises ``UsageError`` that names file and key.
-
-    A change may be of one of ``learners`` that the file does not have, which is added.
-    """
-    values = read_toml(path)
-    entries: Any = values.get("learner")
-    for name in learners if isinstance(entries, list) else ():
-        known = [entry.get(key) for entry in entries if isinstance(entry, Mapping) for key in ("label", "name")]
-        if name not in known and any(change.startswith(f"learner.{name}.") for change in changes):
-            entries.append({"name": name})
-    suite = Suite.parse(changed(values, changes), str(path))
-    return suite.model_copy(update={"task": [_with_absolute_paths(task, path.parent) for task in suite.task]})
-
-
-def _with_absolute_paths(task: TaskEntry, folder: Path) -> TaskEntry:
-    """The task with paths of data, which are relative to the suite file, made absolute."""
-    data = task.data or {}
-    paths = {key: value for key, value in data.items() if DataSet.is_path(key) and isinstance(value, str) and value}
-    absolute = {key: str((folder / Path(value).expanduser()).resolve()) for key, value in paths.items()}
-    return task.model_copy(update={"data": {**data, **absolute}}) if absolute else task

@@ -19,7 +19,8 @@ from bfc_bench.plugins import draw_figure, load_plugins
 from bfc_bench.run.grid import resolve
 from bfc_bench.run.session import run
 from bfc_bench.store.row import Row
-from bfc_bench.suite.model import Suite, read_suite
+from bfc_bench.suite.model import Suite
+from bfc_bench.suite.read import read_suite
 from bfc_bench.testing.examples import rng
 from bfc_bench.testing.requirement import require, requirement
 from bfc_bench.utils.hook_markers import hookimpl

@@ -1,4 +1,4 @@
-"""Held-out points, by which a learner judges its own choices."""
+"""Held-out points, by which tuning and learners judge their choices."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ import numpy as np
 from bfc_bench.learner import Predictor
 
 P = TypeVar("P", bound=Predictor)
+EVERY = 5
+"""Every fifth point is held out."""
 
 
 def held_out(n: int) -> np.ndarray:
-    """True for every fifth of n points, (n,); those of nested samples are nested, as in tuning."""
-    return np.asarray(np.arange(n) % 5 == 4)
+    """True for every fifth of n points, (n,), so that the other points of nested samples are nested."""
+    return np.asarray(np.arange(n) % EVERY == EVERY - 1)
 
 
 def confirmed(fit: Callable[[np.ndarray, np.ndarray], P | None], x: np.ndarray, y: np.ndarray) -> P | None:

@@ -77,7 +77,7 @@ class NeuronGaussNewton(Learner):
         return {"degree": self.degree}
 
     def cost(self, n: int, d: int) -> Cost:
-        """Per step products of J, a decomposition per damping, of which about two are tried; also on four fifths."""
+        """A step forms products of J and tries about two dampings. Descents on four fifths cost .8 as much."""
         one = 2.0 * n * d * (d + 3 * self.degree) + 2 * (10.0 * d**3 + 2.0 * n * (d + self.degree**2))
         flops = 1.8 * self.starts * self.steps * one
         return Cost(flops, 8.0 * n * (4 * d + 4 * self.degree), work="products", seconds=0.05)

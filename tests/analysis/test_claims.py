@@ -31,7 +31,7 @@ from bfc_bench.analysis.claims.verdict import Evidence, Region, decide, evidence
 from bfc_bench.analysis.intervals import holm
 from bfc_bench.errors import UsageError
 from bfc_bench.seeds import stream
-from bfc_bench.suite.model import read_suite
+from bfc_bench.suite.read import read_suite
 
 
 def test_every_kind_is_measured():

@@ -7,7 +7,7 @@ import pytest
 
 from bfc_bench.store.row import Row
 from bfc_bench.store.store import Store
-from bfc_bench.suite.model import read_suite
+from bfc_bench.suite.read import read_suite
 
 sys.path.append(str(Path(__file__).parents[2]))  # last, so that the installed bfc_bench stays the one that is tested
 

@@ -14,7 +14,7 @@ from bfc_bench.seeds import stream
 from bfc_bench.store.row import Row
 from bfc_bench.store.store import Store
 from bfc_bench.stored_suite import open_store
-from bfc_bench.suite.model import read_suite
+from bfc_bench.suite.read import read_suite
 
 LABELS = {"joint": 1e-6, "kernel": 0.1, "twin": 0.1}
 CLAIM = {"id": "separation", "source": "Theorem 1", "kind": "beats", "label": "joint", "task": "t"}

@@ -16,7 +16,7 @@ from bfc_bench.seeds import stream
 from bfc_bench.store.row import Row
 from bfc_bench.store.store import Store
 from bfc_bench.stored_suite import open_store
-from bfc_bench.suite.model import read_suite
+from bfc_bench.suite.read import read_suite
 
 WIDTHS = (60, 80, 120, 200)
 HEADER = ["task", "d", "learner", "n", "error", "worst"]

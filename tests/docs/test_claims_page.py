@@ -15,7 +15,7 @@ from bfc_bench.errors import UsageError
 from bfc_bench.store.row import Row
 from bfc_bench.store.store import Store
 from bfc_bench.stored_suite import open_store
-from bfc_bench.suite.model import read_suite
+from bfc_bench.suite.read import read_suite
 
 ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT))  # last, so that the installed bfc_bench stays the one that is tested

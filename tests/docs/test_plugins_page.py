@@ -16,7 +16,7 @@ from bfc_bench.errors import UsageError
 from bfc_bench.learner import Capabilities, Context, Learner, Predictor, TaskFacts
 from bfc_bench.plugins import Plugins, load_plugins
 from bfc_bench.run.grid import resolve
-from bfc_bench.suite.model import read_suite
+from bfc_bench.suite.read import read_suite
 from bfc_bench.testing import check_learner
 
 TEXT = (Path(__file__).parents[2] / "docs" / "plugins.md").read_text()

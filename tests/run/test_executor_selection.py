@@ -8,7 +8,7 @@ from bfc_bench.cli.app import run
 from bfc_bench.executors.processes import ProcessExecutor
 from bfc_bench.executors.serial import SerialExecutor
 from bfc_bench.run.executor_selection import executor_of
-from bfc_bench.suite.model import read_suite
+from bfc_bench.suite.read import read_suite
 
 PLUGINS = load_plugins()
 MEAN = [{"name": "mean"}]

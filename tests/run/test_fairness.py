@@ -12,7 +12,7 @@ from bfc_bench import Data, RunOptions, run_suite
 from bfc_bench.plugins import load_plugins
 from bfc_bench.run.fitting import split
 from bfc_bench.run.grid import resolve
-from bfc_bench.suite.model import read_suite
+from bfc_bench.suite.read import read_suite
 
 BFC = {
     "name": "t",

@@ -5,7 +5,7 @@ import pytest
 from bfc_bench.errors import UsageError
 from bfc_bench.plugins import load_plugins
 from bfc_bench.run.grid import resolve
-from bfc_bench.suite.model import read_suite
+from bfc_bench.suite.read import read_suite
 
 TASK = {
     "name": "t",

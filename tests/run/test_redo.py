@@ -90,7 +90,7 @@ def test_a_result_stays_where_it_cannot_be_made_again(made, planned):
     from bfc_bench.plugins import load_plugins
     from bfc_bench.run.grid import resolve
     from bfc_bench.run.session import plan_for
-    from bfc_bench.suite.model import read_suite
+    from bfc_bench.suite.read import read_suite
 
     plugins = load_plugins()
     with Store(store) as opened:
@@ -105,7 +105,7 @@ def test_a_run_for_a_gpu_leaves_what_cannot_use_one_to_the_cpu(made):
     from bfc_bench.plugins import load_plugins
     from bfc_bench.run.grid import resolve
     from bfc_bench.run.session import plan_for
-    from bfc_bench.suite.model import read_suite
+    from bfc_bench.suite.read import read_suite
 
     grid = resolve(read_suite(path), load_plugins(), "test")
     with Store(store) as opened:

@@ -19,7 +19,7 @@ from bfc_bench.run.grid import resolve
 from bfc_bench.run.session import plan_for
 from bfc_bench.run.stopwatch import Stopwatch
 from bfc_bench.store.store import Store
-from bfc_bench.suite.model import read_suite
+from bfc_bench.suite.read import read_suite
 
 needs_schedstat = pytest.mark.skipif(
     not os.path.exists("/proc/self/schedstat"), reason="this system does not say how long a process waits for a core"

@@ -1,4 +1,4 @@
-"""A merge into a new folder is a copy of a store, with the rows of one moment, whoever writes meanwhile."""
+"""A merge into a new folder copies the rows of one moment, also while a run writes."""
 
 import shutil
 import subprocess

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bfc_bench import load_learner, load_plugins, open_store
-from bfc_bench.suite.model import read_suite
+from bfc_bench.suite.read import read_suite
 
 SMALL = {
     "correction-l2": {"architecture": "wrn-10-1", "epochs": 1, "pictures": 3, "picture_steps": 5},

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bfc_bench.suite.model import candidates, read_suite
+from bfc_bench.suite.model import candidates
+from bfc_bench.suite.read import read_suite
 from bfc_bench.tasks.inputs.gaussian import Gaussian
 from bfc_bench.tasks.inputs.uniform import Uniform
 from bfc_bench.tasks.targets.hard_densenets import HardKernel
