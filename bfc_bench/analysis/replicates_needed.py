@@ -51,11 +51,11 @@ def replicates_needed(
 def _in_words(claim_looks: ClaimLooks, verdict: Verdict, rows: Rows, at_next: int | None) -> str:
     if verdict.verdict != "undecided":
         return f"decided {verdict.when}".rstrip()
-    if not verdict.replicates:
-        return verdict.note or "no results yet"
     claim, more = claim_looks.claim_at_look, max((at_next or 0) - verdict.replicates, 0)
     sizes = sizes_beyond_grid(claim, rows) or finer_sizes(claim, rows, more)
-    if verdict.stuck and not sizes:
+    if not sizes and not verdict.replicates:
+        return verdict.note or "no results yet"
+    if not sizes and verdict.stuck:
         return verdict.stuck
     if sizes:
         words = [f"{new}: add n = {', '.join(map(str, new.sizes))}" for new in sizes]
