@@ -48,8 +48,11 @@ class Tobit:
 
     @property
     def errors(self) -> np.ndarray:
-        """Standard errors of ``beta``, (p,)."""
-        return np.sqrt(np.diag(self.covariance))
+        """Standard errors of ``beta``, (p,). Raises ``numpy.linalg.LinAlgError`` if the likelihood is flat."""
+        variances = np.diag(self.covariance)
+        if (variances < 0).any():  # flat, up to rounding
+            raise np.linalg.LinAlgError("the likelihood is flat")
+        return np.sqrt(variances)
 
 
 def tobit(x: np.ndarray, lower: np.ndarray, upper: np.ndarray, least_sigma: float = 0.0, max_steps: int = 200) -> Tobit:

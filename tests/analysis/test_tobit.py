@@ -4,7 +4,7 @@ from scipy import stats
 from scipy.optimize import minimize
 
 from bfc_bench.analysis.intervals import t_drop
-from bfc_bench.analysis.tobit import profile_interval, tobit
+from bfc_bench.analysis.tobit import Tobit, profile_interval, tobit
 from bfc_bench.seeds import stream
 
 
@@ -119,6 +119,13 @@ def test_a_profile_interval_of_censored_values_ends_where_the_likelihood_has_fal
     for value in (lo, hi):
         found = minimize(lambda p, b=value: -brute_loglik([p[0], b, p[1]], x, lower, upper), [0, 0], tol=1e-10)
         assert best + found.fun == pytest.approx(2.0, abs=0.03)
+
+
+@pytest.mark.parametrize("rounding", [0.0, 1e-20])
+def test_a_flat_likelihood_has_no_standard_errors(rounding):
+    flat = Tobit(np.ones(1), 1.0, 0.0, np.diag([-1.0, rounding]))
+    with pytest.raises(np.linalg.LinAlgError):
+        _ = flat.errors
 
 
 def test_a_flat_likelihood_leaves_the_whole_range_open():
