@@ -216,7 +216,7 @@ class UntilDecided(Rounds):
                     curve = (new.task, new.label, new.d)
                     if sizes := sorted({*new.sizes} - {*reads[curve]}):
                         reads[curve] = tuple(sorted({*reads[curve], *sizes}))
-                        self.tell(f"{look.claim}: {new}; n = {', '.join(map(str, sizes))} is added.")
+                        self.tell(f"{look.claim}: {new}: adds n = {', '.join(map(str, sizes))}.")
                         added = True
                 wider.append(replace(look, reads=reads))
             if added:

@@ -176,7 +176,7 @@ def test_sizes_are_added_until_n_star_is_seen_and_other_claims_stay_at_their_poi
     rows = read_results(path, store=store)
     assert {row.n for row in rows if row.label != "p"} == {4, 8}
     assert {4, 8, 16, 32} <= {row.n for row in rows if row.label == "p" and row.d == 5}
-    assert any("N*(0.1) of p at d = 5 lies above n = 8" in line and "n = 16 is added" in line for line in told)
+    assert any("N*(0.1) of p at d = 5 lies above n = 8" in line and "adds n = 16" in line for line in told)
     assert "(t, d = 5, n = 8)" in found["end"].statement
     before = found
     run_suite(path, RunOptions(store=store, executor="serial"))
@@ -193,7 +193,7 @@ def test_sizes_are_added_inside_the_steps_that_make_the_interval(suite, tmp_path
     decide(path, store, tell=told.append)
     assert verdicts(path, store)["half"].verdict == "supported"
     steps = "steps between n = 48 and 96 make 100% of the variance of N*(1e-6) of cubic at d = 3"
-    assert f"half: {steps}; n = 68 is added." in told
+    assert f"half: {steps}: adds n = 68." in told
     added = {label: set() for label in ("mean", "r", "p", "cubic")}
     for row in read_results(path, store=store):
         added[row.label] |= {row.n} - {24, 48, 96, 192}
