@@ -54,14 +54,18 @@ class Statement(Settings):
     says: str
     claims: tuple[str, ...] = ()
     not_shown: str = ""
+    question: str = ""
+    answer: str = ""
+    """What a reader asks about the statement, and what was found in short, for the top of the page. It quotes estimates
+    as ``strongest_loser`` does."""
     strongest_loser: str = ""
     """What is left of the statement beside the strongest of those that it says to be worse. ``{SUITE/ID}`` stands for
     the estimates of a claim; the sentence is shown if all claims that it names were run."""
 
     @property
     def quoted(self) -> tuple[str, ...]:
-        """The claims whose estimates ``strongest_loser`` quotes."""
-        return tuple(QUOTED.findall(self.strongest_loser))
+        """The claims whose estimates its sentences quote."""
+        return tuple(QUOTED.findall(self.answer + self.strongest_loser))
 
     @model_validator(mode="after")
     def _either(self) -> Statement:
@@ -93,7 +97,7 @@ class Statements(Settings):
     def _about_claims(self) -> Statements:
         named = {
             "remarks": {*self.remarks},
-            "strongest_loser": {name for statement in self.statement for name in statement.quoted},
+            "sentences": {name for statement in self.statement for name in statement.quoted},
         }
         for key, names in named.items():
             if unknown := names - {*self.claims}:
@@ -107,6 +111,8 @@ class Found:
 
     verdict: Verdict
     looks: ClaimLooks
+    needed: str
+    """What would decide the claim, in words."""
 
     @property
     def stopped(self) -> str:
@@ -173,11 +179,13 @@ def page(known: Statements, seeds: Sequence[Seed]) -> str:
     parts = [
         "# What the suites found",
         _counts(names, seeds),
-        _contradicted(known.statement, seeds),
-        _expected_errors(known, seeds),
-        _table(known.statement, seeds),
+        _answers(known.statement, seeds),
         HOW_TO_READ,
+        "## Statement by statement",
+        _table(known.statement, seeds),
+        _expected_errors(known, seeds),
         _contradicted_claims(names, seeds, known),
+        _undecided_claims(names, seeds, known),
         *[_untested(known.statement)] * any(statement.not_shown for statement in known.statement),
         *[_not_run(not_run)] * bool(not_run),
     ]
@@ -216,9 +224,10 @@ def seeds_of(known: Statements, stores: Sequence[OpenStore]) -> list[Seed]:
 def _found(suite: StoredSuite) -> list[Found]:
     """The verdicts of a suite on claims that were run: each of their learners has rows on one of their tasks."""
     made = {(row.task, row.label) for row in suite.each()}
+    each = zip(suite.claims(), suite.looks_by_claim(suite.columns()), suite.replicates_needed(), strict=True)
     return [
-        Found(verdict, looks)
-        for verdict, looks in zip(suite.claims(), suite.looks_by_claim(suite.columns()), strict=True)
+        Found(verdict, looks, needs.says)
+        for verdict, looks, needs in each
         if all(any((task, label) in made for task in looks.claim.tasks) for label in looks.claim.labels)
     ]
 
@@ -244,18 +253,15 @@ def _counts(names: Sequence[str], seeds: Sequence[Seed]) -> str:
     )
 
 
-def _contradicted(known: Sequence[Statement], seeds: Sequence[Seed]) -> str:
-    """The statements with a contradicted claim."""
-    lines = []
-    for statement in known:
-        by_claim = [_outcomes(name, seeds).count("contradicted") for name in statement.claims]
-        if not any(by_claim):
-            continue
-        some, partly = sum(map(bool, by_claim)), sum(0 < count < len(seeds) for count in by_claim)
-        aside = f", {f'{partly} of them ' * (partly < some)}not on every seed" if partly else ""
-        counted = f"{some} of {len(by_claim)} claims{aside}"
-        lines.append(f"- **{statement.source}**: {statement.says} ({counted})")
-    return "\n".join(["Statements with contradicted claims:", "", *lines]) if lines else "No claim is contradicted."
+def _answers(known: Sequence[Statement], seeds: Sequence[Seed]) -> str:
+    """A line per statement that a reader asks about: how many of its claims have which outcome, and the answer."""
+    lines = [
+        f"| {statement.question} | {_outcomes_by_seed(statement, seeds)} | {_quoting(statement.answer, seeds)} |"
+        for statement in known
+        if statement.question
+    ]
+    heads = ["| question | " + " | ".join(f"seed {seed.seed}" for seed in seeds) + " | answer |"]
+    return "\n".join([*heads, "|---|" + "---|" * len(seeds) + "---|", *lines]) if lines else ""
 
 
 def _expected_errors(known: Statements, seeds: Sequence[Seed]) -> str:
@@ -303,30 +309,35 @@ def _table(known: Sequence[Statement], seeds: Sequence[Seed]) -> str:
         "|---|" + "---|" * len(seeds) + "---|",
     ]
     for statement in filter(lambda statement: statement.claims, known):
-        cells = [
-            Counter(seed.found[name].outcome if name in seed.found else "not run" for name in statement.claims)
-            for seed in seeds
-        ]
-        counts = " | ".join(
-            ", ".join(
-                f"{cell[word]}{' ' * (len(sign) > 1)}{sign}" for word, sign in SIGNS_OF_OUTCOMES.items() if cell[word]
-            )
-            for cell in cells
-        )
-        lines.append(f"| **{statement.source}**: {statement.says} | {counts} | {_strongest_loser(statement, seeds)} |")
+        counts, loser = _outcomes_by_seed(statement, seeds), _quoting(statement.strongest_loser, seeds)
+        lines.append(f"| **{statement.source}**: {statement.says} | {counts} | {loser} |")
     return "\n".join(lines)
 
 
-def _strongest_loser(statement: Statement, seeds: Sequence[Seed]) -> str:
-    """The sentence with the estimates of every seed; empty if a claim that it quotes was not run."""
+def _outcomes_by_seed(statement: Statement, seeds: Sequence[Seed]) -> str:
+    """How many claims of a statement have which outcome, in a cell of a table for each seed."""
+    cells = [
+        Counter(seed.found[name].outcome if name in seed.found else "not run" for name in statement.claims)
+        for seed in seeds
+    ]
+    return " | ".join(
+        ", ".join(
+            f"{cell[word]}{' ' * (len(sign) > 1)}{sign}" for word, sign in SIGNS_OF_OUTCOMES.items() if cell[word]
+        )
+        for cell in cells
+    )
+
+
+def _quoting(sentence: str, seeds: Sequence[Seed]) -> str:
+    """A sentence with the estimates of every seed; empty if a claim that it quotes was not run."""
 
     def estimates(name: str) -> str:
         found = [number(seed.found[name].verdict.estimate) for seed in seeds if name in seed.found]
         return " / ".join(dict.fromkeys(found))
 
-    if not all(estimates(name) for name in statement.quoted):
+    if not all(estimates(name) for name in QUOTED.findall(sentence)):
         return ""
-    return QUOTED.sub(lambda quoted: estimates(quoted[1]), statement.strongest_loser)
+    return QUOTED.sub(lambda quoted: estimates(quoted[1]), sentence)
 
 
 def _contradicted_claims(names: Sequence[str], seeds: Sequence[Seed], known: Statements) -> str:
@@ -339,6 +350,20 @@ def _contradicted_claims(names: Sequence[str], seeds: Sequence[Seed], known: Sta
         numbers, verdict = " and ".join(one.numbers for one in found), found[0].verdict
         remark = f" {known.remarks[name]}" if name in known.remarks else ""
         lines.append(f"- `{name}` ({verdict.source}): {verdict.statement} Found {numbers}.{remark}")
+    return "\n".join(lines if len(lines) > 2 else [*lines, "None."])
+
+
+def _undecided_claims(names: Sequence[str], seeds: Sequence[Seed], known: Statements) -> str:
+    """The claims that are undecided on a seed and contradicted on none, with the reason of the first such seed."""
+    lines = ["## Undecided", ""]
+    for name in names:
+        found = [seed.found[name] for seed in seeds if name in seed.found]
+        left = [one for one in found if one.outcome in ("undecided", "stopped")]
+        if not left or any(one.outcome == "contradicted" for one in found):
+            continue
+        numbers = " and ".join(one.numbers for one in found)
+        why = known.remarks.get(name) or f"Needed: {left[0].needed}."
+        lines.append(f"- `{name}`: {numbers}; {found[0].verdict.region} is claimed. {why}")
     return "\n".join(lines if len(lines) > 2 else [*lines, "None."])
 
 

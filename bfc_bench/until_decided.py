@@ -11,10 +11,10 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from bfc_bench.analysis.claims import judge
+from bfc_bench.analysis.claims import Claim, judge
 from bfc_bench.analysis.claims.verdict import MIN_REPLICATES
 from bfc_bench.analysis.interim_analyses import ClaimLooks, Look
-from bfc_bench.analysis.replicates_needed import BeyondSizes, sizes_beyond_grid
+from bfc_bench.analysis.sizes_needed import NewSizes, finer_sizes, sizes_beyond_grid
 from bfc_bench.errors import UsageError
 from bfc_bench.run.grid import Cell
 from bfc_bench.run.rounds import Rounds
@@ -70,7 +70,8 @@ class UntilDecided(Rounds):
 
     The confidence of each look is such that all looks hold together (``analysis.alpha_spending``). The store records
     the looks, so the same call continues an earlier one. An undecided claim gets more replicates of the cells that it
-    reads. If it is judged by N* and N* lies beyond the tested sizes, it gets further sizes too. The run ends when all
+    reads. If it is judged by N*, it also gets sizes beyond the tested ones where N* lies there, and sizes between them
+    where these narrow the interval more for each CPU second than replicates do. The run ends when all
     claims are decided or have had all their looks, when nothing more would help, when it is interrupted, or after
     ``hours``. Claims about learners or tasks that the grid lacks are ignored.
     """
@@ -185,48 +186,55 @@ class UntilDecided(Rounds):
         return {curve: sizes for curve, sizes in reads.items() if sizes}
 
     def _with_more_sizes(self, looks: Sequence[Look]) -> list[Look]:
-        """The looks with sizes added where N* lies beyond those that they read; empty if none can be added.
+        """The looks with sizes added where they would narrow the interval of N*; empty if none can be added.
 
         The first look adds none: it is at the suite as it is.
         """
-        wider, added_sizes = [], []
+        wider, added = [], False
         with self._opened() as (suite, rows):
             claims = {claim_looks.claim.id: claim_looks.claim for claim_looks in self._looks_by_claim(suite, rows)}
             for look in looks:
-                look_rows = rows.at(look.row_mask(rows))
-                added = [
-                    beyond
-                    for beyond in (sizes_beyond_grid(claims[look.claim], look_rows) if look.at.number > 1 else [])
-                    if not self._obstacle(suite.store, beyond, look_rows)
-                ]
                 reads = dict(look.reads)
-                for beyond in added:
-                    curve = (beyond.task, beyond.label, beyond.d)
-                    reads[curve] = tuple(sorted({*reads[curve], beyond.size}))
-                    self.tell(f"{look.claim}: {beyond}; n = {beyond.size} is added.")
+                for new in (
+                    self._possible_sizes(suite, look, claims[look.claim].at_look(look.at), rows)
+                    if look.at.number > 1
+                    else ()
+                ):
+                    curve = (new.task, new.label, new.d)
+                    if sizes := sorted({*new.sizes} - {*reads[curve]}):
+                        reads[curve] = tuple(sorted({*reads[curve], *sizes}))
+                        self.tell(f"{look.claim}: {new}; n = {', '.join(map(str, sizes))} is added.")
+                        added = True
                 wider.append(replace(look, reads=reads))
-                added_sizes += added
-            if added_sizes:
+            if added:
                 self._note(suite, wider)
-        return wider if added_sizes else []
+        return wider if added else []
 
-    def _obstacle(self, store: Store, beyond: BeyondSizes, rows: Rows) -> str:
-        """Why a size cannot be added: a limit of the learner, the task or a cell's budget; empty if it can."""
+    def _possible_sizes(self, suite: StoredSuite, look: Look, claim: Claim, rows: Rows) -> list[NewSizes]:
+        """The sizes that would narrow the interval of a claim after a look, and can be added."""
+        look_rows = rows.at(look.row_mask(rows))
+        beyond = [new for new in sizes_beyond_grid(claim, look_rows) if not self._obstacle(suite.store, new, look_rows)]
+        return beyond or finer_sizes(claim, look_rows, look.more)
+
+    def _obstacle(self, store: Store, beyond: NewSizes, rows: Rows) -> str:
+        """Why a size beyond the tested ones cannot be added: a limit of the learner, the task or a cell's budget; empty
+        if it can."""
+        (size,) = beyond.sizes
         limit = self.grid.entries[beyond.label].max_n
-        if beyond.size > limit:
-            return f"n = {beyond.size} is beyond its max_n"
-        if problem := self.grid.tasks[beyond.task].check_size(beyond.size, self.grid.suite.test_size):
+        if size > limit:
+            return f"n = {size} is beyond its max_n"
+        if problem := self.grid.tasks[beyond.task].check_size(size, self.grid.suite.test_size):
             return problem
-        at_end = rows.where(task=beyond.task, label=beyond.label, d=beyond.d, n=beyond.end)
+        at_end = rows.where(task=beyond.task, label=beyond.label, d=beyond.d, n=beyond.near)
         if not at_end.ok.all():
-            return f"cells at n = {beyond.end} are not ok"
-        cell = self.grid.cell(beyond.task, beyond.label, beyond.d, beyond.size, 0)
+            return f"cells at n = {beyond.near} are not ok"
+        cell = self.grid.cell(beyond.task, beyond.label, beyond.d, size, 0)
         plan = plan_for(replace(self.grid, only=(cell,)), store, self.device, executor=self.executor)
         if reason := plan.skipped.get(cell) or plan.broken.get(cell):
             return reason
         seconds, budget = plan.seconds.get(cell.id, 0.0), plan.common.cell_seconds
         if seconds > budget:
-            return f"a cell at n = {beyond.size} would take about {seconds:.0f} s; the budget is {budget:g} s"
+            return f"a cell at n = {size} would take about {seconds:.0f} s; the budget is {budget:g} s"
         return ""
 
     def _is_stuck(self, suite: StoredSuite, claim_looks: ClaimLooks, rows: Rows) -> bool:
@@ -234,9 +242,11 @@ class UntilDecided(Rounds):
         look = claim_looks.made[-1]
         look_rows = rows.at(look.row_mask(rows))
         (verdict,) = judge([claim_looks.claim_at_look], rows, suite.theories, {claim_looks.claim.id: look_rows})
-        sizes = sizes_beyond_grid(claim_looks.claim, look_rows)
+        sizes = sizes_beyond_grid(claim_looks.claim_at_look, look_rows)
         # Without N* there is no exponent, and so no estimate.
         if not verdict.stuck and not (math.isnan(verdict.estimate) and sizes):
+            return False
+        if not sizes and finer_sizes(claim_looks.claim_at_look, look_rows, look.more):
             return False
         obstacles = [self._obstacle(suite.store, beyond, look_rows) for beyond in sizes]
         reasons = [f"{beyond}, and {obstacle}" for beyond, obstacle in zip(sizes, obstacles, strict=True)]

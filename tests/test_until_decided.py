@@ -175,14 +175,31 @@ def test_sizes_are_added_until_n_star_is_seen_and_other_claims_stay_at_their_poi
     assert found["steep"].verdict == "supported", done.ended
     rows = read_results(path, store=store)
     assert {row.n for row in rows if row.label != "p"} == {4, 8}
-    added = {d: sorted({row.n for row in rows if row.label == "p" and row.d == d}) for d in (3, 4, 5)}
-    assert all(sizes == [4, 8, 16, 32, 64, 128][: len(sizes)] for sizes in added.values())
-    assert len(added[5]) > 2
+    assert {4, 8, 16, 32} <= {row.n for row in rows if row.label == "p" and row.d == 5}
     assert any("N*(0.1) of p at d = 5 lies above n = 8" in line and "n = 16 is added" in line for line in told)
     assert "(t, d = 5, n = 8)" in found["end"].statement
     before = found
     run_suite(path, RunOptions(store=store, executor="serial"))
     assert repr(verdicts(path, store)) == repr(before)  # nan is none of its own equals
+
+
+def test_sizes_are_added_inside_the_steps_that_make_the_interval(suite, tmp_path):
+    """Polynomials of degree 2 and 3 in x and x^2 have 28 and 84 coefficients; powers of 2 leave a ratio up to 1."""
+    told = []
+    cubic = {**POLY, "label": "cubic", "options": {"kernel": "poly", "degree": 3}}
+    task = {**SMALL, "d": [3], "n": [24, 48, 96, 192]}
+    claim = {"id": "half", "kind": "beats", "label": "p", "against": "cubic", "task": "t", "level": 1e-6, "factor": 2}
+    path, store = suite(claim, learner=[*LEARNERS, POLY, cubic], task=[task]), tmp_path / "s"
+    decide(path, store, tell=told.append)
+    assert verdicts(path, store)["half"].verdict == "supported"
+    steps = "steps between n = 48 and 96 make 100% of the variance of N*(1e-6) of cubic at d = 3"
+    assert f"half: {steps}; n = 68 is added." in told
+    added = {label: set() for label in ("mean", "r", "p", "cubic")}
+    for row in read_results(path, store=store):
+        added[row.label] |= {row.n} - {24, 48, 96, 192}
+    assert added["mean"] == added["r"] == set(), "no claim reads them"
+    assert all(24 < n < 48 for n in added["p"])
+    assert all(48 < n < 96 for n in added["cubic"])
 
 
 def test_where_no_size_may_be_added_it_says_why_and_adds_no_replicates(suite, tmp_path):

@@ -58,6 +58,11 @@ class Look:
         number, confidence = schedule.index(self.replicates) + 1, self.looks.confidence_at(self.replicates)
         return LookLevel(number, len(schedule), confidence, self.allows_skewness)
 
+    @property
+    def more(self) -> int:
+        """How many replicates the look after this one adds; 0 if it is the last."""
+        return next((r - self.replicates for r in self.looks.schedule if r > self.replicates), 0)
+
     def row_mask(self, rows: Rows) -> np.ndarray:
         """Mask (N,) of the rows that the look reads."""
         read, n = np.zeros(len(rows), dtype=bool), rows.n

@@ -51,7 +51,7 @@ def run(
         bool,
         typer.Option(
             "--until-decided",
-            help="Then add replicates, and sizes if N* is outside the tested ones, until claims are decided.",
+            help="Then add replicates, or sizes where these narrow N* more for a CPU second, until claims are decided.",
         ),
     ] = False,
     resolve: Annotated[

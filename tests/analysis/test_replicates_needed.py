@@ -6,7 +6,8 @@ import pytest
 
 from bfc_bench.analysis.claims import Beats, Reaches
 from bfc_bench.analysis.interim_analyses import looks_by_claim
-from bfc_bench.analysis.replicates_needed import coarse_sizes, replicates_needed, sizes_beyond_grid
+from bfc_bench.analysis.replicates_needed import replicates_needed
+from bfc_bench.analysis.sizes_needed import finer_sizes, sizes_beyond_grid
 from bfc_bench.store.row import Row
 from bfc_bench.store.rows import Rows
 
@@ -43,12 +44,15 @@ def test_the_next_size_goes_on_at_the_ratio_of_the_sizes_at_that_end(sizes, abov
     """Not at the ratio of all sizes, nor at that of the other end."""
     for n_star, side, end, size in ((1e6, "above", sizes[-1], above), (0.1, "below", sizes[0], below)):
         (found,) = sizes_beyond_grid(CLAIM, rows(sizes, [n_star] * 3))
-        assert (found.label, found.size) == ("a", size)
+        assert (found.label, found.sizes) == ("a", (size,))
         assert found.says.endswith(f"lies {side} n = {end} in 3 of 3 replicates")
 
 
 def test_a_single_size_is_doubled_or_halved_and_no_size_below_2_is_suggested():
-    assert [one.size for one in sizes_beyond_grid(CLAIM, rows([20], [1e6, 1e6, 0.1])) if one.label == "a"] == [40, 10]
+    assert [one.sizes for one in sizes_beyond_grid(CLAIM, rows([20], [1e6, 1e6, 0.1])) if one.label == "a"] == [
+        (40,),
+        (10,),
+    ]
     assert sizes_beyond_grid(CLAIM, rows([2, 4, 8], [0.1] * 3)) == []
 
 
@@ -77,15 +81,61 @@ def test_the_words_say_what_would_decide():
     assert needed(CLAIM, beyond).says == ("N*(0.1) of a at d = 4 lies above n = 40 in 3 of 3 replicates: add n = 80")
 
 
-def test_where_sizes_are_far_apart_they_are_what_to_add_and_not_replicates():
+SIZES = [10, 20, 40, 80]
+
+
+def dropping(at, seconds=None):
+    """Errors that drop at the size ``at[r]`` in replicate r of a, and at 20 for b: N* lies anywhere below it."""
+    return Rows.of(
+        replace(
+            row, nmse=1.0 if row.n < (at[row.replicate] if row.label == "a" else 20) else 1e-3,
+            fit_cpu_seconds=seconds and seconds(row.n),
+        )
+        for row in rows(SIZES, [30] * 3)
+    )  # fmt: skip
+
+
+def test_where_sizes_are_far_apart_their_middles_are_what_to_add():
     """Errors that drop between two sizes leave N* anywhere between them; those of a power law do not."""
-    sizes = [10, 20, 40, 80]
-    sharp = [
-        replace(row, nmse=1.0 if row.n < (40 if row.label == "a" else 20) else 1e-3) for row in rows(sizes, [30] * 3)
-    ]
-    assert list(coarse_sizes(CLAIM, Rows.of(sharp))) == [
-        f"add sizes between n = {ends} (--resolve 1.1): steps between sizes make 100% of the interval of N*(0.1) of "
-        f"{label} at d = 4"
-        for label, ends in (("a", "20 and 40"), ("b", "10 and 20"))
-    ]
-    assert list(coarse_sizes(CLAIM, rows(sizes, [25, 30, 35]))) == []
+    found = finer_sizes(CLAIM, dropping([40] * 3), 2)
+    assert [(new.label, new.sizes) for new in found] == [("a", (28,)), ("b", (14,))]
+    assert str(found[0]) == "steps between n = 20 and 40 make 100% of the variance of N*(0.1) of a at d = 4"
+    assert needed(CLAIM, dropping([40] * 3), verdict="undecided").says == "; ".join(
+        f"{new}: add n = {new.sizes[0]}" for new in found
+    )
+    assert finer_sizes(CLAIM, rows(SIZES, [25, 30, 35]), 2) == []
+
+
+def test_sizes_and_replicates_are_weighed_by_what_they_take_off_an_interval_for_a_second():
+    """N* of a varies between replicates, that of b does not: replicates narrow a's interval, and nothing of b's."""
+    at, b = [20, 40, 40], ("b", (14,))
+    cubic = dropping(at, lambda n: n**3)
+    assert [(new.label, new.sizes) for new in finer_sizes(CLAIM, cubic, 2)] == [("a", (14, 28)), b]
+    late = dropping(at, lambda n: 100.0 if n == 40 else 1e-3)
+    assert [(new.label, new.sizes) for new in finer_sizes(CLAIM, late, 2)] == [b], (
+        "the fits beside N* are the dear ones"
+    )
+    assert [(new.label, new.sizes) for new in finer_sizes(CLAIM, late, 0)] == [("a", (14, 28)), b], "no look follows"
+    spread = dropping([20, 40, 80])
+    assert [(new.label, new.sizes) for new in finer_sizes(CLAIM, spread, 0)] == [b], (
+        "8 % of the variance are not worth it"
+    )
+
+
+def test_steps_of_a_tenth_are_not_divided():
+    near = Rows.of(replace(row, n={10: 100, 20: 105, 40: 110, 80: 115}[row.n]) for row in dropping([40] * 3))
+    assert finer_sizes(CLAIM, near, 0) == []
+
+
+def test_an_opponent_that_is_beaten_needs_no_sizes():
+    """Its N* beyond the tested sizes keeps nothing undecided."""
+    three = against_all("b", "far")
+    at = rows(SIZES, [25, 28, 31])
+    far = [replace(row, cell=f"far-{row.cell}", label="far", nmse=1.0) for row in at if row.label == "b"]
+    assert against_all("far").judge(both := Rows.of([*at, *far])).verdict == "supported"
+    assert sizes_beyond_grid(three, both) == []
+    assert [new.label for new in sizes_beyond_grid(against_all("far"), both)] == ["far"], "nothing else is asked"
+
+
+def against_all(*labels):
+    return Beats(id="c", label="a", against=labels, task="t", level=0.1)

@@ -132,19 +132,30 @@ def section(text, title):
     return re.split(r"^## ", text[text.index(f"## {title}\n") + 3 :], maxsplit=1, flags=re.MULTILINE)[0]
 
 
-def test_the_page_begins_with_what_is_contradicted_and_a_table_of_the_statements(stores):
-    text = page(KNOWN, stores)
+def test_the_page_begins_with_questions_and_answers_and_then_has_every_statement(stores):
+    first, *others = KNOWN.statement
+    asked = first.model_copy(update={"question": "Is it small?", "answer": "It is {tiny/small}."})
+    text = page(KNOWN.model_copy(update={"statement": (asked, *others)}), stores)
     start = text.split("\n## ")[0]
     assert start.startswith("# What the suites found\n\n2 claims test what the papers state, on seeds 0 and 1: ")
     assert (
         "**0 supported, 1 contradicted, 0 undecided, 0 stopped on every seed that ran them**, and 1 on which" in start
     )
     assert "Sanity checks among them: 1." in start
-    assert "- **Theorem 1**: small (1 of 1 claims, not on every seed)" in start
-    assert "- **Theorem 2**: smaller (1 of 2 claims)" in start
-    assert "Theorem 3" not in start
-    assert "| **Theorem 1**: small | 1✓ | 1✗ |  |" in start
-    assert "| **Theorem 2**: smaller | 1✗, 1 not run | 1✗, 1 not run |  |" in start
+    assert "| Is it small? | 1✓ | 1✗ | It is 0.011 / 1.1. |" in start
+    each = section(text, "Statement by statement")
+    assert "Theorem 3" not in each
+    assert "| **Theorem 1**: small | 1✓ | 1✗ |  |" in each
+    assert "| **Theorem 2**: smaller | 1✗, 1 not run | 1✗, 1 not run |  |" in each
+    assert section(text, "Contradicted").count("\n- `tiny/smaller`") == 1
+    assert "None." in section(text, "Undecided")
+
+
+def test_an_undecided_claim_says_what_would_decide_it_or_has_a_remark(tmp_path):
+    folder = fill(tmp_path / "store", 0, 0.095)
+    assert re.search(r"- `tiny/small`: \? .*; ≤ 0.1 is claimed. Needed: \d+ replicates would", page_of(folder))
+    known = KNOWN.model_copy(update={"remarks": {"tiny/small": "The error is that of the bound."}})
+    assert "is claimed. The error is that of the bound." in section(page_of(folder, known), "Undecided")
 
 
 def test_every_claim_of_every_seed_is_a_line_of_the_table(stores):

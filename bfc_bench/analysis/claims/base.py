@@ -110,6 +110,10 @@ class Claim(Settings):
         """The level whose N* decides the claim; None if the claim is not about N*."""
         return None
 
+    def undecided_part(self, rows: Sequence[Row]) -> Self:
+        """The claim about those predictors alone that keep it undecided."""
+        return self
+
     def about(self, rows: Sequence[Row]) -> Self:
         """The claim, with metric ``error_rate`` if it names no metric and its tasks have no other error."""
         if "metric" not in type(self).model_fields or "metric" in self.model_fields_set:

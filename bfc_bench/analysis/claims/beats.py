@@ -39,6 +39,12 @@ class Beats(LabelClaim, NStarClaim):
         """The label, then the others."""
         return (self.label, *self.against)
 
+    def undecided_part(self, rows: Sequence[Row]) -> Beats:
+        """The claim about those others alone that are not beaten yet."""
+        each = {name: self.model_copy(update={"against": (name,)}) for name in self.against}
+        open_ = tuple(name for name, claim in each.items() if claim.judge(rows).verdict != "supported")
+        return self.model_copy(update={"against": open_ or self.against})
+
     def judge(self, rows: Sequence[Row]) -> Verdict:
         """From paired t-intervals; of several others, the nearest one decides."""
         at = self.at(rows)

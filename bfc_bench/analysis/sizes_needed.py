@@ -1,0 +1,123 @@
+"""Sample sizes that would narrow the interval of a claim about N*: beyond the tested ones, or between them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from bfc_bench.analysis.claims import Claim
+from bfc_bench.analysis.claims.verdict import short
+from bfc_bench.analysis.curves import Curve, curves_of
+from bfc_bench.analysis.intervals import t_quantile
+from bfc_bench.analysis.thresholds import Threshold, threshold
+from bfc_bench.store.rows import Rows
+
+FINE = 1.1
+"""Steps of this factor are not divided."""
+SMALL = 0.1
+"""If steps make less than this share of the variance of log N*, no sizes are added."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewSizes:
+    """Sizes to add to a curve."""
+
+    task: str
+    label: str
+    d: int
+    sizes: tuple[int, ...]
+    near: int
+    """A tested size beside them: the largest or the smallest, or the upper end of the largest step."""
+    says: str
+    """Why they are needed."""
+
+    def __str__(self) -> str:
+        return self.says
+
+
+def sizes_beyond_grid(claim: Claim, rows: Rows) -> list[NewSizes]:
+    """For the curves of a claim whose N* lies beyond the tested sizes: the size that continues them geometrically.
+
+    Sizes below 2 are not suggested.
+    """
+    beyond = []
+    for curve, reached in _thresholds(claim, rows):
+        n, shared = curve.n, curve.n[curve.shared]
+        first, last = (shared[1] / shared[0], shared[-1] / shared[-2]) if len(shared) > 1 else (2.0, 2.0)
+        above = (reached.right, "above", n[-1], n[-1] * last)
+        below = (reached.left, "below", n[0], n[0] / first)
+        for count, side, end, size in (above, below):
+            if count and round(size) >= 2:
+                says = (
+                    f"{_n_star(curve, reached)} lies {side} n = {end} in {count} of {len(reached.crossings)} replicates"
+                )
+                beyond.append(NewSizes(curve.task, curve.label, curve.d, (round(size),), int(end), says))
+    return beyond
+
+
+def finer_sizes(claim: Claim, rows: Rows, more: int) -> list[NewSizes]:
+    """For the curves of a claim where they narrow the interval of N* more for each CPU second than replicates do: the
+    middles of the steps in which the N* of the replicates lie.
+
+    A step of the factor h adds (log h)^2 / 12 to the variance of log N*, and its middle takes three quarters of that.
+    Replicates narrow the interval as Student's; where steps make all of the variance, they take nothing.
+
+    Args:
+        claim: The claim.
+        rows: The rows that it reads.
+        more: Replicates that the next look adds; 0 if there is none.
+    """
+    found, by_replicates, seconds_of_replicates = [], 0.0, 0.0
+    for curve, reached in _thresholds(claim, rows):
+        count, lo, hi = len(reached.crossings), reached.interval.lo, reached.interval.hi
+        if not 0 < lo < hi < math.inf:
+            continue
+        within = [(round(c.within[0]), round(c.within[1])) for c in reached.crossings if c.within]
+        of_steps = sum(math.log(b / a) ** 2 for a, b in within) / (12 * count)
+        share = of_steps / max(float(np.var(np.log([c.n for c in reached.crossings]), ddof=1)), of_steps, 1e-300)
+        width, seconds = math.log(hi / lo), _seconds(curve, rows)
+        if share < 1:
+            by_replicates += width * (1 - _half_width(count + more) / _half_width(count))
+        seconds_of_replicates += more * sum(seconds.values())
+        wide = {(a, b) for a, b in within if b > FINE * a and b > a + 1}
+        if share > SMALL and wide:
+            sizes = tuple(sorted({round(math.sqrt(a * b)) for a, b in wide}))
+            near = max(b for _, b in wide)
+            says = (
+                f"steps between n = {min(a for a, _ in wide)} and {near} make {share:.0%} of the variance of "
+                f"{_n_star(curve, reached)}"
+            )
+            taken, cost = width * (1 - math.sqrt(1 - 0.75 * share)), count * len(sizes) * seconds[near]
+            found.append((NewSizes(curve.task, curve.label, curve.d, sizes, near, says), taken, cost))
+    return [new for new, taken, cost in found if taken * seconds_of_replicates >= by_replicates * cost]
+
+
+def _half_width(replicates: int) -> float:
+    """Half the width of Student's interval of a mean, in standard deviations of a replicate."""
+    return t_quantile(replicates - 1) / math.sqrt(replicates)
+
+
+def _seconds(curve: Curve, rows: Rows) -> dict[int, float]:
+    """Mean CPU seconds of a fit, by size."""
+    own = rows.where(task=curve.task, label=curve.label, d=curve.d)
+    seconds, n = np.nan_to_num(own.number("fit_cpu_seconds")), own.n
+    return {size: float(seconds[n == size].mean()) for size in curve.n.tolist()}
+
+
+def _thresholds(claim: Claim, rows: Rows) -> Iterator[tuple[Curve, Threshold]]:
+    """The curves that keep a claim about N* undecided, and their N*."""
+    level = claim.n_star_level
+    if level is None:
+        return
+    claim = claim.about(rows).undecided_part(rows)
+    for point in claim.points(rows):
+        for name in claim.predictors:
+            for curve in curves_of(rows, name, point.task, getattr(claim, "metric", "nmse"), point.d):
+                yield curve, threshold(curve, level)
+
+
+def _n_star(curve: Curve, reached: Threshold) -> str:
+    return f"N*({short(reached.level)}) of {curve.name} at d = {curve.d}"
