@@ -133,7 +133,8 @@ class UntilDecided(Rounds):
                 next_look = claim_looks.next(max(self.grid.suite.replicates, MIN_REPLICATES), self.last)
                 if next_look is None or (claim_looks.made and self._is_stuck(suite, claim_looks, rows)):
                     continue
-                looks.append(replace(next_look, reads=self._sizes_to_read(claim_looks, next_look)))
+                reads = self._sizes_to_read(claim_looks, next_look)
+                looks.append(replace(next_look, reads=reads, fewer=self._beaten(claim_looks, next_look, rows)))
             self._note(suite, looks)
         for number, of, replicates in sorted({(look.at.number, look.at.of, look.replicates) for look in looks}):
             claims = [look.claim for look in looks if (look.at.number, look.replicates) == (number, replicates)]
@@ -163,7 +164,7 @@ class UntilDecided(Rounds):
             for look in looks
             for curve, sizes in look.reads.items()
             for n in sizes
-            for replicate in range(look.replicates)
+            for replicate in range(look.replicates_of(curve))
         )
         with Store(self.directory) as store:
             stored = store.known_cells(self.grid.suite.name, self.grid.suite.version)
@@ -184,6 +185,18 @@ class UntilDecided(Rounds):
                     )
                     reads[task.name, label, d] = tuple(sorted(n for n in sizes if n <= max_n))
         return {curve: sizes for curve, sizes in reads.items() if sizes}
+
+    def _beaten(self, claim_looks: ClaimLooks, look: Look, rows: Rows) -> dict[tuple[str, str, int], int]:
+        """Replicates of the curves that need no more: those beaten at the confidence of this look and the one before.
+
+        At the confidence of this look alone, its level would be spent on the replicates of both.
+        """
+        if not claim_looks.made:
+            return {}
+        before = claim_looks.made[-1]
+        stricter = max(before.at, look.at, key=lambda at: at.confidence)
+        open_ = claim_looks.claim.at_look(stricter).undecided_part(rows.at(before.row_mask(rows)))
+        return {curve: before.replicates_of(curve) for curve in before.reads if curve[1] not in open_.labels}
 
     def _with_more_sizes(self, looks: Sequence[Look]) -> list[Look]:
         """The looks with sizes added where they would narrow the interval of N*; empty if none can be added.

@@ -1,18 +1,23 @@
 """Runs of the sizes that locate N*: which cells they make, that they continue, and what the results say."""
 
 import itertools
+import os
+import signal
+import subprocess
+import sys
 from collections import Counter
 from typing import ClassVar
 
 import numpy as np
 import pytest
 from stored_rows import read_results
+from waiting import wait_until
 
 from bfc_bench import BatchLearner, Predictor, RunOptions, hookimpl, load_plugins, open_store, run_resolved, run_suite
 from bfc_bench.analysis.claims.measures import Point, locate, measure
 from bfc_bench.analysis.compute import cost_curves
 from bfc_bench.cli.app import run
-from bfc_bench.errors import UsageError
+from bfc_bench.errors import BenchError, UsageError
 
 TASK = {
     "name": "t",
@@ -84,25 +89,35 @@ def test_its_cells_are_those_of_a_plain_run_at_the_same_sizes(suite, tmp_path, s
     assert {cell.id for cell in later.plan.done} <= made.keys()
 
 
-def test_an_interrupted_run_continues_and_a_finished_one_has_nothing_to_do(suite, tmp_path):
-    class Interrupts:
-        left = 20
-
-        @hookimpl
-        def bfc_result(self, result):
-            self.left -= 1
-            if not self.left:
-                raise KeyboardInterrupt
-
+def test_a_killed_run_continues_and_a_finished_one_has_nothing_to_do(suite, tmp_path, bench):
     store = tmp_path / "s"
-    assert resolve(suite, store, listeners=[Interrupts()])[-1].interrupted
-    begun = numbers(store)
-    resolve(suite, store)
+    arguments = ("run", str(suite), "--resolve", "1.1", "--jobs", "1", "--store", str(store))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "bfc_bench", *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )  # fmt: skip
+    try:
+        wait_until(lambda: process.poll() is not None or len(stored(store)) >= 20)
+        assert process.poll() is None, "it was to be killed before its end"
+        os.killpg(process.pid, signal.SIGKILL)
+    finally:
+        process.kill()
+        process.wait()
+    begun = stored(store)
+    assert bench(*arguments).returncode == 0
     resolve(suite, tmp_path / "whole")
     assert numbers(store) == pytest.approx(numbers(tmp_path / "whole"), rel=1e-6, abs=1e-12)
     assert begun.items() <= numbers(store).items()
     (again,) = resolve(suite, store)
     assert (again.statuses, len(again.plan.done)) == (Counter(), len(numbers(store)))
+
+
+def stored(store):
+    """Errors by cell; nothing before the store exists."""
+    try:
+        return numbers(store)
+    except BenchError:
+        return {}
 
 
 def test_replicates_and_sizes_of_a_round_are_fitted_together(suite_file, tmp_path):

@@ -202,6 +202,22 @@ def test_sizes_are_added_inside_the_steps_that_make_the_interval(suite, tmp_path
     assert all(48 < n < 96 for n in added["cubic"])
 
 
+def test_an_opponent_that_is_beaten_gets_no_more_replicates(suite, tmp_path):
+    """The bound is at the ratio to another kernel, which three replicates cannot decide; the mean is beaten at once."""
+    rival = {"name": "kernel-ridge", "label": "rival", "options": {"kernel": "poly", "degree": 3}}
+    claim = {"id": "both", "kind": "beats", "label": "p", "against": ["mean", "rival"], "task": "t", "d": 3, "n": 100}
+    grid = {"learner": [*LEARNERS, POLY, rival], "task": [{**SMALL, "d": [3], "n": [100]}]}
+    first, store = tmp_path / "first", tmp_path / "s"
+    run_suite(suite(claim, **grid), RunOptions(store=first, executor="serial"))
+    path = suite({**claim, "factor": 1 / verdicts("tiny", first)["both"].estimate}, **grid)
+    decide(path, store)
+    added = {(label, replicate) for label, _, _, replicate in points(store)}
+    assert added == {(label, r) for label in ("p", "rival") for r in range(3, looks(store)[-1].replicates)} != set()
+    before = verdicts(path, store)
+    run_suite(path, RunOptions(store=store, executor="serial", changes=["replicates=8"]))
+    assert repr(verdicts(path, store)) == repr(before), "the look reads no more of the mean than it did"
+
+
 def test_where_no_size_may_be_added_it_says_why_and_adds_no_replicates(suite, tmp_path):
     path, store = suite(STEEP, learner=[*LEARNERS, {**POLY, "max_n": 8}], task=[SMALL]), tmp_path / "s"
     (ended,) = decide(path, store).ended

@@ -7,7 +7,7 @@ existed when it was made. Rows added for one claim therefore change no other ver
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -50,6 +50,8 @@ class Look:
     allows_skewness: bool = False
     """Whether its interval allows for skewed values; False for records without this field, so that a claim that was
     decided before the field existed stays decided."""
+    fewer: Mapping[Curve, int] = field(default_factory=dict)
+    """Replicates of the curves of which the look reads fewer: a learner that is beaten already gets no more."""
 
     @property
     def at(self) -> LookLevel:
@@ -65,23 +67,29 @@ class Look:
 
     def row_mask(self, rows: Rows) -> np.ndarray:
         """Mask (N,) of the rows that the look reads."""
-        read, n = np.zeros(len(rows), dtype=bool), rows.n
+        read, n, replicate = np.zeros(len(rows), dtype=bool), rows.n, rows.replicate
         for curve, sizes in self.reads.items():
             if curve in rows.positions_by_curve:
                 at = rows.positions_by_curve[curve]
-                read[at] = np.isin(n[at], sizes)
-        return read & (rows.replicate < self.replicates)
+                read[at] = np.isin(n[at], sizes) & (replicate[at] < self.replicates_of(curve))
+        return read
+
+    def replicates_of(self, curve: Curve) -> int:
+        """The look reads the replicates of a curve below this number."""
+        return self.fewer.get(curve, self.replicates)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for the store, which ``of`` reads back."""
         reads = [[*curve, list(sizes)] for curve, sizes in self.reads.items()]
-        return asdict(self) | {"reads": reads, "looks": self.looks.as_dict()}
+        fewer = [[*curve, replicates] for curve, replicates in self.fewer.items()]
+        return asdict(self) | {"reads": reads, "fewer": fewer, "looks": self.looks.as_dict()}
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> Look:
         """The look that ``as_dict`` returned ``record`` for."""
         reads = {(task, label, d): tuple(sizes) for task, label, d, sizes in record["reads"]}
-        return cls(**{**record, "reads": reads, "looks": LookSchedule.of(record["looks"])})
+        fewer = {(task, label, d): replicates for task, label, d, replicates in record.get("fewer", ())}
+        return cls(**{**record, "reads": reads, "fewer": fewer, "looks": LookSchedule.of(record["looks"])})
 
 
 @dataclass(frozen=True)
