@@ -126,8 +126,8 @@ class EnsemblePredictor(Predictor):
 
     def probabilities(self, x: Array) -> Array | None:
         """Mean probabilities, if the members have any."""
-        first, *others = (member.probabilities(x) for member in self.members)
-        return None if first is None else sum(others, first) / len(self.members)
+        each: list[Array] = [member.probabilities(x) for member in self.members]
+        return None if each[0] is None else sum(each) / len(each)
 
 
 def _joined(outcomes: Sequence[Predictor | Failure]) -> Predictor | Failure:

@@ -48,7 +48,7 @@ class SumPredictor(Predictor):
 
     def predict(self, x: np.ndarray) -> np.ndarray:
         """Predictions (m,) at x (m, d)."""
-        return np.sum([term.predict(x) for term in self.terms], axis=0)
+        return np.asarray(sum(term.predict(x) for term in self.terms))
 
     def hidden(self, x: np.ndarray) -> Mapping[str, np.ndarray]:
         """The projections {"S2": (m, r)}."""
