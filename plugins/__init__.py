@@ -37,6 +37,7 @@ LEARNERS = {
     "quad-raw": "quadratic_taylor.quad_raw:QuadRaw",
     "ntk-neural": "tangents.ntk_neural:NtkNeural",
     "ntk-raw": "tangents.ntk_raw:NtkRaw",
+    "ensemble": "ensemble:Ensemble",
     "sklearn": "sklearn_estimator:SklearnEstimator",
 }
 """Where each learner is, below this package; it is imported when it is first used."""

@@ -38,15 +38,21 @@ class CostCurve:
     costs: np.ndarray
     """Geometric mean of the cost over replicates, (K,)."""
 
+    @property
+    def by_cost(self) -> Curve | None:
+        """The curve with the cost in the place of n; None if costs do not rise with n.
+
+        A size that costs no more than a smaller one replaces it.
+        """
+        rising = np.array([cost < self.costs[k + 1 :].min(initial=math.inf) for k, cost in enumerate(self.costs)])
+        return replace(_at(self.curve, rising), n=self.costs[rising]) if rising.sum() > 1 else None
+
     def threshold(self, level: float) -> Threshold | None:
         """The least cost of reaching the level, as ``thresholds.threshold`` finds N*; None if costs do not rise with n.
 
-        A size that costs no more than a smaller one replaces it. Raises ``UsageError`` if the level is not positive.
+        Raises ``UsageError`` if the level is not positive.
         """
-        rising = np.array([cost < self.costs[k + 1 :].min(initial=math.inf) for k, cost in enumerate(self.costs)])
-        if rising.sum() < 2:
-            return None
-        return threshold(replace(_at(self.curve, rising), n=self.costs[rising]), level)
+        return None if self.by_cost is None else threshold(self.by_cost, level)
 
 
 def cost_curves(rows: Iterable[Row], curves: Iterable[Curve], cost: CostName) -> list[CostCurve]:

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 class PhasedLearner(SgdLearner):
     """Phase l takes the first l - 1 blocks from the phase before and adds block l and a head (average pooling and a
     linear layer) with new weights. The head is discarded afterwards. Each phase is a stage ``depth<l>``.
+
+    With ``head_blocks``, the head begins with the blocks above block l, which makes it a deep auxiliary network
+    (Belilovsky et al. 2019, arXiv 1812.11446; BFC footnote 6 calls that hierarchical learning). The last phases have no
+    blocks above, so the final network is the same.
     """
 
     frozen: ClassVar[bool]
@@ -32,13 +36,17 @@ class PhasedLearner(SgdLearner):
     """Weight decays to try in each phase, by the error on every fifth training point; the phase is then repeated on all
     points with the best. A single value is used without a trial."""
 
+    head_blocks: Annotated[int, Field(ge=0)] = 0
+    """Number of blocks above block l that are trained with it as a part of the head, and discarded; new ones in each
+    phase."""
+
     def run(self, fit: ImageFit) -> Predictor:
         """Train one phase per block."""
         stages, chosen, loss = {}, [], math.nan
         last: Network | None = None
         images = fit.points.images
         for depth in range(1, fit.layout.depth + 1):
-            network = fit.network(depth, "phase", depth)
+            network = fit.network(depth + self.head_blocks, "phase", depth)
             start = 0
             if last is not None:
                 network.take(last, depth - 1)
@@ -96,7 +104,7 @@ class PhasedLearner(SgdLearner):
         seen = self.steps_at(n) * min(n, self.batch_size)
         trials, total = self._trials(), 0.0
         for depth in range(1, full.depth + 1):
-            here, lower = full.first(depth).flops(image), full.first(depth - 1).flops(image)
+            here, lower = full.first(depth + self.head_blocks).flops(image), full.first(depth - 1).flops(image)
             if not self.frozen:
                 total += trials * 3 * here * seen
             elif not self.keeps_features:
@@ -107,7 +115,7 @@ class PhasedLearner(SgdLearner):
 
     def kept(self, n: int, full: BlockLayout, image: Shape) -> float:
         """A network per phase, and the features of two frozen blocks."""
-        copies = sum(full.first(depth).weights for depth in range(1, full.depth + 1))
+        copies = sum(full.first(depth + self.head_blocks).weights for depth in range(1, full.depth + 1))
         if not (self.frozen and self.keeps_features):
             return copies
         largest = max(math.prod(shape) for shape in [image, *full.shapes(image)])

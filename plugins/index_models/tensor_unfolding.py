@@ -1,4 +1,4 @@
-"""A direction from the singular vectors of the unfolded moment tensor of the labels."""
+"""Directions from the singular vectors of the unfolded moment tensor of the labels."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from math import sqrt
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from bfc_plugins.index_models.read_out import read_out
+from bfc_plugins.index_models.read_out import read_out, read_out_of_all
 from pydantic import Field
 
 from bfc_bench.learner import Capabilities, Context, Cost, Data, Learner, Predictor
@@ -27,7 +27,7 @@ class TensorUnfolding(Learner):
     Ge and Lee 2023, arXiv 2305.10633). ``steps`` steps of tensor power iteration follow, w <- T(., w, ..., w) / |.|.
 
     The prediction is a polynomial of w . x, fitted to the training points by least squares. The learner is told k and
-    the polynomial's degree. Inputs must be standard Gaussian.
+    the polynomial's degree. Inputs must be Gaussian with E x x^T = c I; uniform ones on the sphere are nearly so.
     """
 
     name: ClassVar[str] = "tensor-unfolding"
@@ -40,22 +40,36 @@ class TensorUnfolding(Learner):
     """Degree of the polynomial that is fitted to the projection."""
     steps: Annotated[int, Field(ge=0)] = 10
     """Number of steps of tensor power iteration."""
+    rank: Annotated[int, Field(ge=1)] = 1
+    """r, the number of directions. Each further one is found in the labels less the read-out of those before it
+    (deflation), and the prediction is a sum of polynomials of the projections."""
 
     def fit(self, train: Data, ctx: Context) -> Predictor:
         """Fit to the n training points."""
-        x, y = train.x, train.y
+        scale = 1.0 if ctx.square_mean is None else float(np.sqrt(np.mean(ctx.square_mean)))
+        x, residual = train.x / scale, train.y
+        directions: list[np.ndarray] = []
+        for _ in range(self.rank):
+            directions.append(self._direction(x, residual) / scale)
+            fitted = read_out_of_all(train.x, train.y, directions, self.degree)
+            residual = train.y - fitted.predict(train.x)
+        return read_out(train.x, train.y, directions[0], self.degree) if self.rank == 1 else fitted
+
+    def _direction(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """The direction (d,) of the tensor of labels y (n,)."""
+        d = x.shape[1]
         matrix = sum(
-            (_unfolded(x[i : i + BLOCK], y[i : i + BLOCK], self.order) for i in range(0, train.n, BLOCK)),
-            np.zeros(_shape(train.d, self.order)),
+            (_unfolded(x[i : i + BLOCK], y[i : i + BLOCK], self.order) for i in range(0, len(x), BLOCK)),
+            np.zeros(_shape(d, self.order)),
         )
         left, *_ = np.linalg.svd(matrix, full_matrices=False)
         w = left[:, 0]
         if self.order == 4:
-            values, vectors = np.linalg.eigh((w.reshape(train.d, train.d) + w.reshape(train.d, train.d).T) / 2)
+            values, vectors = np.linalg.eigh((w.reshape(d, d) + w.reshape(d, d).T) / 2)
             w = vectors[:, np.abs(values).argmax()]
         for _ in range(self.steps):
             w = _power_step(x, y, w, self.order)
-        return read_out(x, y, w, self.degree)
+        return np.asarray(w)
 
     def assumes(self) -> Mapping[str, Any]:
         """The information exponent and the degree of the link."""
@@ -65,7 +79,12 @@ class TensorUnfolding(Learner):
         """The tensor, its decomposition, and the steps."""
         rows, columns = _shape(d, self.order)
         flops = 2.0 * n * rows * columns + 10.0 * rows * columns * min(rows, columns) + 6.0 * self.steps * n * d
-        return Cost(flops, 8.0 * (3 * rows * columns + min(n, BLOCK) * columns + n * d), work="products", seconds=1e-3)
+        return Cost(
+            self.rank * flops,
+            8.0 * (3 * rows * columns + min(n, BLOCK) * columns + n * d),
+            work="products",
+            seconds=1e-3,
+        )
 
 
 def _shape(d: int, order: int) -> tuple[int, int]:

@@ -90,6 +90,8 @@ class QuadraticLearner(BatchLearner):
     allow a grid search for them); or these numbers."""
     steps: Annotated[int, Field(ge=1)] | None = None
     """Number of steps. Here and below, None is the default recipe's value for d and L (``recipe.py``)."""
+    passes: Annotated[int, Field(ge=1)] | None = None
+    """Number of passes through the points instead of ``steps``, so that the operations grow with n."""
     batch_size: Annotated[int, Field(ge=1)] | None = None
     """Size of a minibatch."""
     optimizer: Optimizer = "adam"
@@ -121,6 +123,8 @@ class QuadraticLearner(BatchLearner):
         check_skips(self.connections, self.widths, self.first == "squares")
         if self.share_skips:
             check_shared_skips(self.connections, self.widths)
+        if self.passes and self.steps:
+            raise ValueError(f"passes go without steps. Got passes = {self.passes} and steps = {self.steps}.")
         for key in ("alphas", "lr_layers", "init_scale"):
             value = getattr(self, key)
             if isinstance(value, tuple) and len(value) != len(self.widths):
@@ -155,8 +159,10 @@ class QuadraticLearner(BatchLearner):
         """``lr`` with its default filled in."""
         return self.lr or default.learning_rate(d, self.optimizer)
 
-    def length(self, d: int, kind: LabelKind = "real") -> int:
-        """``steps`` with its default filled in."""
+    def length(self, d: int, n: int, kind: LabelKind = "real") -> int:
+        """``steps`` with its default filled in, or those of ``passes`` through n points."""
+        if self.passes:
+            return math.ceil(self.passes * n / self.minibatch(d))
         return self.steps or default.training_steps(d, self.depth, self.optimizer, kind)
 
     def scales(self) -> tuple[float, ...]:
@@ -208,7 +214,7 @@ class QuadraticLearner(BatchLearner):
         return {
             "alphas": [float(alpha) for alpha in predictor.alphas.values()],
             "oracle": sorted(self.oracle()),
-            "steps": self.length(d, setup.kind),
+            "steps": self.length(d, len(setup.y), setup.kind),
             "lr": self.rate(d),
             "batch_size": self.minibatch(d),
         }
@@ -224,7 +230,7 @@ class QuadraticLearner(BatchLearner):
 
     def with_selected_ranks(self, setup: Setup, device: str) -> QuadraticPredictor | Failure:
         """Train with ranks that are selected on held-out points (``ranks.py``), on "cpu" or "cuda"."""
-        steps, rate = STEPS * self.length(setup.net.d), RATE * QuadraticLearner.rate(self, setup.net.d)
+        steps, rate = STEPS * self.length(setup.net.d, len(setup.y)), RATE * QuadraticLearner.rate(self, setup.net.d)
 
         def trained_with(**options: Any) -> Train:
             learner = self.model_copy(update=options)
@@ -234,7 +240,7 @@ class QuadraticLearner(BatchLearner):
             setup,
             given=trained_with(),
             penalised=trained_with(loss="square"),
-            low_rank=trained_with(loss="square", steps=math.ceil(steps), lr=rate),
+            low_rank=trained_with(loss="square", steps=math.ceil(steps), passes=None, lr=rate),
         )
 
     @classmethod
@@ -305,7 +311,7 @@ class QuadraticLearner(BatchLearner):
 
     def batch_key(self, train: DataSpec) -> Hashable:
         """Everything that a compiled program depends on; seed, rates, scales, n and teacher may differ."""
-        shapes = (self.net(train.d), self.length(train.d, train.kind), self.minibatch(train.d))
+        shapes = (self.net(train.d), self.length(train.d, train.n, train.kind), self.minibatch(train.d))
         return (self.name, *shapes, self.optimizer, self.loss, train.kind, self.ranks)
 
     def cost(self, n: int, d: int) -> Cost:
@@ -315,10 +321,10 @@ class QuadraticLearner(BatchLearner):
         padded = max(1024, 2 * n)
         count, together = self.trainings()
         return Cost(
-            flops=3.0 * net.flops() * batch * self.length(d) * count,
+            flops=3.0 * net.flops() * batch * self.length(d, n) * count,
             bytes=PROGRAM_BYTES + 16.0 * padded * (d + 1) + 4.0 * units * (padded * together + 4 * batch),
             work="steps",
-            seconds=STEP_SECONDS * self.length(d) * count,
+            seconds=STEP_SECONDS * self.length(d, n) * count,
             parameters=net.weights(),
         )
 

@@ -112,7 +112,7 @@ class QuadDenseNet(QuadraticLearner):
             learner.member(setup, setup.params, setup.rates, setup.x)
             for learner, setup in zip(learners, setups, strict=True)
         ]
-        steps = first.length(net.d, setups[0].kind)
+        steps = first.length(net.d, len(setups[0].y), setups[0].kind)
         results = train_members(first.recipe(net, setups[0]), members, steps, device, first.checkpoints)
         return [
             learner._predictor(setup, result) if result.finite else diverged(learner, net.d, result.loss)

@@ -44,7 +44,7 @@ class StagewiseLearner(QuadraticLearner):
             recipe = first.recipe(fits[0].model(layer), setups[0])
             running = [fit for fit in fits if fit.failure is None]
             members = [fit.member(layer) for fit in running]
-            results = train_members(recipe, members, first.length(net.d, setups[0].kind), device)
+            results = train_members(recipe, members, first.length(net.d, len(setups[0].y), setups[0].kind), device)
             for fit, result in zip(running, results, strict=True):
                 if result.finite:
                     fit.finish(layer, result.params, result.loss)

@@ -1,6 +1,7 @@
 """Claims about N*, its exponents and theories, also where N* is a bound or a range."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from claim_results import (
     cell,
     cells,
     curve,
+    exponent_at,
     exponent_difference_at,
     parse_claims,
     spread,
@@ -22,6 +24,7 @@ from claim_results import (
     verdict,
 )
 
+from bfc_bench.errors import UsageError
 from bfc_bench.learner import Theory
 from bfc_bench.seeds import stream
 
@@ -183,3 +186,18 @@ def test_exponents_keep_censored_replicates_as_bounds():
     assert "bounds" in found.note
     assert " 0 bounds" not in found.note
     assert found.verdict != "contradicted"
+
+
+def test_an_exponent_of_a_cost_is_that_of_the_operations_at_n_star():
+    """Operations n^2 d at N* ~ d^1.5 are d^4. A learner whose operations do not grow with n has no least cost."""
+    rows = [replace(row, fit_flops=float(row.n**2 * row.d)) for row in exponent_at(stream("cost"), 1.5)]
+    claim = {"kind": "exponent", "label": "a", "task": "t", "level": 0.1, "cost": "fit_flops", "at_most": 5}
+    found = verdict(claim, rows)
+    assert found.verdict == "supported"
+    in_n = verdict({key: value for key, value in claim.items() if key != "cost"}, rows)
+    assert found.estimate == pytest.approx(2 * in_n.estimate + 1, abs=0.01)
+    assert "exponent in d of the FLOPs of a" in found.statement
+    constant = verdict(claim, [replace(row, fit_flops=7.0) for row in rows])
+    assert constant.verdict == "undecided"
+    with pytest.raises(UsageError, match="theory and harmonics are about N\\*, not about a cost"):
+        verdict({**claim, "at_most": None, "harmonics": 2, "tolerance": 1.0}, rows)

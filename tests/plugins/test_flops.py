@@ -51,7 +51,7 @@ def test_quadratic_networks_declare_what_xla_counts(options):
     declared = learner("quad-densenet", **{"widths": [20, 12], "steps": STEPS, **options})
     net = declared.net(D)
     params = net.init(stream("test", "flops"), [1.0] * len(net.widths), np.ones(D))
-    counted = declared.length(D) * gradient_flops(net, params, np.ones((declared.minibatch(D), D)))
+    counted = declared.length(D, 10**6) * gradient_flops(net, params, np.ones((declared.minibatch(D), D)))
     cost = declared.cost(10**6, D)
     assert 1 / FACTOR < cost.fit_flops / counted < FACTOR
     assert cost.parameters == sum(np.size(value) for name, value in params.items() if name != "square_mean")

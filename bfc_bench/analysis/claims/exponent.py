@@ -12,6 +12,7 @@ from bfc_bench.analysis.claims.axes import SweptTask
 from bfc_bench.analysis.claims.base import Bounded, Finite, MetricName, Names, Positive, in_words, that_of
 from bfc_bench.analysis.claims.measures import Point, failure_notes, ill_behaved_note, locate
 from bfc_bench.analysis.claims.verdict import Evidence, Region, Verdict, nothing, short
+from bfc_bench.analysis.compute import IN_WORDS, CostName, cost_curves
 from bfc_bench.analysis.curves import Curve, curves_of
 from bfc_bench.analysis.exponents import compare_exponents, fit_exponent, fit_exponent_relative_to
 from bfc_bench.analysis.intervals import t_quantile
@@ -48,6 +49,8 @@ class ExponentClaim(Bounded):
     """Error level that defines N*(level)."""
     metric: MetricName = "nmse"
     """The error that must reach the level."""
+    cost: CostName | None = None
+    """Judges the least cost of reaching the level instead of N*: `fit_flops`, `fit_cpu_seconds` or `parameters`."""
     harmonics: Size | None = None
     """Degree p: s is within ``tolerance`` of the slope of log B(d, p) over the fitted d."""
     theory: bool = False
@@ -80,6 +83,8 @@ class ExponentClaim(Bounded):
             raise ValueError(f"d does not go with axis = 'd', because all d of the task are used. Got d = {self.d}")
         if self.axis != "d" and self.harmonics is not None:
             raise ValueError(f"harmonics expects an exponent in d. Got axis = {self.axis!r}")
+        if self.cost is not None and (self.theory or self.harmonics is not None):
+            raise ValueError(f"theory and harmonics are about N*, not about a cost. Got cost = {self.cost!r}")
         if self.below and self.label in self.below:
             raise ValueError(f"below must not name the label itself. Got {self.label!r}")
         return self
@@ -118,9 +123,9 @@ class ExponentClaim(Bounded):
         ours = curves[self.label]
         fixed = dict.fromkeys(point.d for point in self.points(rows) if point.d) if self.sweep else {}
         where = ", ".join([self.task, *(f"d = {d}" for d in fixed)])
-        quantity = (
-            f"The exponent in {self.axis} of the N* of {self.label} for {in_words(self.metric)} ≤ {short(self.level)}"
-        )
+        needed = "N*" if self.cost is None else IN_WORDS[self.cost]
+        error = f"{in_words(self.metric)} ≤ {short(self.level)}"
+        quantity = f"The exponent in {self.axis} of the {needed} of {self.label} for {error}"
         if self.below is None:
             measured = list(ours)
             expected = self._expected(ours, theories)
@@ -139,15 +144,22 @@ class ExponentClaim(Bounded):
     def _curves(self, rows: Sequence[Row], name: str) -> dict[Any, Curve]:
         """The curves of a predictor by d, or by value along the axis."""
         if self.sweep is None:
-            return {curve.d: curve for curve in curves_of(rows, name, self.task, self.metric)}
+            return {curve.d: curve for curve in self._curves_on(rows, name, self.task)}
         dims = {point.task: point.d for point in self.points(rows)}
         found = {
-            int(point.value) if point.value.is_integer() else point.value: curves_of(
-                rows, point.label(name), point.task, self.metric, dims[point.task]
+            int(point.value) if point.value.is_integer() else point.value: self._curves_on(
+                rows, point.label(name), point.task, dims[point.task]
             )
             for point in self.sweep
         }
         return {value: curve for value, curves in found.items() for curve in curves}
+
+    def _curves_on(self, rows: Sequence[Row], name: str, task: str, d: int | None = None) -> list[Curve]:
+        """The curves of a predictor on a task, with the cost in the place of n if the claim is about one."""
+        curves = curves_of(rows, name, task, self.metric, d)
+        if self.cost is None:
+            return curves
+        return [of.by_cost for of in cost_curves(rows, curves, self.cost) if of.by_cost is not None]
 
     @property
     def _limit(self) -> str:

@@ -49,6 +49,21 @@ def test_a_phase_leaves_the_layers_below_as_they_were(options):
         assert not torch.equal(state(upper, depth)[-3], state(lower, depth - 1)[-3])
 
 
+def test_a_deep_head_is_the_blocks_above_and_leaves_no_trace():
+    """The blocks above are drawn anew in each phase, and the final network is as large as without them."""
+    stages = ConvLayerwise(**TINY, head_blocks=1).fit(stripes(100), Context()).stages
+    networks = [stage.network for stage in stages.values()]
+    assert [len(network.blocks) for network in networks] == [2, 3, 3]
+    assert same(networks[1], networks[0], 1)
+    assert same(networks[2], networks[1], 2)
+    assert not torch.equal(state(networks[1], 2)[-3], state(networks[0], 2)[-3])
+    shallow, deep = (ConvLayerwise(**TINY, head_blocks=blocks) for blocks in (0, 1))
+    full, image = shallow.layout(1), (1, 8, 8)
+    above = sum(full.first(depth + 1).flops(image) - full.first(depth).flops(image) for depth in (1, 2))
+    seen = 3 * shallow.steps_at(100) * 20 * shallow._trials()
+    assert deep.trained(100, full, image) - shallow.trained(100, full, image) == pytest.approx(above * seen)
+
+
 def test_growing_goes_on_training_the_layers_below():
     stages = ConvGrow(**TINY).fit(stripes(100), Context()).stages
     assert not same(stages["depth2"].network, stages["depth1"].network, 1)

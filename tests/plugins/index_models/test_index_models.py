@@ -13,6 +13,7 @@ from sklearn.linear_model import RidgeCV
 from bfc_bench.learner import Context, Data, Job
 from bfc_bench.seeds import stream
 from bfc_bench.tasks.inputs.gaussian import Gaussian
+from bfc_bench.tasks.targets.harmonics import zonal
 from bfc_bench.tasks.targets.index_model import IndexModel
 from bfc_bench.utils.hermite import hermite
 
@@ -58,6 +59,23 @@ def test_a_power_step_contracts_the_tensor_with_all_but_one_vector(degree):
     for _ in range(degree - 1):
         tensor = tensor @ w
     np.testing.assert_allclose(_power_step(train.x, train.y, w, degree), tensor / np.linalg.norm(tensor), atol=1e-9)
+
+
+@pytest.mark.parametrize(("order", "rank"), [(3, 2), (4, 1), (4, 3)])
+def test_deflation_finds_every_direction_of_a_sum(order, rank):
+    """On the sphere sum_s phi_k(beta_s . x) is a function of r orthonormal directions, at any scale of the inputs."""
+    rng = np.random.default_rng(1)
+    d, n = 6, 6000
+    beta = np.linalg.qr(rng.standard_normal((d, d)))[0][:rank]
+    x = rng.standard_normal((n, d))
+    x /= np.linalg.norm(x, axis=1)[:, None]
+    train = Data("s", n, d, x=x, y=zonal(d, order, x @ beta.T).sum(1))
+    found = TensorUnfolding(order=order, degree=order, rank=rank).fit(train, Context(square_mean=np.full(d, 1 / d)))
+    terms = [found] if rank == 1 else found.terms
+    overlaps = np.abs([term.direction / np.linalg.norm(term.direction) @ beta.T for term in terms])
+    assert np.allclose(np.sort(overlaps, axis=1)[:, -1], 1, atol=0.02)
+    assert sorted(overlaps.argmax(axis=1)) == list(range(rank))
+    assert np.mean((found.predict(x) - train.y) ** 2) < 0.1 * np.var(train.y)
 
 
 @pytest.mark.parametrize("degree", [1, 2, 3, 4])

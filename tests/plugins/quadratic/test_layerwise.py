@@ -57,3 +57,14 @@ def test_training_longer_does_not_close_the_gap_to_joint(readout):
     ]
     assert min(errors) >= 1e-3
     assert nmse(fit(QuadDenseNet(), p, 800), p) <= 1e-5
+
+
+@pytest.mark.parametrize("learner", [QuadDenseNet, Layerwise])
+def test_passes_are_steps_that_grow_with_n(learner, small):
+    """Five passes through 96 points in minibatches of 32 are 15 steps."""
+    options = {"widths": (6, 4), "batch_size": 32}
+    through, stepped = (fit(learner(**options, **length), small, 96) for length in ({"passes": 5}, {"steps": 15}))
+    assert through.info["steps"] == 15
+    np.testing.assert_array_equal(through.predict(small.test_x), stepped.predict(small.test_x))
+    cheap, dear = (learner(**options, passes=5).cost(n, 10).fit_flops for n in (96, 192))
+    assert dear == 2 * cheap

@@ -1,0 +1,155 @@
+"""The mean of several fits of any learner, which differ in their random numbers: ``ensemble:quad-densenet``."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Annotated, Any, ClassVar, Self
+
+from pydantic import Field, create_model, model_validator
+
+from bfc_bench.learner import (
+    Array,
+    BatchLearner,
+    Cost,
+    DataSpec,
+    Failure,
+    Job,
+    Learner,
+    Predictor,
+    TaskFacts,
+)
+from bfc_bench.seeds import seed_of
+
+
+class Ensemble(BatchLearner):
+    """The mean of the predictions of ``members`` fits of a learner (the ensembles of BFC Figures 9 and 12).
+
+    Name it as ``ensemble:LEARNER``; the options are the learner's, and ``members``. All members see the same points.
+    The first has the seed that the learner has on its own, and is the stage ``single``; the others have other seeds.
+    Scores of classes, margins and probabilities are averaged too.
+    """
+
+    name: ClassVar[str] = "ensemble"
+    example: ClassVar[str | None] = "random-features"
+    of: ClassVar[type[Learner] | None] = None
+
+    members: Annotated[int, Field(ge=2)] = 10
+    """Number of fits."""
+
+    @classmethod
+    def variant(cls, path: str) -> type[Learner]:
+        """The ensemble of the learner called ``path``. Raises ``UsageError`` for an unknown learner."""
+        return _variant(path)
+
+    @model_validator(mode="after")
+    def _is_valid(self) -> Self:
+        if self.of is None:
+            raise ValueError("name a learner: ensemble:LEARNER, for example ensemble:quad-densenet")
+        _ = self.single
+        return self
+
+    @property
+    def single(self) -> Learner:
+        """The learner of each member."""
+        assert self.of is not None  # a learner without variant is refused
+        given = self.model_dump(include=self.model_fields_set - {"members"}, by_alias=True)
+        return self.of.parse(given, self.name)
+
+    def batch_key(self, train: DataSpec) -> Hashable:
+        """The key of the members."""
+        return self.single.batch_key(train)
+
+    @classmethod
+    def fit_batch(cls, jobs: Sequence[Job[Self]]) -> Sequence[Predictor | Failure]:
+        """Fit the members of all jobs together."""
+        assert cls.of is not None
+        members: list[Job[Any]] = []
+        for job in jobs:
+            others = [seed_of(job.ctx.seed, "ensemble", member) for member in range(1, job.learner.members)]
+            single = job.learner.single
+            members += [Job(single, job.train, replace(job.ctx, seed=seed)) for seed in (job.ctx.seed, *others)]
+        outcomes = iter(cls.of.fit_batch(members))
+        return [_joined([next(outcomes) for _ in range(job.learner.members)]) for job in jobs]
+
+    def cost(self, n: int, d: int) -> Cost | None:
+        """That of all members."""
+        cost, count = self.single.cost(n, d), self.members
+        if cost is None:
+            return None
+        return replace(
+            cost,
+            flops=count * cost.flops,
+            bytes=count * cost.bytes,
+            seconds=count * cost.seconds,
+            counted=count * cost.fit_flops,
+            parameters=None if cost.parameters is None else count * cost.parameters,
+        )
+
+    def skip(self, task: TaskFacts, n: int) -> str | None:
+        """As the learner."""
+        return self.single.skip(task, n)
+
+    def caution(self, task: TaskFacts, n: int) -> str | None:
+        """As the learner."""
+        return self.single.caution(task, n)
+
+    def oracle(self) -> frozenset[str]:
+        """As the learner."""
+        return self.single.oracle()
+
+    def libraries(self) -> frozenset[str]:
+        """As the learner."""
+        return self.single.libraries()
+
+    def takes_frames(self) -> bool:
+        """As the learner."""
+        return self.single.takes_frames()
+
+    def assumes(self) -> Mapping[str, Any]:
+        """As the learner."""
+        return self.single.assumes()
+
+
+@dataclass(frozen=True)
+class EnsemblePredictor(Predictor):
+    """The mean of the members' predictions."""
+
+    members: tuple[Predictor, ...]
+    info: Mapping[str, Any] = field(default_factory=dict)
+    stages: Mapping[str, Predictor] = field(default_factory=dict)
+
+    def predict(self, x: Array) -> Array:
+        """Mean predictions (m,), or mean scores (m, C), at x (m, d)."""
+        return sum(member.predict(x) for member in self.members) / len(self.members)
+
+    def probabilities(self, x: Array) -> Array | None:
+        """Mean probabilities, if the members have any."""
+        each: list[Array] = [member.probabilities(x) for member in self.members]
+        return None if each[0] is None else sum(each) / len(each)
+
+
+def _joined(outcomes: Sequence[Predictor | Failure]) -> Predictor | Failure:
+    """The ensemble; the failure of a member is that of the ensemble."""
+    for outcome in outcomes:
+        if isinstance(outcome, Failure):
+            return outcome
+    members = tuple(outcome for outcome in outcomes if isinstance(outcome, Predictor))
+    single = members[0]
+    return EnsemblePredictor(members, single.info, {"single": single})
+
+
+@cache
+def _variant(path: str) -> type[Ensemble]:
+    from bfc_bench.plugins import load_plugins
+
+    learner = load_plugins().learner(path)
+    options: dict[str, Any] = {name: (option.annotation, option) for name, option in learner.model_fields.items()}
+    made = create_model(f"{learner.__name__}Ensemble", __base__=Ensemble, __module__=__name__, **options)
+    made.__doc__ = f"The mean of the predictions of several fits of ``{path}``, which differ in their random numbers."
+    made.name, made.of, made.example = f"{Ensemble.name}:{path}", learner, None
+    made.version = Ensemble.version + learner.version - 1
+    made.capabilities = replace(learner.capabilities, one_pass=False)
+    made.search, made.smoke = learner.search, {**learner.smoke, "members": 2}
+    return made
