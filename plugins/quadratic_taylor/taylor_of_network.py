@@ -14,7 +14,8 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 import numpy as np
 from pydantic import Field
 
-from bfc_bench.learner import Context, Cost, Data, Diverged, Learner, Predictor
+from bfc_bench.errors import Diverged
+from bfc_bench.learner import Context, Cost, Data, Learner, Predictor
 from bfc_bench.seeds import stream
 from bfc_bench.toolkit.square_features import nominal_square_norm, square_mean
 
