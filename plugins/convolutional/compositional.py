@@ -23,13 +23,15 @@ from bfc_bench.toolkit.ridge import RidgeCurve
 
 @dataclass(frozen=True)
 class ConvolutionalKernel:
-    """The NNGP kernel of 3 x 3 convolutions with ReLU and weights of variance 2 / fan-in, on images of one shape."""
+    """The kernel of wide 3 x 3 convolutions with ReLU and weights of variance 2 / fan-in, on images of one shape."""
 
     shape: tuple[int, ...]
     """Channels, height, width."""
     depth: int
     readout: str
     """``pool`` or ``flatten``."""
+    kind: str = "nngp"
+    """``nngp`` or ``ntk``."""
 
     def matrix(self, x: Tensor, z: Tensor, *, lower: bool = False) -> Tensor:
         """The kernel matrix (m, n), float64; ``lower`` leaves tiles above the diagonal 0."""
@@ -62,7 +64,7 @@ def _program(kernel: ConvolutionalKernel) -> Any:
     layers = [stax.Conv(1, (3, 3), padding="SAME", W_std=2**0.5), stax.Relu()] * kernel.depth
     read = stax.GlobalAvgPool() if kernel.readout == "pool" else stax.Flatten()
     function = stax.serial(*layers, read, stax.Dense(1))[2]
-    return jax.jit(lambda x, z: function(x, z, "nngp"))
+    return jax.jit(lambda x, z: function(x, z, kernel.kind))
 
 
 @dataclass(frozen=True)

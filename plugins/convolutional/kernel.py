@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 class ConvKernel(BatchLearner):
     """Ridge regression with a compositional kernel of convolutions from neural-tangents (BFC figure 12).
 
-    The kernel is the NNGP kernel of ``depth`` 3 x 3 convolutions with ReLU, divided by its mean diagonal on the
-    training points. ``pool`` averages over the image at the end, which needs the covariances of all pixel pairs of two
-    images, h^2 w^2 numbers per pair of images; ``flatten`` needs h w. C classes are C centred right-hand sides, +1 for
-    the class and -1 for the others.
+    The kernel is that of ``depth`` 3 x 3 convolutions with ReLU, divided by its mean diagonal on the training points.
+    ``pool`` averages over the image at the end, which needs the covariances of all pixel pairs of two images, h^2 w^2
+    numbers per pair of images; ``flatten`` needs h w. C classes are C centred right-hand sides, +1 for the class and -1
+    for the others.
     """
 
     name: ClassVar[str] = "conv-kernel"
@@ -36,6 +36,8 @@ class ConvKernel(BatchLearner):
     smoke: ClassVar[Mapping[str, Any]] = {"depth": 1, "ridge": 1e-3}
     search: ClassVar[Mapping[str, Sequence[Any]]] = {"ridge": [10.0**k for k in range(-6, 1)]}
 
+    kernel: Literal["nngp", "ntk"] = "nngp"
+    """``nngp``, of networks in which the read-out alone is trained, or ``ntk``, the tangent kernel of all layers."""
     depth: Annotated[int, Field(ge=1)] = 3
     """Number of convolutions."""
     readout: Literal["pool", "flatten"] = "pool"
@@ -45,7 +47,7 @@ class ConvKernel(BatchLearner):
 
     def batch_key(self, train: DataSpec) -> Hashable:
         """All sizes and ridges of one sample share the kernel matrix of the largest."""
-        return (train.sample, self.depth, self.readout)
+        return (train.sample, self.kernel, self.depth, self.readout)
 
     @classmethod
     def fit_batch(cls, jobs: Sequence[Job[Self]]) -> Sequence[Predictor | Failure]:
@@ -53,27 +55,27 @@ class ConvKernel(BatchLearner):
         from bfc_plugins.convolutional.compositional import solve
 
         longest = max((job.train for job in jobs), key=lambda train: train.n)
-        kernel = jobs[0].learner.kernel(longest.shape)
+        kernel = jobs[0].learner.on_images(longest.shape)
         results = solve(kernel, longest, [(job.train.n, job.learner.ridge) for job in jobs])
         return [fit or Failure("failed", f"{cls.name}: no solution in float64. Use a larger ridge.") for fit in results]
 
-    def kernel(self, shape: tuple[int, ...]) -> ConvolutionalKernel:
+    def on_images(self, shape: tuple[int, ...]) -> ConvolutionalKernel:
         """The kernel on images of a shape. Raises ``UsageError`` if the shape is not that of an image."""
         if len(shape) != 3:
             raise UsageError(f"rows of x must be images of shape (channels, height, width). Got shape {shape}.")
         from bfc_plugins.convolutional.compositional import ConvolutionalKernel
 
-        return ConvolutionalKernel(tuple(shape), self.depth, self.readout)
+        return ConvolutionalKernel(tuple(shape), self.depth, self.readout, self.kernel)
 
     def skip(self, task: TaskFacts, n: int) -> str | None:
         """Skip inputs that are not images."""
         return no_image(self.name, task)
 
     def cost(self, n: int, d: int) -> Cost:
-        """About 40 operations per layer and pixel pair of two images, and a factorisation."""
+        """About 40 operations per layer and pixel pair of two images, twice for ``ntk``, and a factorisation."""
         image = likely_shape(d)
         pairs = covariances(image, self.readout)
         tile = ARRAYS * tile_of(image, self.readout) ** 2 * pairs
-        matrix = n**2 * pairs * 40.0 * self.depth
+        matrix = n**2 * pairs * 40.0 * self.depth * (2 if self.kernel == "ntk" else 1)
         bytes = 500e6 + 24.0 * n**2 + 8.0 * tile
         return Cost(matrix + n**3 / 3, bytes, work="products", parameters=n)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
@@ -10,7 +11,7 @@ from bfc_plugins.quadratic_taylor.base import QuadraticTaylorLearner
 from pydantic import Field
 
 from bfc_bench.errors import BenchError
-from bfc_bench.learner import Context, TaskFacts
+from bfc_bench.learner import Context, Cost, TaskFacts
 
 if TYPE_CHECKING:
     from bfc_plugins.quadratic_taylor.model import Representation
@@ -37,27 +38,49 @@ class QuadNeural(QuadraticTaylorLearner):
     suffices for targets of degree 3 and 4."""
     inner: Literal["indicator", "relu", "relu2"] = "relu2"
     """Activation phi: ``indicator`` is the paper's 1{t >= 0}; ``relu2`` is relu(t)^2/2."""
+    order: Annotated[int, Field(ge=1)] | None = None
+    """k of NR Assumption 2: D is the number of harmonics of degree k, about d^k / k!, instead of ``features``, and rows
+    have lambda_k, the least eigenvalue of Sigma of the first layer, as ``chosen.info.lambda_k``."""
+    biases: bool = True
+    """Whether the random layer has biases b; Assumption 2 cannot hold with them, see ``docs/representations.md``."""
+    depth: Annotated[int, Field(ge=1)] = 1
+    """Number of random layers; each is whitened, scaled to norm 1 and given to the next (NR section 6)."""
     whitening: Literal["exact", "ridge", "none", "regularizer"] = "ridge"
     """h is Sigma^(-1/2) g (exact), (Sigma + .3 tr(Sigma)/D I)^(-1/2) g (ridge), a multiple of g (none), or a multiple
     of g with the regulariser sum_r |Sigma^(1/2) w_r|^4 (regularizer, NR section 4.2)."""
 
     def dimension(self, d: int) -> int:
         """D at input dimension d."""
+        if self.order is not None:
+            return math.comb(d + self.order - 1, d - 1) - math.comb(max(d + self.order - 3, 0), d - 1)
         return self.features or (16 if self.inner == "indicator" else 8) * max((d - 1) * (d + 2) // 2, 1)
 
     def represent(self, x: Tensor, scale: float, ctx: Context) -> Representation:
         """The whitened features. Raises ``BenchError`` if exact whitening has too few points."""
         import torch
-        from bfc_plugins.quadratic_taylor.representation import RandomLayer, represent
+        from bfc_plugins.quadratic_taylor.representation import RandomLayer, least_eigenvalue, represent, second_moment
 
         d = x.shape[1]
         points = x if ctx.unlabeled is None else torch.as_tensor(ctx.unlabeled, dtype=x.dtype, device=x.device)
         if reason := self._too_few(len(points), d):
             raise BenchError(f"{self.name}: {reason}.")
-        layer = RandomLayer.draw(self.dimension(d), d, self.inner, ctx.seed, x)
-        made = represent(layer, scale, points, self.whitening)
-        whitened_on = "training inputs" if ctx.unlabeled is None else "unlabeled inputs"
-        return replace(made, info={"n_0": len(points), "whitened_on": whitened_on})
+        size, below, inputs = self.dimension(d), None, points
+        info: dict[str, Any] = {"n_0": len(points)}
+        info["whitened_on"] = "training inputs" if ctx.unlabeled is None else "unlabeled inputs"
+        for level in range(1, self.depth + 1):
+            layer = RandomLayer.draw(size, inputs.shape[1], self.inner, ctx.seed, x, level=level, biased=self.biases)
+            made = represent(layer, scale, inputs, self.whitening, below)
+            if self.order is not None and level == 1:
+                info["lambda_k"] = least_eigenvalue(second_moment(layer, scale * points))
+            below = made.features
+            if level < self.depth:
+                inputs, scale = below(points), size**-0.5
+        return replace(made, info=info)
+
+    def cost(self, n: int, d: int) -> Cost:
+        """Each layer beyond the first takes another whitening, and a product with the features of each point."""
+        first, size = super().cost(n, d), self.dimension(d)
+        return replace(first, flops=first.flops + (self.depth - 1) * (20.0 * size**3 + 4.0 * n * size**2))
 
     def skip(self, task: TaskFacts, n: int) -> str | None:
         """Skip exact whitening with fewer points than features, where Sigma is singular."""

@@ -8,6 +8,7 @@ Shapes: m points, d input dimension, D features, n_0 unlabeled points.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -32,14 +33,17 @@ class RandomLayer:
     weights: Tensor
     """V, (D, d), standard normal."""
     biases: Tensor
-    """b, (D,), standard normal."""
+    """b, (D,), standard normal or 0."""
     inner: Inner
 
     @classmethod
-    def draw(cls, features: int, d: int, inner: Inner, seed: int, like: Tensor) -> RandomLayer:
+    def draw(
+        cls, features: int, d: int, inner: Inner, seed: int, like: Tensor, *, level: int = 1, biased: bool = True
+    ) -> RandomLayer:
         """Draw D = ``features`` units; with fewer features they are the first of those with more."""
-        weights = stream(seed, "neural-representation", "V").standard_normal((features, d))
-        biases = stream(seed, "neural-representation", "b").standard_normal(features)
+        above = (level,) if level > 1 else ()
+        weights = stream(seed, "neural-representation", "V", *above).standard_normal((features, d))
+        biases = biased * stream(seed, "neural-representation", "b", *above).standard_normal(features)
         return cls(torch.as_tensor(weights).to(like), torch.as_tensor(biases).to(like), inner)
 
     def __call__(self, x: Tensor) -> Tensor:
@@ -60,6 +64,12 @@ def second_moment(layer: RandomLayer, x: Tensor) -> Tensor:
     return total / len(x)
 
 
+def least_eigenvalue(sigma: Tensor) -> float:
+    """lambda_min(Sigma) of NR Assumption 2, or its rounding error where that is larger."""
+    eigenvalues = torch.linalg.eigvalsh(sigma)
+    return max(float(eigenvalues[0]), len(sigma) * torch.finfo(sigma.dtype).eps * float(eigenvalues[-1]))
+
+
 def inverse_root(sigma: Tensor, ridge: float = 0.0) -> Tensor:
     """(Sigma + ridge tr(Sigma)/D I)^(-1/2), symmetric, (D, D).
 
@@ -74,21 +84,30 @@ def inverse_root(sigma: Tensor, ridge: float = 0.0) -> Tensor:
 
 @dataclass(frozen=True)
 class NeuralRepresentation:
-    """h(x) = T g(s x)."""
+    """h(x) = T g(s x), or T g(s h'(x)) on the representation h' ``below``."""
 
     layer: RandomLayer
     transform: Tensor
     """T, (D, D), symmetric: a whitening matrix or a multiple of the identity."""
     scale: float
-    """s, which gives inputs a typical norm of 1."""
+    """s, which gives the layer's inputs a typical norm of 1."""
+    below: Callable[[Tensor], Tensor] | None = None
 
     def __call__(self, x: Tensor) -> Tensor:
         """h(x), (m, D), at x (m, d)."""
-        return self.layer(self.scale * x) @ self.transform
+        return self.layer(self.scale * (x if self.below is None else self.below(x))) @ self.transform
 
 
-def represent(layer: RandomLayer, scale: float, points: Tensor, whitening: Whitening) -> Representation:
+def represent(
+    layer: RandomLayer,
+    scale: float,
+    points: Tensor,
+    whitening: Whitening,
+    below: Callable[[Tensor], Tensor] | None = None,
+) -> Representation:
     """The representation h(x) = T g(``scale`` x), with Sigma estimated on ``points`` (n_0, d).
+
+    If the layer stands on another representation h', ``points`` are its features and ``below`` is h' itself.
 
     T is Sigma^(-1/2) (``exact``), (Sigma + ``RIDGE`` tr(Sigma)/D I)^(-1/2) (``ridge``), or the multiple of the identity
     that gives h a mean square norm of D (``none`` and ``regularizer``; the latter whitens the regulariser instead, NR
@@ -97,7 +116,7 @@ def represent(layer: RandomLayer, scale: float, points: Tensor, whitening: White
     sigma = second_moment(layer, scale * points)
     if whitening in ("exact", "ridge"):
         transform = inverse_root(sigma, RIDGE if whitening == "ridge" else 0.0)
-        return Representation(NeuralRepresentation(layer, transform, scale))
+        return Representation(NeuralRepresentation(layer, transform, scale, below))
     factor = math.sqrt(len(sigma) / (float(sigma.trace()) or 1.0))
-    features = NeuralRepresentation(layer, factor * torch.eye(len(sigma)).to(sigma), scale)
+    features = NeuralRepresentation(layer, factor * torch.eye(len(sigma)).to(sigma), scale, below)
     return Representation(features, inverse_root(sigma) / factor if whitening == "regularizer" else None)

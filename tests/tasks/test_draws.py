@@ -29,6 +29,7 @@ OPTIONS = {
     "index-model": {"terms": [[1], [1, 2]]},
     "lowrank-poly": {"degree": 3, "rank": 2, "form": "monomial"},
     "quadratic-densenet": {"widths": [2, 2], "alphas": [1.0, 0.5]},
+    "relu-densenet": {"widths": [2, 2], "alphas": [1.0, 0.5]},
     "slide-densenet": {"widths": [2, 2], "alphas": [1.0, 0.5]},
     "staircase": {"degree": 3},
 }
@@ -102,6 +103,7 @@ PINNED = {
     "wine": {"x": [635.38, 850.49], "y": [1.0, 2.0], "test x": [1019.236, 939.76], "test y": [1.0, 0.0]},
 }
 LAWS = {
+    "exponential-power": [0.820457258909, 0.612741263762],
     "gaussian": [0.837192746454, 2.27227000015],
     "gaussian-dropped": [0.837192746454, 2.27227000015],
     "gaussian-mixture": [0.15450074747, -0.662755393147],
@@ -119,6 +121,7 @@ TEACHERS = {
     "lowrank-poly": [-0.0311509807825, 0.0372832486044],
     "quadratic-densenet": [0.259087941293, 1.74112538682],
     "quadratic-feature": [-0.394317014629, 1.78676119375],
+    "relu-densenet": [1.35071735395, 0.776696622172],
     "slide-correction": [1.93923178154, 0.267642189724],
     "slide-densenet": [-2.05689733994, -0.883237196016],
     "slide-quartic": [2.50150048645, 0.162996106959],

@@ -1,10 +1,14 @@
 """Moments and supports of the input laws, against closed forms."""
 
+import math
+
 import numpy as np
 import pytest
+from scipy import stats
 
 from bfc_bench.tasks.inputs import INPUTS
 from bfc_bench.tasks.inputs.gaussian import (
+    ExponentialPower,
     Gaussian,
     GaussianDropped,
     GaussianMixture,
@@ -67,6 +71,20 @@ def test_kurtosis_tells_the_isotropic_laws_apart(inputs, kurtosis):
     law = inputs().law(np.random.default_rng(0), D)
     fourth = np.mean(law.sample(np.random.default_rng(3), M) ** 4) / law.square_mean[0] ** 2
     assert fourth == pytest.approx(kurtosis, rel=0.02)
+
+
+@pytest.mark.parametrize(("power", "kurtosis"), [(1.0, 6.0), (2.0, 3.0), (100.0, 9 / 5)])
+def test_powers_of_the_tail_range_from_laplace_to_uniform(power, kurtosis):
+    law = ExponentialPower(power=power).law(np.random.default_rng(0), D)
+    assert np.mean(law.sample(np.random.default_rng(3), M) ** 4) == pytest.approx(kurtosis, rel=0.02)
+
+
+def test_the_tail_of_power_one_tenth_has_its_quantiles_and_variance_one():
+    """|x / s|^.1 is gamma of shape 10, so that E x^2 = s^2 Gamma(30) / Gamma(10) = 1."""
+    x = ExponentialPower(power=0.1).law(np.random.default_rng(0), D).sample(np.random.default_rng(3), M)
+    scale = (math.factorial(9) / math.factorial(29)) ** 0.5
+    for level in (0.1, 0.5, 0.99):
+        assert np.quantile(np.abs(x), level) == pytest.approx(scale * stats.gamma(10).ppf(level) ** 10, rel=0.03)
 
 
 @pytest.mark.parametrize("condition", [1.0, 2.0, 100.0])

@@ -35,7 +35,7 @@ from bfc_bench.testing.subjects import OTHERS
 PLUGINS = load_plugins()
 ALPHAS = {"alphas": [1.0, 0.1]}
 OPTIONS: dict[str, dict[str, Any]] = {
-    **{"quadratic-densenet": {"widths": [3, 2], **ALPHAS}, "slide-densenet": {"widths": [3, 2], **ALPHAS}},
+    **{name: {"widths": [3, 2], **ALPHAS} for name in ("quadratic-densenet", "relu-densenet", "slide-densenet")},
     **{"hard-kernel": ALPHAS, "hard-poly": ALPHAS, "lowrank-poly": {"degree": 2}, "staircase": {"degree": 3}},
     "index-model": {"terms": [[1], [1, 2]]},
     **{"agnostic": {"opt": 0.1}, "flip": {"rate": 0.1}, "noise": {"sd": 0.1}},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bfc_bench.tasks.base import Inputs
 from bfc_bench.tasks.inputs.gaussian import (
+    ExponentialPower,
     Gaussian,
     GaussianDropped,
     GaussianMixture,
@@ -13,7 +14,7 @@ from bfc_bench.tasks.inputs.gaussian import (
 from bfc_bench.tasks.inputs.uniform import Hypercube, Sphere, Uniform
 
 INPUTS: tuple[type[Inputs], ...] = (
-    *(Gaussian, GaussianDropped, GaussianMixture, GaussianNonspherical, GaussianPowerLaw),
+    *(ExponentialPower, Gaussian, GaussianDropped, GaussianMixture, GaussianNonspherical, GaussianPowerLaw),
     *(Hypercube, Sphere, Uniform),
 )
 """The built-in input distributions."""

@@ -9,11 +9,12 @@ from bfc_bench.tasks.targets.linear import Linear
 from bfc_bench.tasks.targets.lowrank_poly import LowrankPoly
 from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
 from bfc_bench.tasks.targets.quadratic_feature import QuadraticFeature
+from bfc_bench.tasks.targets.relu_densenet import ReluDensenet
 from bfc_bench.tasks.targets.staircase import Staircase
 from bfc_bench.tasks.targets.toys import SlideCorrection, SlideDensenet, SlideQuartic, ToyOverfit, ToyRich
 
 TARGETS: tuple[type[Target], ...] = (
     *(HardKernel, HardPoly, IndexModel, Linear, LowrankPoly, QuadraticDensenet, QuadraticFeature),
-    *(SlideCorrection, SlideDensenet, SlideQuartic, Staircase, ToyOverfit, ToyRich),
+    *(ReluDensenet, SlideCorrection, SlideDensenet, SlideQuartic, Staircase, ToyOverfit, ToyRich),
 )
 """The built-in targets."""

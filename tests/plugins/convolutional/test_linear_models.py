@@ -56,8 +56,9 @@ def test_both_learn_stripes(classes, usable):
     assert error(kernel, test) < 0.1
 
 
+@pytest.mark.parametrize("kind", ["nngp", "ntk"])
 @pytest.mark.parametrize("readout", ["pool", "flatten"])
-def test_the_kernel_is_that_of_neural_tangents(readout, usable):
+def test_the_kernel_is_that_of_neural_tangents(readout, kind, usable):
     """Tile by tile, images of two channels, as on all images at once."""
     usable(ConvKernel)
     import jax
@@ -70,8 +71,8 @@ def test_the_kernel_is_that_of_neural_tangents(readout, usable):
     function = stax.serial(conv, stax.Relu(), end, stax.Dense(1))[2]
     with jax.enable_x64(True):
         images = (each.reshape(-1, 2, 4, 4).transpose(0, 2, 3, 1) for each in (x, z))
-        expected = np.asarray(jax.jit(lambda a, b: function(a, b, "nngp"))(*images))
-    kernel = ConvKernel(depth=1, readout=readout).kernel((2, 4, 4))
+        expected = np.asarray(jax.jit(lambda a, b: function(a, b, kind))(*images))
+    kernel = ConvKernel(kernel=kind, depth=1, readout=readout).on_images((2, 4, 4))
     np.testing.assert_allclose(kernel.matrix(torch.tensor(x), torch.tensor(z)).numpy(), expected, rtol=1e-10)
 
 
@@ -89,9 +90,22 @@ def test_one_convolution_pooled_has_the_closed_form_of_its_patches(usable):
         return size * (np.sin(angle) + (np.pi - angle) * np.cos(angle)) / np.pi
 
     expected = np.mean([arccos(a, b) for a in patches[0] for b in patches[1]])
-    kernel = ConvKernel(depth=1).kernel((1, 3, 3))
+    kernel = ConvKernel(depth=1).on_images((1, 3, 3))
     x = torch.tensor(images.reshape(2, 9))
     assert float(kernel.matrix(x[:1], x[1:])) == pytest.approx(expected, rel=1e-10)
+
+
+def test_the_tangent_kernel_of_one_convolution_adds_that_of_its_weights(usable):
+    """On images of one pixel: arc-cosine kernels of degree 1 and 0, the latter times the product of the inputs."""
+    usable(ConvKernel)
+    x, z = np.random.default_rng(1).standard_normal((2, 2))
+    size = np.linalg.norm(x) * np.linalg.norm(z)
+    angle = np.arccos(x @ z / size)
+    trained_readout = size * (np.sin(angle) + (np.pi - angle) * np.cos(angle))
+    expected = (trained_readout + x @ z * (np.pi - angle)) / (18 * np.pi)  # 18 weights of a 3 x 3 patch
+    kernel = ConvKernel(kernel="ntk", depth=1, readout="flatten").on_images((2, 1, 1))
+    value = float(kernel.matrix(torch.tensor(x[None]), torch.tensor(z[None])))
+    assert value == pytest.approx(expected, rel=1e-10)
 
 
 def test_all_sizes_and_ridges_of_a_sample_come_from_one_matrix(usable):

@@ -6,7 +6,18 @@ import numpy as np
 import pytest
 import torch
 from bfc_plugins.quadratic_taylor.model import LOSSES, QuadraticTaylor, RegularisedRisk
-from bfc_plugins.quadratic_taylor.representation import RIDGE, RandomLayer, inverse_root, represent, second_moment
+from bfc_plugins.quadratic_taylor.quad_neural import QuadNeural
+from bfc_plugins.quadratic_taylor.representation import (
+    RIDGE,
+    RandomLayer,
+    inverse_root,
+    least_eigenvalue,
+    represent,
+    second_moment,
+)
+
+from bfc_bench.learner import Context
+from bfc_bench.tasks.targets.harmonics import harmonics_dimension
 
 INNER = {
     "indicator": lambda t: (t >= 0) * 1.0,
@@ -85,3 +96,30 @@ def test_inputs_are_scaled_before_the_layer():
     points = sphere(100)
     one, ten = (represent(layer("relu2"), s, points / s, "ridge").features(points / s) for s in (1.0, 10.0))
     torch.testing.assert_close(one, ten)
+
+
+def test_the_least_eigenvalue_of_indicators_is_the_one_of_the_arcsine_law():
+    """Without biases E 1{v.x >= 0} 1{w.x >= 0} is 1/4 + arcsin(rho) / (2 pi), rho the cosine between v and w."""
+    units = RandomLayer.draw(9, 5, "indicator", seed=7, like=sphere(1), biased=False)
+    rows = units.weights / units.weights.norm(dim=1, keepdim=True)
+    exact = 0.25 + (rows @ rows.T).clamp(-1, 1).arcsin() / (2 * torch.pi)
+    expected = float(torch.linalg.eigvalsh(exact)[0])
+    assert least_eigenvalue(second_moment(units, sphere(400_000))) == pytest.approx(expected, rel=0.03)
+    assert 0 < least_eigenvalue(torch.ones(3, 3, dtype=torch.float64)) < 1e-14
+
+
+def test_a_deeper_representation_is_a_layer_on_the_whitened_one():
+    ctx = Context(seed=3, square_mean=np.full(5, 0.2), unlabeled=sphere(400))
+    x = sphere(30, seed=1)
+    deep, first = (QuadNeural(features=12, depth=depth, whitening="exact").represent(x, 1.0, ctx) for depth in (2, 1))
+    h = first.features(sphere(400)) / 12**0.5
+    second = RandomLayer.draw(12, 12, "relu2", seed=3, like=h, level=2)
+    expected = represent(second, 1.0, h, "exact").features(first.features(x) / 12**0.5)
+    torch.testing.assert_close(deep.features(x), expected)
+    white = deep.features(sphere(400))
+    torch.testing.assert_close(white.T @ white / 400, torch.eye(12, dtype=h.dtype), atol=1e-8, rtol=0)
+
+
+@pytest.mark.parametrize(("d", "k", "dimension"), [(8, 1, 8), (8, 2, 35), (12, 3, 352), (2, 4, 2)])
+def test_the_order_is_the_degree_of_the_harmonics_that_are_counted(d, k, dimension):
+    assert QuadNeural(order=k).dimension(d) == harmonics_dimension(d, k) == dimension
