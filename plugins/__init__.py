@@ -35,6 +35,7 @@ LEARNERS = {
     "quad-densenet": "quadratic.quad_densenet:QuadDenseNet",
     "quad-neural": "quadratic_taylor.quad_neural:QuadNeural",
     "quad-raw": "quadratic_taylor.quad_raw:QuadRaw",
+    "spectral-layers": "spectral.spectral_layers:SpectralLayers",
     "ntk-neural": "tangents.ntk_neural:NtkNeural",
     "ntk-raw": "tangents.ntk_raw:NtkRaw",
     "sklearn": "sklearn_estimator:SklearnEstimator",
