@@ -44,11 +44,13 @@ class Block:
     @property
     def matrix(self) -> np.ndarray:
         """V R / c, (q, p)."""
-        return self.directions @ self.lifts / self.scale
+        matrix: np.ndarray = self.directions @ self.lifts / self.scale
+        return matrix
 
     def units(self, z: np.ndarray) -> np.ndarray:
         """h (m, p) at z (m, q)."""
-        return z @ self.directions @ (self.lifts / self.scale) + self.biases
+        h: np.ndarray = z @ self.directions @ (self.lifts / self.scale) + self.biases
+        return h
 
     def __call__(self, z: np.ndarray) -> np.ndarray:
         """The inputs of the next block, (m, p), at z (m, q)."""
