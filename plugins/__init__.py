@@ -36,6 +36,7 @@ LEARNERS = {
     "quad-neural": "quadratic_taylor.quad_neural:QuadNeural",
     "quad-raw": "quadratic_taylor.quad_raw:QuadRaw",
     "taylor-of-network": "quadratic_taylor.taylor_of_network:TaylorOfNetwork",
+    "spectral-layers": "spectral.spectral_layers:SpectralLayers",
     "ntk-neural": "tangents.ntk_neural:NtkNeural",
     "ntk-raw": "tangents.ntk_raw:NtkRaw",
     "ensemble": "ensemble:Ensemble",

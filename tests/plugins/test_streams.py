@@ -51,6 +51,7 @@ CASES = [
     ("relu-mlp", {"steps": 2}, [("relu-mlp",)]),
     ("sketched-ridge", {}, [("sketch",)]),
     ("sketched-sgd", {}, [("sketch",)]),
+    ("spectral-layers", {}, [("spectral-layers",)]),
     ("spherical-sgd", {}, [("spherical-sgd",)]),
     ("tree-cnn", {"alphabet": 3, "steps": 2}, [("tree-cnn",)]),
     ("wkr-densenet", ALGORITHM_1, [("wkr-densenet", "R", 2)]),

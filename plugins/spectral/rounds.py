@@ -1,0 +1,168 @@
+"""Backward rounds: new directions of each block from the moment of labels, the signal above, and inputs below.
+
+At the boundary between block l and the block u above, E[y g^u z^(l-1)T] = U S V^T gives what block l should read, V,
+and where block u should write it, U. Boundaries are gone through from the top down.
+
+Shapes: n points; q inputs and p units of a block; r new directions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import sqrt
+from typing import Literal, TypeAlias
+
+import numpy as np
+from bfc_plugins.spectral.blocks import Block, importance, rms, second_moments
+
+Signal: TypeAlias = Literal["first-order", "chain", "local"]
+SMALLEST = 1e-12
+"""Singular values below this times the largest one are no directions."""
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """What is known at the boundary above block l."""
+
+    reads: np.ndarray
+    """Directions that block l should read, the columns of V, (q, r)."""
+    writes: np.ndarray
+    """Directions of the block above along which they should be written, the columns of U, (p, r)."""
+    scores: np.ndarray
+    """g . U at the points, (n, r)."""
+    signal: np.ndarray
+    """g of the block above, (n, p)."""
+
+    @classmethod
+    def of(cls, z: np.ndarray, y: np.ndarray, signal: np.ndarray, known: np.ndarray | None, count: int) -> Boundary:
+        """The ``count`` leading pairs for inputs z (n, q); reads are orthogonal to ``known`` (q, K), if given."""
+        moment = (signal * y[:, None]).T @ z / len(y)
+        if known is not None:
+            basis = np.linalg.qr(known)[0]
+            moment = moment - moment @ basis @ basis.T
+            count = min(count, z.shape[1] - known.shape[1])
+        left, sizes, right = np.linalg.svd(moment, full_matrices=False)
+        count = min(count, int(np.sum(sizes > SMALLEST * sizes[0])))
+        return cls(right[:count].T, left[:, :count], signal @ left[:, :count], signal)
+
+    @property
+    def denoised(self) -> np.ndarray:
+        """mean g + U U^T (g - mean g), (n, p)."""
+        mean = self.signal.mean(axis=0)
+        return np.asarray(mean + (self.signal - mean) @ self.writes @ self.writes.T)
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """How rounds are made."""
+
+    count: int
+    """r, the number of new directions of a boundary."""
+    signal: Signal
+    append: bool
+    paths: bool
+    """Whether ``importance`` says what is replaced, instead of ``second_moments``."""
+    size: float
+    """Root mean square of a replacing coordinate, over the mean one of those with drawn lifts."""
+    forward: Callable[[int, np.ndarray, int], Block]
+    """Fits the block of a number to its inputs (n, q) with so many quadratic directions."""
+    rng: np.random.Generator
+
+    def round(
+        self,
+        blocks: Sequence[Block],
+        zs: Sequence[np.ndarray],
+        labels: np.ndarray,
+        y: np.ndarray,
+        weights: Sequence[np.ndarray | None],
+    ) -> list[Block]:
+        """The blocks after one round.
+
+        Args:
+            blocks: Those before it.
+            zs: The inputs of each, (n, q), then the outputs of the last.
+            labels: Labels of the new directions, (n,).
+            y: Labels by which the importance of the others is judged, (n,).
+            weights: What the read-out makes of each block's outputs, (p,), or None.
+        """
+        made = list(blocks)
+        signals = self._signals(blocks, zs, weights)
+        signal = signals[-1]
+        last = weights[-1]
+        top = (np.zeros((1, 1)) if last is None else last[:, None]), np.ones((len(y), 1))
+        for low in range(len(blocks) - 2, -1, -1):
+            known = blocks[low].directions if self.append else None
+            found = Boundary.of(zs[low], labels, signal, known, self.count)
+            if self.append:
+                self._append(made, zs[low], low, found)
+            else:
+                below = blocks[low + 1].matrix, found.denoised
+                self._replace(made, zs[low], low, found, labels, y, (below, top))
+                top = below
+            signal = signals[low]
+            if self.signal == "first-order":
+                lifted = found.reads.T @ blocks[low].matrix
+                signal = signal.mean(axis=0) + (found.scores - found.scores.mean(axis=0)) @ lifted
+        return made
+
+    def _signals(
+        self, blocks: Sequence[Block], zs: Sequence[np.ndarray], weights: Sequence[np.ndarray | None]
+    ) -> list[np.ndarray]:
+        """g of each block, (n, p): the derivative of the output by its units, or ``local``, that of the block alone."""
+        signals = [block.slopes(z) for block, z in zip(blocks, zs, strict=False)]
+        if self.signal == "local":
+            return signals
+        back: np.ndarray | float = 0.0
+        for level in range(len(blocks) - 1, -1, -1):
+            own = weights[level]
+            signals[level] = signals[level] * (back if own is None else back + own)
+            back = signals[level] @ blocks[level].lifts.T @ blocks[level].directions.T / blocks[level].scale
+        return signals
+
+    def _append(self, made: list[Block], z: np.ndarray, low: int, found: Boundary) -> None:
+        """Add the reads to block ``low`` and fit the blocks above anew, with as many directions as they have."""
+        made[low] = made[low].with_more(found.reads, self._lifts(found), drawn=True)
+        for level in range(low + 1, len(made)):
+            z = made[level - 1](z)
+            made[level] = self.forward(level, z, made[level].directions.shape[1] - 1)
+
+    def _replace(
+        self,
+        made: list[Block],
+        z: np.ndarray,
+        low: int,
+        found: Boundary,
+        labels: np.ndarray,
+        y: np.ndarray,
+        readers: Sequence[tuple[np.ndarray, np.ndarray]],
+    ) -> None:
+        """Put reads and writes in the place of the least important directions of both blocks.
+
+        ``readers`` are ``above`` and ``signal`` of ``importance`` for block ``low`` and for the one above.
+        """
+        made[low] = self._exchanged(made[low], z, y, readers[0], found.reads, self._lifts(found), True)
+        z, written = made[low](z), sqrt(len(found.writes)) * found.writes.T
+        reads = z.T @ (labels[:, None] * found.scores)
+        made[low + 1] = self._exchanged(made[low + 1], z, y, readers[1], reads, written, False)
+
+    def _exchanged(
+        self,
+        block: Block,
+        z: np.ndarray,
+        y: np.ndarray,
+        reader: tuple[np.ndarray, np.ndarray],
+        new: np.ndarray,
+        lifts: np.ndarray,
+        drawn: bool,
+    ) -> Block:
+        """The block with its least important directions replaced by ``new`` (q, r), of their size at z (n, q)."""
+        worth = importance(block, z, y, *reader) if self.paths else second_moments(block, z, y)
+        kept = block.only(np.sort(np.argsort(-worth)[: max(len(worth) - new.shape[1], 0)]))
+        sizes, theirs = rms(z @ new), rms(z @ kept.directions[:, kept.drawn])
+        size = self.size * (theirs.mean() if len(theirs) else 1.0)
+        return kept.with_more(new * (size / np.where(sizes > 0, sizes, 1.0)), lifts, drawn)
+
+    def _lifts(self, found: Boundary) -> np.ndarray:
+        """Fresh lifts (r, p)."""
+        return self.rng.standard_normal((found.reads.shape[1], len(found.writes)))
