@@ -195,7 +195,7 @@ def page(known: Statements, seeds: Sequence[Seed]) -> str:
 def table(known: Statements, seeds: Sequence[Seed]) -> str:
     """Every claim of every seed as a line of CSV, numbers with ten digits, which do not hang on the machine."""
     text = io.StringIO()
-    columns = ["statement", "suite", "seed", *FIELDS]
+    columns = ["statement", "suite", "seed", *FIELDS, "needed"]
     writer = csv.DictWriter(text, columns, lineterminator="\n")
     writer.writeheader()
     for statement in known.statement:
@@ -205,7 +205,9 @@ def table(known: Statements, seeds: Sequence[Seed]) -> str:
                 found = seed.found[name]
                 values = {field: getattr(found.verdict, field) for field in FIELDS}
                 numbers = {field: f"{value:.10g}" for field, value in values.items() if isinstance(value, float)}
-                writer.writerow(about | values | numbers | {"verdict": found.outcome})
+                undecided = found.verdict.verdict == "undecided"
+                needed = {"needed": found.needed if undecided else ""}
+                writer.writerow(about | values | numbers | {"verdict": found.outcome} | needed)
     return text.getvalue()
 
 
@@ -348,23 +350,30 @@ def _contradicted_claims(names: Sequence[str], seeds: Sequence[Seed], known: Sta
         if not any(one.outcome == "contradicted" for one in found) or any(one.outcome == "supported" for one in found):
             continue
         numbers, verdict = " and ".join(one.numbers for one in found), found[0].verdict
-        remark = f" {known.remarks[name]}" if name in known.remarks else ""
-        lines.append(f"- `{name}` ({verdict.source}): {verdict.statement} Found {numbers}.{remark}")
+        remark = known.remarks.get(name, "")
+        if remark.startswith("See "):
+            lines.append(f"- `{name}`: {numbers}; {verdict.region} is claimed. {remark}")
+        else:
+            lines.append(f"- `{name}` ({verdict.source}): {verdict.statement} Found {numbers}. {remark}".rstrip())
     return "\n".join(lines if len(lines) > 2 else [*lines, "None."])
 
 
 def _undecided_claims(names: Sequence[str], seeds: Sequence[Seed], known: Statements) -> str:
-    """The claims that are undecided on a seed and contradicted on none, with the reason of the first such seed."""
-    lines = ["## Undecided", ""]
+    """How many claims each suite leaves undecided on a seed and contradicted on none, and the remarks on them."""
+    left: Counter[str] = Counter()
+    lines = []
     for name in names:
         found = [seed.found[name] for seed in seeds if name in seed.found]
-        left = [one for one in found if one.outcome in ("undecided", "stopped")]
-        if not left or any(one.outcome == "contradicted" for one in found):
+        outcomes = {one.outcome for one in found}
+        if not outcomes & {"undecided", "stopped"} or "contradicted" in outcomes:
             continue
-        numbers = " and ".join(one.numbers for one in found)
-        why = known.remarks.get(name) or f"Needed: {left[0].needed}."
-        lines.append(f"- `{name}`: {numbers}; {found[0].verdict.region} is claimed. {why}")
-    return "\n".join(lines if len(lines) > 2 else [*lines, "None."])
+        left[name.partition("/")[0]] += 1
+        if name in known.remarks:
+            numbers = " and ".join(one.numbers for one in found)
+            lines.append(f"- `{name}`: {numbers}; {found[0].verdict.region} is claimed. {known.remarks[name]}")
+    counts = ", ".join(f"{count} of `{suite}`" for suite, count in left.most_common()) or "None"
+    needed = " What would decide each is in the column `needed` of [claims.csv](claims.csv)." * bool(left)
+    return "\n".join(["## Undecided", "", f"{counts}.{needed}", *[""] * bool(lines), *lines])
 
 
 def _untested(known: Sequence[Statement]) -> str:

@@ -151,11 +151,17 @@ def test_the_page_begins_with_questions_and_answers_and_then_has_every_statement
     assert "None." in section(text, "Undecided")
 
 
-def test_an_undecided_claim_says_what_would_decide_it_or_has_a_remark(tmp_path):
+def test_what_would_decide_an_undecided_claim_is_in_the_table_and_a_remark_on_the_page(tmp_path):
     folder = fill(tmp_path / "store", 0, 0.095)
-    assert re.search(r"- `tiny/small`: \? .*; ≤ 0.1 is claimed. Needed: \d+ replicates would", page_of(folder))
     known = KNOWN.model_copy(update={"remarks": {"tiny/small": "The error is that of the bound."}})
-    assert "is claimed. The error is that of the bound." in section(page_of(folder, known), "Undecided")
+    left = section(page_of(folder, known), "Undecided")
+    assert "1 of `tiny`." in left
+    assert "≤ 0.1 is claimed. The error is that of the bound." in left
+    with open_store(folder) as store:
+        lines = csv.DictReader(io.StringIO(claims_page.table(KNOWN, claims_page.seeds_of(KNOWN, [store]))))
+        needed = {line["id"]: line["needed"] for line in lines}
+    assert re.fullmatch(r"\d+ replicates would decide it at the spread seen", needed["small"])
+    assert needed["smaller"] == ""
 
 
 def test_every_claim_of_every_seed_is_a_line_of_the_table(stores):
