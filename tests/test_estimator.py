@@ -20,7 +20,11 @@ from bfc_bench.learner import Context, Data
 from bfc_bench.seeds import stream
 
 EVEN = "the check's target is linear; the learner is an even function of its inputs"
-SMALL = {"relu-mlp": {"width": 16, "depth": 2, "steps": 300, "batch_size": 32}, "random-features": {"features": 300}}
+SMALL = {
+    "random-features": {"features": 300},
+    "relu-mlp": {"width": 16, "depth": 2, "steps": 300, "batch_size": 32},
+    "taylor-of-network": {"activation": "tanh", "width": 32, "steps": 300},
+}
 NOT_LINEAR = {"grow", "layerwise", "quad-densenet", "quadratic-link", "wkr-densenet"}
 ON_SPHERE = {"ntk-neural", "ntk-raw"}
 OF_SEQUENCES = {"patch-clustering", "tree-cnn"}

@@ -57,7 +57,7 @@ def test_a_tuned_cell_costs_its_candidates_on_their_part_of_the_points_and_one_m
     assert total(made) == pytest.approx(len(RIDGES) * alone(trial) + alone(again))
 
 
-@pytest.mark.parametrize("name", sorted(set(load_plugins().learners) - {"sklearn"}))
+@pytest.mark.parametrize("name", sorted(set(load_plugins().learners) - {"ensemble", "sklearn"}))
 def test_every_built_in_learner_says_what_work_its_flops_are(name):
     assert load_plugins().learner(name)().cost(1000, 64).work in ("products", "steps")
 
