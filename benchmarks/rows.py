@@ -60,7 +60,7 @@ LEARNERS = (
     'name = "layerwise"\nlabel = "layerwise-signed"\noptions = { readout = "signed" }',
     'name = "kernel-ridge"\nlabel = "kernel-rbf"\noptions = { kernel = "rbf" }\ntune = { ridge = [1e-8, 1e-2, 1.0] }',
     'name = "kernel-ridge"\nlabel = "kernel-poly2"\noptions = { kernel = "poly" }\ntune = { ridge = [1e-8, 0.01, 1] }',
-    'name = "kernel-ridge"\nlabel = "kernel-ntk"\noptions = { kernel = "ntk", depth = 2 }',
+    'name = "kernel-ridge"\nlabel = "ntk-with-squares"\noptions = { kernel = "ntk", depth = 2 }',
     'name = "relu-mlp"',
     'name = "random-features"',
 )

@@ -80,7 +80,7 @@ def test_the_colour_of_a_group_is_that_of_mlflow():
 
 
 def test_the_learners_of_a_view_have_different_colours_while_there_are_any(row):
-    labels = ["quad-densenet", "layerwise-sum", "layerwise-signed", "kernel-rbf", "kernel-poly2", "kernel-ntk",
+    labels = ["quad-densenet", "layerwise-sum", "layerwise-signed", "kernel-rbf", "kernel-poly2", "ntk-with-squares",
               "kernel-nngp", "random-forest"]  # fmt: skip
     assert len({colour_of({"label": label}) for label in labels}) < len(labels)
     keys = [key["groupByData"] for key in view_state([row(label) for label in labels])["groupBy"]["groupByKeys"]]
