@@ -52,7 +52,7 @@ class CostCurve:
 
         Raises ``UsageError`` if the level is not positive.
         """
-        return None if self.by_cost is None else threshold(self.by_cost, level)
+        return None if (by_cost := self.by_cost) is None else threshold(by_cost, level)
 
 
 def cost_curves(rows: Iterable[Row], curves: Iterable[Curve], cost: CostName) -> list[CostCurve]:

@@ -51,7 +51,7 @@ class Look:
     """Whether its interval allows for skewed values; False for records without this field, so that a claim that was
     decided before the field existed stays decided."""
     fewer: Mapping[Curve, int] = field(default_factory=dict)
-    """Replicates of the curves of which the look reads fewer: a learner that is beaten already gets no more."""
+    """Replicates of curves where the look reads fewer than ``replicates``: of learners that were beaten before."""
 
     @property
     def at(self) -> LookLevel:

@@ -159,7 +159,7 @@ class SpectralLayers(Learner):
         read = p * (self.depth if self.read == "all" else 1)
         small = min(n, read)
         ridge = 2.0 * n * read * (small + 50) + 10.0 * small**3
-        blocks = self.depth * (4.0 * n * p**2 + 10.0 * min(p, max(p, 2 * d)) ** 3)
+        blocks = self.depth * (4.0 * n * p**2 + 10.0 * p**3)
         bytes = 8.0 * n * p * (4 * self.depth + 4) + 24.0 * read**2 + 2.0**24
         return Cost(fits * (ridge + blocks), bytes, work="products", seconds=1e-2 * fits, parameters=read + 1)
 
