@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from bfc_bench.analysis.alpha_spending import LAST
-from bfc_bench.analysis.claims import Verdict
+from bfc_bench.analysis.claims import Claim, Verdict
 from bfc_bench.analysis.claims.verdict import MIN_REPLICATES, Word
 from bfc_bench.analysis.interim_analyses import ClaimLooks
 from bfc_bench.analysis.sizes_needed import finer_sizes, sizes_beyond_grid
@@ -41,28 +41,25 @@ def replicates_needed(
     next_look = claim_looks.next(max(first, MIN_REPLICATES), last)
     look = claim_looks.current_look or next_look
     looks = () if look is None else look.looks.schedule
-    at_next = None if next_look is None else next_look.replicates
+    words = _in_words(claim_looks.claim_at_look, verdict, rows, 0 if look is None else look.more)
+    if next_look is None and verdict.verdict == "undecided":
+        words += f"; all {verdict.looks} looks are made"
     return ReplicatesNeeded(
-        verdict.id, verdict.verdict, verdict.replicates, verdict.needed, verdict.look, len(looks), at_next,
-        _in_words(claim_looks, verdict, rows, at_next),
+        verdict.id, verdict.verdict, verdict.replicates, verdict.needed, verdict.look, len(looks),
+        None if next_look is None else next_look.replicates, words,
     )  # fmt: skip
 
 
-def _in_words(claim_looks: ClaimLooks, verdict: Verdict, rows: Rows, at_next: int | None) -> str:
+def _in_words(claim: Claim, verdict: Verdict, rows: Rows, more: int) -> str:
+    """What would decide a claim, if the look after this one adds ``more`` replicates."""
     if verdict.verdict != "undecided":
         return f"decided {verdict.when}".rstrip()
-    claim, more = claim_looks.claim_at_look, max((at_next or 0) - verdict.replicates, 0)
-    sizes = sizes_beyond_grid(claim, rows) or finer_sizes(claim, rows, more)
-    if not sizes and not verdict.replicates:
+    if sizes := sizes_beyond_grid(claim, rows) or finer_sizes(claim, rows, more):
+        return "; ".join(f"{new}: add n = {', '.join(map(str, new.sizes))}" for new in sizes)
+    if not verdict.replicates:
         return verdict.note or "no results yet"
-    if not sizes and verdict.stuck:
-        return verdict.stuck
-    if sizes:
-        words = [f"{new}: add n = {', '.join(map(str, new.sizes))}" for new in sizes]
-    elif math.isnan(verdict.needed):
-        words = [verdict.note or f"{MIN_REPLICATES} replicates are needed for any verdict"]
-    elif math.isinf(verdict.needed):
-        words = ["the estimate lies on the bound: no number of replicates would decide it"]
-    else:
-        words = [f"{verdict.needed:.0f} replicates would decide it at the spread seen"]
-    return "; ".join([*words, *[f"all {verdict.looks} looks are made"] * (at_next is None)])
+    if verdict.stuck or math.isinf(verdict.needed):
+        return verdict.stuck or "the estimate lies on the bound: no number of replicates would decide it"
+    if math.isnan(verdict.needed):
+        return verdict.note or f"{MIN_REPLICATES} replicates are needed for any verdict"
+    return f"{verdict.needed:.0f} replicates would decide it at the spread seen"

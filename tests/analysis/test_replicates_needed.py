@@ -116,6 +116,9 @@ def test_sizes_and_replicates_are_weighed_by_what_they_take_off_an_interval_for_
         "the fits beside N* are the dear ones"
     )
     assert [(new.label, new.sizes) for new in finer_sizes(CLAIM, late, 0)] == [("a", (14, 28)), b], "no look follows"
+    says = needed(CLAIM, late, verdict="undecided").says
+    assert says.endswith("of b at d = 4: add n = 14"), "without a look, plan weighs the replicates after the first one"
+    assert "of a at" not in says
     spread = dropping([20, 40, 80])
     assert [(new.label, new.sizes) for new in finer_sizes(CLAIM, spread, 0)] == [b], (
         "8 % of the variance are not worth it"
