@@ -30,7 +30,7 @@ from bfc_bench.analysis.interim_analyses import ClaimLooks
 from bfc_bench.analysis.intervals import holm
 from bfc_bench.config import Settings
 from bfc_bench.errors import StoreError, UsageError
-from bfc_bench.report.tables import number, with_interval
+from bfc_bench.report.tables import number
 from bfc_bench.stored_suite import OpenStore, StoredSuite
 
 FIELDS = ("id", "source", "verdict", "estimate", "lo", "hi", "region", "replicates", "p", "worst", "but", "sanity")
@@ -74,12 +74,19 @@ class Statement(Settings):
         return self
 
 
+class Remark(Settings):
+    """The explanation of claims ``SUITE/ID`` that are not simply supported."""
+
+    claims: Annotated[tuple[str, ...], Field(min_length=1)]
+    says: str
+
+
 class Statements(Settings):
     """The contents of ``statements.toml``."""
 
     statement: Annotated[tuple[Statement, ...], Field(min_length=1)]
-    remarks: dict[str, str] = {}
-    """Explanations of claims ``SUITE/ID``, shown if a claim is not simply supported."""
+    remark: tuple[Remark, ...] = ()
+    """Each is shown once, with those of its claims that are not simply supported."""
     not_run: dict[str, str] = {}
     """Suites about the papers that were not run, with reasons, shown if no store holds them."""
 
@@ -96,7 +103,7 @@ class Statements(Settings):
     @model_validator(mode="after")
     def _about_claims(self) -> Statements:
         named = {
-            "remarks": {*self.remarks},
+            "remarks": {name for remark in self.remark for name in remark.claims},
             "sentences": {name for statement in self.statement for name in statement.quoted},
         }
         for key, names in named.items():
@@ -129,10 +136,9 @@ class Found:
 
     @property
     def numbers(self) -> str:
-        """Sign, estimate with its interval, and what must stand beside them."""
-        v = self.verdict
-        but = f" (but {v.but})" if v.but else ""
-        return f"{SIGNS_OF_OUTCOMES[self.outcome]} {with_interval(v.estimate, v.lo, v.hi)}{but}"
+        """Sign, estimate, and what must stand beside them."""
+        but = f" (but {self.verdict.but})" if self.verdict.but else ""
+        return f"{SIGNS_OF_OUTCOMES[self.outcome]} {number(self.verdict.estimate)}{but}"
 
 
 @dataclass(frozen=True)
@@ -193,7 +199,7 @@ def page(known: Statements, seeds: Sequence[Seed]) -> str:
 
 
 def table(known: Statements, seeds: Sequence[Seed]) -> str:
-    """Every claim of every seed as a line of CSV, numbers with ten digits, which do not hang on the machine."""
+    """Every claim of every seed as a line of CSV. The last of six digits may differ between CPUs."""
     text = io.StringIO()
     columns = ["statement", "suite", "seed", *FIELDS, "needed"]
     writer = csv.DictWriter(text, columns, lineterminator="\n")
@@ -204,7 +210,7 @@ def table(known: Statements, seeds: Sequence[Seed]) -> str:
                 about = {"statement": statement.source, "suite": name.partition("/")[0], "seed": seed.seed}
                 found = seed.found[name]
                 values = {field: getattr(found.verdict, field) for field in FIELDS}
-                numbers = {field: f"{value:.10g}" for field, value in values.items() if isinstance(value, float)}
+                numbers = {field: f"{value:.6g}" for field, value in values.items() if isinstance(value, float)}
                 undecided = found.verdict.verdict == "undecided"
                 needed = {"needed": found.needed if undecided else ""}
                 writer.writerow(about | values | numbers | {"verdict": found.outcome} | needed)
@@ -343,37 +349,41 @@ def _quoting(sentence: str, seeds: Sequence[Seed]) -> str:
 
 
 def _contradicted_claims(names: Sequence[str], seeds: Sequence[Seed], known: Statements) -> str:
-    """The claims that no seed supports and one contradicts, with the numbers of every seed."""
-    lines = ["## Contradicted", ""]
-    for name in names:
-        found = [seed.found[name] for seed in seeds if name in seed.found]
-        if not any(one.outcome == "contradicted" for one in found) or any(one.outcome == "supported" for one in found):
-            continue
-        numbers, verdict = " and ".join(one.numbers for one in found), found[0].verdict
-        remark = known.remarks.get(name, "")
-        if remark.startswith("See "):
-            lines.append(f"- `{name}`: {numbers}; {verdict.region} is claimed. {remark}")
-        else:
-            lines.append(f"- `{name}` ({verdict.source}): {verdict.statement} Found {numbers}. {remark}".rstrip())
-    return "\n".join(lines if len(lines) > 2 else [*lines, "None."])
+    """The claims that no seed supports and one contradicts."""
+    outcomes = {name: set(_outcomes(name, seeds)) for name in names}
+    listed = [name for name in names if "contradicted" in outcomes[name] and "supported" not in outcomes[name]]
+    explained = {name for remark in known.remark for name in remark.claims}
+    lines = [f"- {_found_of(name, seeds)}: {_first(name, seeds).statement}" for name in listed if name not in explained]
+    return "\n".join(["## Contradicted", "", *(_remarks(listed, seeds, known) + lines or ["None."])])
 
 
 def _undecided_claims(names: Sequence[str], seeds: Sequence[Seed], known: Statements) -> str:
     """How many claims each suite leaves undecided on a seed and contradicted on none, and the remarks on them."""
-    left: Counter[str] = Counter()
-    lines = []
-    for name in names:
-        found = [seed.found[name] for seed in seeds if name in seed.found]
-        outcomes = {one.outcome for one in found}
-        if not outcomes & {"undecided", "stopped"} or "contradicted" in outcomes:
-            continue
-        left[name.partition("/")[0]] += 1
-        if name in known.remarks:
-            numbers = " and ".join(one.numbers for one in found)
-            lines.append(f"- `{name}`: {numbers}; {found[0].verdict.region} is claimed. {known.remarks[name]}")
+    outcomes = {name: set(_outcomes(name, seeds)) for name in names}
+    listed = [
+        name for name in names if outcomes[name] & {"undecided", "stopped"} and "contradicted" not in outcomes[name]
+    ]
+    left = Counter(name.partition("/")[0] for name in listed)
     counts = ", ".join(f"{count} of `{suite}`" for suite, count in left.most_common()) or "None"
     needed = " What would decide each is in the column `needed` of [claims.csv](claims.csv)." * bool(left)
+    lines = _remarks(listed, seeds, known)
     return "\n".join(["## Undecided", "", f"{counts}.{needed}", *[""] * bool(lines), *lines])
+
+
+def _remarks(names: Sequence[str], seeds: Sequence[Seed], known: Statements) -> list[str]:
+    """A line per remark on some of these claims: what was found of them, and the remark."""
+    about = [(remark.says, [name for name in remark.claims if name in names]) for remark in known.remark]
+    return [f"- {', '.join(_found_of(name, seeds) for name in of)}: {says}" for says, of in about if of]
+
+
+def _found_of(name: str, seeds: Sequence[Seed]) -> str:
+    """A claim with its region, and what each seed found of it."""
+    numbers = " / ".join(seed.found[name].numbers for seed in seeds if name in seed.found)
+    return f"`{name}` ({_first(name, seeds).region}: {numbers})"
+
+
+def _first(name: str, seeds: Sequence[Seed]) -> Verdict:
+    return next(seed.found[name].verdict for seed in seeds if name in seed.found)
 
 
 def _untested(known: Sequence[Statement]) -> str:

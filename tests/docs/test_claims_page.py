@@ -59,7 +59,7 @@ KNOWN = claims_page.Statements(
         claims_page.Statement(source="Theorem 2", says="smaller", claims=("tiny/smaller", "absent/one")),
         claims_page.Statement(source="Theorem 3", says="nothing", not_shown="nobody knows how"),
     ),
-    remarks={"tiny/smaller": "Kernels are not that good."},
+    remark=(claims_page.Remark(claims=("tiny/smaller",), says="Kernels are not that good."),),
 )
 
 
@@ -153,10 +153,11 @@ def test_the_page_begins_with_questions_and_answers_and_then_has_every_statement
 
 def test_what_would_decide_an_undecided_claim_is_in_the_table_and_a_remark_on_the_page(tmp_path):
     folder = fill(tmp_path / "store", 0, 0.095)
-    known = KNOWN.model_copy(update={"remarks": {"tiny/small": "The error is that of the bound."}})
+    remark = claims_page.Remark(claims=("tiny/small",), says="The error is that of the bound.")
+    known = KNOWN.model_copy(update={"remark": (remark,)})
     left = section(page_of(folder, known), "Undecided")
     assert "1 of `tiny`." in left
-    assert "≤ 0.1 is claimed. The error is that of the bound." in left
+    assert "- `tiny/small` (≤ 0.1: ? 0.10): The error is that of the bound." in left
     with open_store(folder) as store:
         lines = csv.DictReader(io.StringIO(claims_page.table(KNOWN, claims_page.seeds_of(KNOWN, [store]))))
         needed = {line["id"]: line["needed"] for line in lines}
