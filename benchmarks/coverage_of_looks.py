@@ -5,21 +5,24 @@ Claims are judged at the looks of ``alpha_spending.py`` until they are decided. 
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
-from benchmarks.coverage import EXPONENT, LEVEL, OFFSET, SPREAD, dimensions, measured
+from benchmarks.coverage import DIFFICULT_NOISE, EXPONENT, LARGE, LEVEL, OFFSET, SHAPES, SPREAD, dimensions, measured
 from bfc_bench.analysis.alpha_spending import LAST, SCHEDULE, LookSchedule
 from bfc_bench.analysis.claims import Claim, judge
 from bfc_bench.analysis.claims.beats import Beats
 from bfc_bench.analysis.claims.exponent import ExponentClaim
 from bfc_bench.analysis.claims.reaches import Reaches
 from bfc_bench.analysis.claims.succeeds import Succeeds
-from bfc_bench.analysis.interim_analyses import Look
+from bfc_bench.analysis.interim_analyses import Look, SizesByCurve
 from bfc_bench.analysis.intervals import t_quantile
+from bfc_bench.analysis.sizes_needed import finer_sizes, sizes_beyond_grid
 from bfc_bench.seeds import stream
 from bfc_bench.store.row import Row
 from bfc_bench.store.rows import Rows
@@ -96,6 +99,64 @@ def looked_at(claim: str, experiments: int, effect: float = 0.0) -> Looked:
             if verdict.verdict != "undecided":
                 break
         found.append((verdict.verdict, r))
+    return _looked(claim, effect, found)
+
+
+PAIRS = (("smooth", "smooth"), ("sharp", "flat, then steep"), ("shallow", "humped"))
+"""Shapes of the curves of two learners."""
+
+
+def n_star_looked_at(shapes: Sequence[str], experiments: int, *, adds: bool) -> Looked:
+    """The verdicts on a claim that N* of one learner is at most that of another, where both are equal.
+
+    Sizes stand a factor 2 apart; ``adds`` says whether looks after the first add sizes, as ``--until-decided`` does.
+    """
+    stated = Beats(id="c", label="a", against=("b",), task="t", d=8, level=LEVEL)
+    found = []
+    for number in range(experiments):
+        rng = stream("analysis self-test", "looks with sizes", *shapes, number)
+        start = math.exp(OFFSET + LARGE - math.log(2) * (5 + rng.uniform()))
+        sizes = tuple(np.rint(start * 2.0 ** np.arange(11)).astype(int).tolist())
+        log_star = OFFSET + LARGE + SPREAD * rng.standard_normal((2, LAST, 1))
+        draw = partial(_measured_at, number, dict(zip("ab", zip(shapes, log_star, strict=True), strict=True)))
+        reads: SizesByCurve = {("t", label, 8): sizes for label in "ab"}
+        for r in SCHEDULE:
+            look = Look("c", "", "", r, reads, LookSchedule(), allows_skewness=True)
+            claim = stated.at_look(look.at)
+            if adds and look.at.number > 1:
+                look = _with_more_sizes(look, claim, draw)
+            reads = look.reads
+            (verdict,) = judge([claim], draw(look))
+            if verdict.verdict != "undecided":
+                break
+        found.append((verdict.verdict, r))
+    return _looked(f"N*, {' beside '.join(shapes)}, {'with added' if adds else 'without added'} sizes", 0.0, found)
+
+
+def _with_more_sizes(look: Look, claim: Claim, draw: Callable[[Look], Rows]) -> Look:
+    while (verdict := judge([claim], rows := draw(look))[0]).verdict == "undecided":
+        reads = dict(look.reads)
+        for new in sizes_beyond_grid(claim, rows, verdict, look.more) or finer_sizes(claim, rows, look.more):
+            curve = (new.task, new.label, new.d)
+            reads[curve] = tuple(sorted({*reads[curve], *new.sizes}))
+        if reads == look.reads:
+            break
+        look = replace(look, reads=reads)
+    return look
+
+
+def _measured_at(number: int, curves: Mapping[str, tuple[str, np.ndarray]], look: Look) -> Rows:
+    """The rows that a look reads of curves of a shape and log N*: an error at one size does not hang on the others."""
+    rows = []
+    for label, (shape, log_star) in curves.items():
+        n = look.reads["t", label, 8]
+        noise = [stream("analysis self-test", "size", number, label, size).standard_normal(LAST) for size in n]
+        errors = SHAPES[shape](np.log(n) - log_star) * np.exp(DIFFICULT_NOISE * np.array(noise).T)
+        rows += _rows(label, errors[: look.replicates], n)
+    return Rows.of(rows)
+
+
+def _looked(claim: str, effect: float, found: Sequence[tuple[str, int]]) -> Looked:
     share = {word: float(np.mean([verdict == word for verdict, _ in found])) for word in ("supported", "contradicted")}
     return Looked(claim, effect, share["supported"], share["contradicted"], float(np.mean([r for _, r in found])))
 
@@ -105,7 +166,7 @@ def _rows(label: str, values: np.ndarray, n: Sequence[int] = (100,), d: int = 8)
     return [
         Row(
             cell=f"{label}-{d}-{size}-{replicate}", suite="s", suite_version=1, task="t", learner="l", label=label,
-            options={}, d=d, n=size, replicate=replicate, status="ok", nmse=float(value),
+            options={}, d=d, n=size, replicate=replicate, status="ok", nmse=float(value), fit_cpu_seconds=float(size),
         )
         for replicate, line in enumerate(values) for size, value in zip(n, line, strict=True)
     ]  # fmt: skip
@@ -130,6 +191,8 @@ def looked_lines(experiments: int) -> Iterator[Looked]:
         yield looked_at(claim, max(1, experiments // 5) if claim == "exponent" else experiments)
     for effect in (0.5, 1.0, 2.0, 4.0):
         yield looked_at("reaches", max(1, experiments // 5), effect)
+    for shapes, adds in itertools.product(PAIRS, (False, True)):
+        yield n_star_looked_at(shapes, max(1, experiments // 5), adds=adds)
 
 
 def report(experiments: int = 200) -> Iterator[str]:
@@ -144,7 +207,8 @@ def report(experiments: int = 200) -> Iterator[str]:
     error = 100 * math.sqrt(0.025 * 0.975 / claims)
     yield (
         f"Claims judged at these looks, by the code that judges suites. {claims} experiments a line, a fifth of them "
-        f"for exponents and effects: Monte Carlo error {error:.1f} points on the bound."
+        f"for exponents, effects and N*: Monte Carlo error {error:.1f} points on the bound. Curves of N* have "
+        f"{100 * DIFFICULT_NOISE:g} % of noise, and sizes 2 apart."
     )
     yield ""
     yield LOOKED
@@ -152,4 +216,5 @@ def report(experiments: int = 200) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    print(*report(), sep="\n")
+    for line in report():
+        print(line, flush=True)

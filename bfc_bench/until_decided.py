@@ -131,7 +131,9 @@ class UntilDecided(Rounds):
         with self._opened() as (suite, rows):
             for claim_looks in self._looks_by_claim(suite, rows):
                 next_look = claim_looks.next(max(self.grid.suite.replicates, MIN_REPLICATES), self.last)
-                if next_look is None or (claim_looks.made and self._is_stuck(suite, claim_looks, rows)):
+                if next_look is None or next_look.replicates > self.last:
+                    continue
+                if claim_looks.made and self._is_stuck(suite, claim_looks, rows):
                     continue
                 reads = self._sizes_to_read(claim_looks, next_look)
                 looks.append(replace(next_look, reads=reads, fewer=self._beaten(claim_looks, next_look, rows)))
@@ -144,8 +146,9 @@ class UntilDecided(Rounds):
     def _make_looks(self, looks: list[Look]) -> None:
         """Run the cells that the looks need, then judge the claims."""
         self._run_missing_cells(looks)
-        while wider := self._with_more_sizes(looks):
-            looks = wider
+        beyond = True  # one size beyond the tested ones a look: where an N* is never reached, sizes grow without end
+        while wider := self._with_more_sizes(looks, beyond):
+            looks, beyond = wider, False
             self._run_missing_cells(looks)
         with self._opened() as (suite, rows):
             claims = {claim_looks.claim.id: claim_looks.claim for claim_looks in self._looks_by_claim(suite, rows)}
@@ -198,10 +201,11 @@ class UntilDecided(Rounds):
         open_ = claim_looks.claim.at_look(stricter).undecided_part(rows.at(before.row_mask(rows)))
         return {curve: before.replicates_of(curve) for curve in before.reads if curve[1] not in open_.labels}
 
-    def _with_more_sizes(self, looks: Sequence[Look]) -> list[Look]:
-        """The looks with sizes added where they would narrow the interval of N*; empty if none can be added.
+    def _with_more_sizes(self, looks: Sequence[Look], beyond: bool) -> list[Look]:
+        """The looks with sizes added where they would narrow the interval of N* and decide; empty if none can be added.
 
-        The first look adds none: it is at the suite as it is.
+        The first look adds none: it is at the suite as it is. ``beyond`` says whether a look may add sizes beyond the
+        tested ones.
         """
         wider, added = [], False
         with self._opened() as (suite, rows):
@@ -209,7 +213,7 @@ class UntilDecided(Rounds):
             for look in looks:
                 reads = dict(look.reads)
                 for new in (
-                    self._possible_sizes(suite, look, claims[look.claim].at_look(look.at), rows)
+                    self._possible_sizes(suite, look, claims[look.claim].at_look(look.at), rows, beyond)
                     if look.at.number > 1
                     else ()
                 ):
@@ -223,11 +227,15 @@ class UntilDecided(Rounds):
                 self._note(suite, wider)
         return wider if added else []
 
-    def _possible_sizes(self, suite: StoredSuite, look: Look, claim: Claim, rows: Rows) -> list[NewSizes]:
-        """The sizes that would narrow the interval of a claim after a look, and can be added."""
+    def _possible_sizes(self, suite: StoredSuite, look: Look, claim: Claim, rows: Rows, beyond: bool) -> list[NewSizes]:
+        """The sizes that would narrow the interval of a claim that a look leaves undecided, and can be added."""
         look_rows = rows.at(look.row_mask(rows))
-        beyond = [new for new in sizes_beyond_grid(claim, look_rows) if not self._obstacle(suite.store, new, look_rows)]
-        return beyond or finer_sizes(claim, look_rows, look.more)
+        (verdict,) = judge([claim], rows, suite.theories, {claim.id: look_rows})
+        if verdict.verdict != "undecided":
+            return []
+        outside = sizes_beyond_grid(claim, look_rows, verdict, look.more) if beyond else []
+        possible = [new for new in outside if not self._obstacle(suite.store, new, look_rows)]
+        return possible or finer_sizes(claim, look_rows, look.more)
 
     def _obstacle(self, store: Store, beyond: NewSizes, rows: Rows) -> str:
         """Why a size beyond the tested ones cannot be added: a limit of the learner, the task or a cell's budget; empty
@@ -255,7 +263,7 @@ class UntilDecided(Rounds):
         look = claim_looks.made[-1]
         look_rows = rows.at(look.row_mask(rows))
         (verdict,) = judge([claim_looks.claim_at_look], rows, suite.theories, {claim_looks.claim.id: look_rows})
-        sizes = sizes_beyond_grid(claim_looks.claim_at_look, look_rows)
+        sizes = sizes_beyond_grid(claim_looks.claim_at_look, look_rows, verdict, look.more)
         # Without N* there is no exponent, and so no estimate.
         if not verdict.stuck and not (math.isnan(verdict.estimate) and sizes):
             return False
@@ -277,6 +285,8 @@ class UntilDecided(Rounds):
                 why = f"all {len(claim_looks.made)} looks are made"
             elif claim_looks.claim.id in self.why_stuck:
                 why = self.why_stuck[claim_looks.claim.id]
+            elif next_look.replicates > self.last:
+                why = f"its next look, planned before, is at {next_look.replicates} replicates"
             else:
                 why = f"{stopped}, before look {next_look.at.number}"
             replicates = claim_looks.current_look.replicates if claim_looks.current_look else 0

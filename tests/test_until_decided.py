@@ -1,6 +1,7 @@
 """Runs that go on until claims are decided: what is added, what is paid for each look, and what ends them."""
 
 import contextlib
+import itertools
 import json
 import os
 import signal
@@ -131,6 +132,21 @@ def test_the_looks_cannot_be_had_again(suite, tmp_path, capsys):
         assert max(row.replicate for row in read_results(path, store=store)) == ended - 1
 
 
+def test_a_run_that_goes_on_with_fewer_replicates_makes_no_look_beyond_them(suite, tmp_path, monkeypatch):
+    def interrupted_at_the_second_look(_, planned, beyond):
+        if planned[0].replicates > 3:
+            raise KeyboardInterrupt
+
+    path, store = suite(suite.near | {"id": "open"}), tmp_path / "s"
+    with monkeypatch.context() as context:
+        context.setattr("bfc_bench.until_decided.UntilDecided._with_more_sizes", interrupted_at_the_second_look)
+        decide(path, store, last=20)
+    assert [(look.replicates, look.verdict) for look in looks(store)] == [(3, "undecided"), (5, None)]
+    ended = decide(path, store, last=5).ended
+    assert [(look.replicates, look.verdict) for look in looks(store)] == [(3, "undecided"), (5, "undecided")]
+    assert [outcome.why for outcome in ended] == ["its next look, planned before, is at 8 replicates"]
+
+
 def test_results_of_another_seed_are_looked_at_anew_and_say_what_was_looked_at_before(suite, tmp_path):
     path, store = suite(), tmp_path / "s"
     decide(path, store)
@@ -200,6 +216,17 @@ def test_sizes_are_added_inside_the_steps_that_make_the_interval(suite, tmp_path
     assert added["mean"] == added["r"] == set(), "no claim reads them"
     assert all(24 < n < 48 for n in added["p"])
     assert all(48 < n < 96 for n in added["cubic"])
+
+
+def test_a_look_adds_at_most_one_size_beyond_to_an_opponent_that_never_gets_there(suite, tmp_path):
+    """The polynomial of degree 2 in 3 variables needs 10 points, and the mean never reaches the level."""
+    claim = {"id": "fourth", "kind": "beats", "label": "p", "against": "mean", "task": "t", "level": 0.1, "factor": 4}
+    path = suite(claim, learner=[{"name": "mean"}, POLY], task=[{**SMALL, "d": [3], "n": [4, 8, 16, 32]}])
+    decide(path, tmp_path / "s", last=20)
+    largest = [max(look.reads["t", "mean", 3]) for look in looks(tmp_path / "s")]
+    assert looks(tmp_path / "s")[-1].verdict == "supported"
+    assert largest[:2] == [32, 64]
+    assert all(after in (before, 2 * before) for before, after in itertools.pairwise(largest))
 
 
 def test_an_opponent_that_is_beaten_gets_no_more_replicates(suite, tmp_path):

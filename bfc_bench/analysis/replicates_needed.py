@@ -54,7 +54,7 @@ def _in_words(claim: Claim, verdict: Verdict, rows: Rows, more: int) -> str:
     """What would decide a claim, if the look after this one adds ``more`` replicates."""
     if verdict.verdict != "undecided":
         return f"decided {verdict.when}".rstrip()
-    if sizes := sizes_beyond_grid(claim, rows) or finer_sizes(claim, rows, more):
+    if sizes := sizes_beyond_grid(claim, rows, verdict, more) or finer_sizes(claim, rows, more):
         return "; ".join(f"{new}: add n = {', '.join(map(str, new.sizes))}" for new in sizes)
     if not verdict.replicates:
         return verdict.note or "no results yet"

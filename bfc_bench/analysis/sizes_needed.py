@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bfc_bench.analysis.claims import Claim
-from bfc_bench.analysis.claims.verdict import short
+from bfc_bench.analysis.claims.verdict import Verdict, short
 from bfc_bench.analysis.curves import Curve, curves_of
 from bfc_bench.analysis.intervals import t_quantile
 from bfc_bench.analysis.thresholds import Threshold, threshold
@@ -38,11 +38,14 @@ class NewSizes:
         return self.says
 
 
-def sizes_beyond_grid(claim: Claim, rows: Rows) -> list[NewSizes]:
+def sizes_beyond_grid(claim: Claim, rows: Rows, verdict: Verdict, more: int) -> list[NewSizes]:
     """For the curves of a claim whose N* lies beyond the tested sizes: the size that continues them geometrically.
 
+    None where ``more`` replicates, which the next look adds, would decide the claim: N* beyond the sizes is a bound.
     Sizes below 2 are not suggested.
     """
+    if verdict.needed <= verdict.replicates + more:
+        return []
     beyond = []
     for curve, reached in _thresholds(claim, rows):
         n, shared = curve.n, curve.n[curve.shared]

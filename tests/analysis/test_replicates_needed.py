@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from bfc_bench.analysis.claims import Beats, Reaches
+from bfc_bench.analysis.claims import Beats, Reaches, Verdict
 from bfc_bench.analysis.interim_analyses import looks_by_claim
 from bfc_bench.analysis.replicates_needed import replicates_needed
 from bfc_bench.analysis.sizes_needed import finer_sizes, sizes_beyond_grid
@@ -29,6 +29,12 @@ def rows(sizes, n_star, replicates=3):
     )  # fmt: skip
 
 
+def beyond(claim, at, more=0):
+    """The sizes beyond the tested ones for a claim that stays undecided, whose next look adds ``more`` replicates."""
+    undecided = Verdict("c", "beats", "", "", "undecided", 0.5, 0.0, 2.0, "≤ 1", replicates=3, p=0.5, needed=7)
+    return sizes_beyond_grid(claim, at, undecided, more)
+
+
 @pytest.mark.parametrize(
     ("sizes", "above", "below"),
     [
@@ -43,23 +49,29 @@ def rows(sizes, n_star, replicates=3):
 def test_the_next_size_goes_on_at_the_ratio_of_the_sizes_at_that_end(sizes, above, below):
     """Not at the ratio of all sizes, nor at that of the other end."""
     for n_star, side, end, size in ((1e6, "above", sizes[-1], above), (0.1, "below", sizes[0], below)):
-        (found,) = sizes_beyond_grid(CLAIM, rows(sizes, [n_star] * 3))
+        (found,) = beyond(CLAIM, rows(sizes, [n_star] * 3))
         assert (found.label, found.sizes) == ("a", (size,))
         assert found.says.endswith(f"lies {side} n = {end} in 3 of 3 replicates")
 
 
 def test_a_single_size_is_doubled_or_halved_and_no_size_below_2_is_suggested():
-    assert [one.sizes for one in sizes_beyond_grid(CLAIM, rows([20], [1e6, 1e6, 0.1])) if one.label == "a"] == [
+    assert [one.sizes for one in beyond(CLAIM, rows([20], [1e6, 1e6, 0.1])) if one.label == "a"] == [
         (40,),
         (10,),
     ]
-    assert sizes_beyond_grid(CLAIM, rows([2, 4, 8], [0.1] * 3)) == []
+    assert beyond(CLAIM, rows([2, 4, 8], [0.1] * 3)) == []
 
 
 def test_only_the_replicates_beyond_the_sizes_count_and_a_claim_without_n_star_has_none():
-    (found,) = sizes_beyond_grid(CLAIM, rows([10, 20, 40], [15, 1e6, 1e6]))
+    (found,) = beyond(CLAIM, rows([10, 20, 40], [15, 1e6, 1e6]))
     assert str(found) == "N*(0.1) of a at d = 4 lies above n = 40 in 2 of 3 replicates"
-    assert sizes_beyond_grid(POINT, rows([10, 20, 40], [1e6] * 3)) == []
+    assert beyond(POINT, rows([10, 20, 40], [1e6] * 3)) == []
+
+
+def test_no_size_beyond_is_added_where_the_replicates_of_the_next_look_would_decide():
+    at = rows([10, 20, 40], [1e6] * 3)
+    assert beyond(CLAIM, at, more=3) != []
+    assert beyond(CLAIM, at, more=4) == []
 
 
 def needed(claim, at, **changes):
@@ -136,8 +148,8 @@ def test_an_opponent_that_is_beaten_needs_no_sizes():
     at = rows(SIZES, [25, 28, 31])
     far = [replace(row, cell=f"far-{row.cell}", label="far", nmse=1.0) for row in at if row.label == "b"]
     assert against_all("far").judge(both := Rows.of([*at, *far])).verdict == "supported"
-    assert sizes_beyond_grid(three, both) == []
-    assert [new.label for new in sizes_beyond_grid(against_all("far"), both)] == ["far"], "nothing else is asked"
+    assert beyond(three, both) == []
+    assert [new.label for new in beyond(against_all("far"), both)] == ["far"], "nothing else is asked"
 
 
 def against_all(*labels):

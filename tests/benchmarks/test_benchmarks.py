@@ -49,20 +49,6 @@ def test_the_report_holds_machine_versions_load_and_lines(report: tuple[Path, st
         assert line["met"] is None, "a quick measurement judges no goal"
 
 
-def test_compare_shows_lines_of_either_report_and_what_differs(report: tuple[Path, str], tmp_path: Path) -> None:
-    other = json.loads(report[0].read_text())
-    other["machine"]["processor"] = "a different processor"
-    dropped = other["results"].pop(0)
-    other["results"][0]["ours"]["median"] *= 2
-    second = tmp_path / "second.json"
-    second.write_text(json.dumps(other))
-    run = command("benchmarks.compare", report[0], second)
-    assert run.returncode == 0, run.stderr
-    assert dropped["what"] in run.stdout
-    assert " 0.50 " in run.stdout
-    assert "| a different processor" in run.stdout
-
-
 def test_a_benchmark_that_breaks_is_named_and_stops_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     from benchmarks.__main__ import measure
 

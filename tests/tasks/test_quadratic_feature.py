@@ -51,6 +51,22 @@ def test_the_target_has_variance_1_and_correlation_c_with_its_feature(c, k):
     assert teacher.facts == {"c": c}
 
 
+def test_a_feature_of_low_rank_has_a_level_below_it_and_the_same_law():
+    """36^.5 = 6 eigenvectors, and 5 to the nearest even number."""
+    teacher, x = drawn(d=36, rank_exponent=0.5, k=3)
+    assert np.linalg.matrix_rank(teacher.form) == 6
+    assert QuadraticFeature(rank_exponent=0.5).rank(25) == 4
+    hidden = teacher.hidden(x)
+    assert {name: values.shape[1] for name, values in hidden.items()} == {"S2": 6, "S3": 1}
+    np.testing.assert_allclose(hidden["S2"].T @ hidden["S2"] / len(x), np.eye(6), atol=0.02)
+    np.testing.assert_allclose(hidden["S2"] ** 2 @ [1, 1, 1, -1, -1, -1] / np.sqrt(12), hidden["S3"][:, 0], rtol=1e-9)
+    y = teacher(x)
+    assert np.var(hidden["S3"]) == pytest.approx(1, abs=0.02)
+    assert np.var(y) == pytest.approx(1, abs=0.08)
+    assert np.mean(y * hidden["S3"][:, 0]) == pytest.approx(0.7, abs=0.04)
+
+
 def test_odd_dimensions_and_other_inputs_are_refused():
+    assert QuadraticFeature(rank_exponent=0.5).check(5) is None
     assert "even d" in QuadraticFeature().check(5)
     assert "not 'uniform'" in QuadraticFeature().check_inputs(Uniform())
