@@ -8,7 +8,6 @@ import shutil
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import ModuleType
 
 from bfc_bench.errors import OutputError, UsageError, error_text
 from bfc_bench.extras.bundle.archive import Manifest, read_bundle
@@ -40,22 +39,18 @@ def publish(path: Path, repository: str, plugins: Plugins, *, private: bool = Fa
     with TemporaryDirectory(prefix="bfc-bench-") as folder:
         title = _prepare(path, Path(folder), repository, plugins)
         try:
-            return _send(hub, Path(folder), repository, title, private)
+            api = hub.HfApi(library_name="bfc-bench", library_version=version("bfc-bench"))
+            api.create_repo(repository, repo_type="dataset", private=private or None, exist_ok=True)
+            done = api.upload_folder(
+                repo_id=repository, folder_path=folder, repo_type="dataset", commit_message=f"Publish {title}"
+            )
+            return str(done.commit_url)
         except Exception as error:  # the library and the server fail in many ways
             reason = visible(" ".join(error_text(error).split()))[:300] or type(error).__name__
             raise OutputError(
                 f"{repository} is not published: {reason}. The server confirmed no commit. Log in with `hf auth login` "
                 "if it asks for a token."
             ) from None
-
-
-def _send(hub: ModuleType, folder: Path, repository: str, title: str, private: bool) -> str:
-    """Send the files of a data set as one commit; returns its address."""
-    api = hub.HfApi(library_name="bfc-bench", library_version=version("bfc-bench"))
-    api.create_repo(repository, repo_type="dataset", private=private or None, exist_ok=True)
-    message = f"Publish {title}"
-    done = api.upload_folder(repo_id=repository, folder_path=folder, repo_type="dataset", commit_message=message)
-    return str(done.commit_url)
 
 
 def _prepare(path: Path, folder: Path, repository: str, plugins: Plugins) -> str:
