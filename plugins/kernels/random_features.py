@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from bfc_plugins.kernels.kernel_ridge import KernelRidge, missing_on_the_sphere
@@ -28,17 +29,9 @@ class RandomFeatures(RidgeLearner):
     """
 
     name: ClassVar[str] = "random-features"
-    capabilities: ClassVar[Capabilities] = Capabilities(
-        labels=frozenset({"real", "binary", "class"}),
-        arrays=("torch",),
-        devices=frozenset({"cpu", "cuda"}),
-        libraries=frozenset({"scipy"}),
-    )
+    capabilities: ClassVar[Capabilities] = replace(RidgeLearner.capabilities, max_n=None)
     smoke: ClassVar[Mapping[str, Any]] = {"features": 30, "ridge": 1e-3}
-    search: ClassVar[Mapping[str, Sequence[Any]]] = {
-        "ridge": [10.0**k for k in range(-8, 1)],
-        "gamma": [0.03, 1.0],
-    }
+    search: ClassVar[Mapping[str, Sequence[Any]]] = KernelRidge.search
 
     map: Literal["fourier", "relu", "polynomial"] = "fourier"
     """Type of the features: cosines, ReLU units, or products of projections."""

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import file_digest, sha256
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from pydantic import Field
@@ -70,10 +68,8 @@ class Manifest(Settings):
 
 @dataclass(frozen=True)
 class Bundle:
-    """A bundle that was unpacked into a temporary folder."""
+    """What a bundle holds beside its store."""
 
-    store: Path
-    """Folder of the store."""
     manifest: Manifest
     claims: list[Any]
     """For each suite: its ``definition`` with the judged claims, and their ``verdicts``."""
@@ -95,36 +91,34 @@ def write_archive(to: Path, files: Mapping[str, bytes], facts: Mapping[str, Any]
     return sha256(manifest).hexdigest()
 
 
-@contextmanager
-def unpacked(path: Path) -> Iterator[Bundle]:
-    """A bundle, in a temporary folder. Raises ``StoreError`` in one line for what is not a bundle or is damaged."""
-    with TemporaryDirectory(prefix="bfc-bench-") as folder:
-        try:
-            digests = _unpack(path, Path(folder))
-            text = Path(folder, MANIFEST).read_bytes()
-            manifest = Manifest.parse(from_json(text), MANIFEST)
-            if {name: file.sha256 for name, file in manifest.files.items()} != digests:
-                raise ValueError("its files are not those of its manifest")
-            claims = from_json(Path(folder, CLAIMS).read_bytes(), allow_inf_nan=False)
-            if not isinstance(claims, list):
-                raise ValueError(f"{CLAIMS} must be a list")
-        except Exception as error:  # zipfile raises more than ten kinds
-            reason = " ".join(str(error).split())[:300] or type(error).__name__
-            raise StoreError(f"{path} is not a bundle that bfc-bench reads: {reason}.") from None
-        yield Bundle(Path(folder), manifest, claims, sha256(text).hexdigest())
+def read_bundle(path: Path) -> Bundle:
+    """What a bundle says of its rows, which ``open_store`` reads.
+
+    Raises ``StoreError`` in one line for what is not a bundle or is damaged.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            digests = _digests(archive)
+            manifest = Manifest.parse(from_json(archive.read(MANIFEST)), MANIFEST)
+            claims = from_json(archive.read(CLAIMS), allow_inf_nan=False)
+        digest = digests.pop(MANIFEST)
+        if {name: file.sha256 for name, file in manifest.files.items()} != digests:
+            raise ValueError("its files are not those of its manifest")
+    except Exception as error:  # zipfile raises more than ten kinds
+        reason = " ".join(str(error).split())[:300] or type(error).__name__
+        raise StoreError(f"{path} is not a bundle that bfc-bench reads: {reason}.") from None
+    return Bundle(manifest, claims, digest)
 
 
-def _unpack(path: Path, folder: Path) -> dict[str, str]:
-    """Write the files of a bundle; returns the SHA-256 of each but the manifest."""
+def _digests(archive: zipfile.ZipFile) -> dict[str, str]:
+    """SHA-256 of each file of a bundle. Raises ``ValueError`` if it has other files, or one that is too large."""
+    entries = [entry for entry in archive.infolist() if not entry.is_dir()]
+    if sorted(entry.filename for entry in entries) != sorted(MOST_BYTES):
+        raise ValueError(f"its files must be {', '.join(MOST_BYTES)}")
     digests = {}
-    with zipfile.ZipFile(path) as archive:
-        entries = [entry for entry in archive.infolist() if not entry.is_dir()]
-        if sorted(entry.filename for entry in entries) != sorted(MOST_BYTES):
-            raise ValueError(f"its files must be {', '.join(MOST_BYTES)}")
-        for entry in entries:
-            if entry.file_size > MOST_BYTES[entry.filename]:  # zipfile reads no more than this size
-                raise ValueError(f"{entry.filename} has more than {MOST_BYTES[entry.filename]:,} bytes")
-            with Path(archive.extract(entry, folder)).open("rb") as file:
-                digests[entry.filename] = file_digest(file, "sha256").hexdigest()
-    del digests[MANIFEST]
+    for entry in entries:
+        if entry.file_size > MOST_BYTES[entry.filename]:  # zipfile reads no more than this size
+            raise ValueError(f"{entry.filename} has more than {MOST_BYTES[entry.filename]:,} bytes")
+        with archive.open(entry) as file:
+            digests[entry.filename] = file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
     return digests

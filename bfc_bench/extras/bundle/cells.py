@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, get_args
+from typing import Any
 
 from bfc_bench.errors import describe_error
 from bfc_bench.plugins import Plugins
@@ -18,9 +18,9 @@ from bfc_bench.run.session import run
 from bfc_bench.seeds import stream
 from bfc_bench.store.equality import GPU_TOLERANCE, closely_differing, differing
 from bfc_bench.store.row import Row
+from bfc_bench.store.store import Store
 from bfc_bench.stored_suite import OpenStore
 from bfc_bench.suite.model import Suite
-from bfc_bench.toolkit.precision import Device
 from bfc_bench.utils.escape_control import visible
 
 
@@ -71,24 +71,17 @@ class Cells:
     seconds: float
     """Maximum CPU time that the fit of a drawn cell took."""
     found: Verification
-    _rows: dict[str, Row] = field(default_factory=dict)
-    """Rows that are ok, by cell."""
 
     def run(self, count: int, digest: str, draw: str) -> None:
         """Run ``count`` cells again that are drawn by the bundle's digest and ``draw``."""
-        cells = sorted(self._usable(), key=lambda cell: cell[1].id)
-        order = stream("bundle", digest, draw).permutation(len(cells))[:count]
-        chosen = [cells[i] for i in order]
-        for grid in {id(grid): grid for grid, _ in chosen}.values():
-            for device in get_args(Device):
-                only = [cell for of, cell in chosen if of is grid and self._rows[cell.id].device == device]
-                if only:
-                    self._run_again(grid, only, device)
+        cells = sorted(self._usable(), key=lambda usable: usable[1].id)
+        for i in stream("bundle", digest, draw).permutation(len(cells))[:count]:
+            self._run_again(*cells[i])
         if not self.found.cells:
             self.found.differs("no cell could be run again, so that nothing shows that these learners give these rows")
 
-    def _usable(self) -> Iterator[tuple[Grid, Cell]]:
-        """The cells that installed learners and tasks can make again, and that took little time."""
+    def _usable(self) -> Iterator[tuple[Grid, Cell, Row]]:
+        """The cells that installed learners and tasks can make again, and that took little time, with their rows."""
         devices = {"cpu", self.plugins.executor(self.executor, {}).resolve_device("auto")}
         for name, version in self.store.store.suites():
             if (grid := self._grid(f"{name}@{version}")) is None:
@@ -102,9 +95,8 @@ class Cells:
                 if row.task in grid.tasks and row.label in grid.entries:
                     cell = grid.cell(row.task, row.label, row.d, row.n, row.replicate)
                     if cell.id == row.cell:
-                        self._rows[row.cell] = row
                         left -= 1
-                        yield grid, cell
+                        yield grid, cell, row
             if left:
                 self.found.say(
                     f"{name}@{version}: {left} of {len(rows)} cells are not drawn: they took more than "
@@ -122,16 +114,18 @@ class Cells:
             self.found.say(f"UNCHECKED  {suite} cannot be run here: {describe_error(error)}")
         return None
 
-    def _run_again(self, grid: Grid, cells: Sequence[Cell], device: Device) -> None:
-        part = replace(grid, only=tuple(cells))
+    def _run_again(self, grid: Grid, cell: Cell, stored: Row) -> None:
+        """Run a cell alone, and compare the rows."""
         executor = executor_of(grid.suite, self.plugins, self.executor)
+        device = executor.resolve_device(stored.device or "auto")
         with TemporaryDirectory(prefix="bfc-bench-") as folder:
-            done = run(part, self.plugins, Path(folder), device=device, executor=executor, jobs=1)
+            only = replace(grid, only=(cell,))
+            done = run(only, self.plugins, Path(folder), device=device, executor=executor, jobs=1)
             if done.interrupted:
                 raise KeyboardInterrupt
-            with OpenStore(Path(folder), self.plugins) as again:
-                for row in again.store.iter_rows(grid.suite.name, grid.suite.version):
-                    self._compare(self._rows[row.cell], row)
+            with Store(Path(folder)) as again:
+                [new] = again.rows(grid.suite.name, grid.suite.version)
+        self._compare(stored, new)
 
     def _compare(self, stored: Row, new: Row) -> None:
         where = f"{stored.suite}@{stored.suite_version}: {stored.label} on {stored.task}, d = {stored.d}"

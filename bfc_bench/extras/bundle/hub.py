@@ -5,25 +5,20 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import Thread
-from types import ModuleType
 
-from bfc_bench.errors import OutputError, UsageError, describe_error, error_text
-from bfc_bench.extras.bundle.archive import Manifest, unpacked
+from bfc_bench.errors import OutputError, UsageError, error_text
+from bfc_bench.extras.bundle.archive import Manifest, read_bundle
 from bfc_bench.extras.bundle.verify import verify
 from bfc_bench.plugins import Plugins
 from bfc_bench.store.export import axis_columns, parquet_bytes
 from bfc_bench.store.row import COLUMNS
-from bfc_bench.stored_suite import OpenStore
+from bfc_bench.stored_suite import open_store
 from bfc_bench.utils.escape_control import all_visible, visible
 
 BUNDLE = "bundle.zip"
-LEAST_SECONDS, LEAST_SPEED = 120.0, 1e5
-"""The time that the server has: so many seconds, and those that a bundle takes at so many bytes a second."""
 _REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}/[A-Za-z0-9][A-Za-z0-9._-]{0,95}")
 _MARKDOWN = re.compile(r"([\\`*_\[\]|<>#~&$])")
 
@@ -39,15 +34,17 @@ def publish(path: Path, repository: str, plugins: Plugins, *, private: bool = Fa
         import huggingface_hub as hub
     except ImportError:
         raise UsageError("publish needs huggingface_hub: `python -m pip install 'bfc-bench[hub]'`.") from None
-    except Exception as error:  # for a wrong value of one of its variables
-        raise UsageError(f"huggingface_hub cannot be imported: {describe_error(error)}.") from None
     if differences := verify(path, plugins, cells=0).differences:
         raise OutputError(f"{path} is not published: `bfc-bench verify` finds a difference: {differences[0]}")
     with TemporaryDirectory(prefix="bfc-bench-") as folder:
         title = _prepare(path, Path(folder), repository, plugins)
-        seconds = LEAST_SECONDS + path.stat().st_size / LEAST_SPEED
         try:
-            return _within(seconds, lambda: _send(hub, Path(folder), repository, title, private))
+            api = hub.HfApi(library_name="bfc-bench", library_version=version("bfc-bench"))
+            api.create_repo(repository, repo_type="dataset", private=private or None, exist_ok=True)
+            done = api.upload_folder(
+                repo_id=repository, folder_path=folder, repo_type="dataset", commit_message=f"Publish {title}"
+            )
+            return str(done.commit_url)
         except Exception as error:  # the library and the server fail in many ways
             reason = visible(" ".join(error_text(error).split()))[:300] or type(error).__name__
             raise OutputError(
@@ -56,46 +53,17 @@ def publish(path: Path, repository: str, plugins: Plugins, *, private: bool = Fa
             ) from None
 
 
-def _send(hub: ModuleType, folder: Path, repository: str, title: str, private: bool) -> str:
-    """Send the files of a data set as one commit; returns its address."""
-    api = hub.HfApi(library_name="bfc-bench", library_version=version("bfc-bench"))
-    api.create_repo(repository, repo_type="dataset", private=private or None, exist_ok=True)
-    message = f"Publish {title}"
-    done = api.upload_folder(repo_id=repository, folder_path=folder, repo_type="dataset", commit_message=message)
-    return str(done.commit_url)
-
-
-def _within(seconds: float, call: Callable[[], str]) -> str:
-    """What ``call`` gives. Raises ``TimeoutError`` if it takes longer; the process can end while it still waits."""
-    outcome: list[str | Exception] = []
-
-    def work() -> None:
-        try:
-            outcome.append(call())
-        except Exception as error:
-            outcome.append(error)
-
-    thread = Thread(target=work, daemon=True)
-    thread.start()
-    thread.join(seconds)
-    if not outcome:
-        raise TimeoutError(f"the server took more than {seconds:.0f} s")
-    if isinstance(outcome[0], Exception):
-        raise outcome[0]
-    return outcome[0]
-
-
 def _prepare(path: Path, folder: Path, repository: str, plugins: Plugins) -> str:
     """Write the files of the data set into a folder; returns the title."""
     shutil.copyfile(path, folder / BUNDLE)
-    with unpacked(path) as bundle, OpenStore(bundle.store, plugins) as store:
-        for name, version_ in store.store.suites():
-            suite = store[f"{name}@{version_}"]
+    bundle = read_bundle(path)
+    with open_store(path, plugins=plugins) as store:
+        for name, suite in store.items():
             axes = axis_columns(suite.axes(every=True))
             table = parquet_bytes(suite.each(every=True), [*COLUMNS, *axes], axes)
-            (folder / f"{name}@{version_}.parquet").write_bytes(table)
-        (folder / "README.md").write_text(card(bundle.manifest, bundle.digest, repository))
-        return bundle.manifest.title
+            (folder / f"{name}.parquet").write_bytes(table)
+    (folder / "README.md").write_text(card(bundle.manifest, bundle.digest, repository))
+    return bundle.manifest.title
 
 
 def card(manifest: Manifest, digest: str, repository: str) -> str:

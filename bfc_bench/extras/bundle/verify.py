@@ -12,19 +12,17 @@ from pydantic_core import from_json
 
 from bfc_bench.analysis.claims.verdict import Verdict, verdict_record
 from bfc_bench.errors import describe_error
-from bfc_bench.extras.bundle.archive import Bundle, unpacked
+from bfc_bench.extras.bundle.archive import Bundle, read_bundle
 from bfc_bench.extras.bundle.cells import Cells, Verification
 from bfc_bench.extras.bundle.write import facts_of
 from bfc_bench.plugins import Plugins
 from bfc_bench.report.tables import with_interval
 from bfc_bench.run.executor_selection import DEFAULT
 from bfc_bench.store.merge import merge
-from bfc_bench.stored_suite import OpenStore
+from bfc_bench.stored_suite import OpenStore, open_store
 from bfc_bench.suite.model import Suite
 from bfc_bench.utils.plain_json import readable_json
 
-CELLS, SECONDS = 3, 10.0
-"""Cells that are run again, and maximum CPU time of their fits in seconds, by default."""
 NUMBERS_AGREE = 1e-6
 """Relative difference up to which numbers of verdicts are equal, since releases of libraries round differently."""
 
@@ -33,8 +31,8 @@ def verify(
     path: Path,
     plugins: Plugins,
     *,
-    cells: int = CELLS,
-    seconds: float = SECONDS,
+    cells: int = 3,
+    seconds: float = 10.0,
     draw: str = "",
     executor: str = DEFAULT,
     into: Path | None = None,
@@ -45,20 +43,19 @@ def verify(
     Every verdict is computed again from the rows alone and compared with the stored one. Then cells are run again that
     are drawn by the digest of the bundle.
     """
-    found = Verification(tell)
-    with unpacked(path) as bundle:
-        found.say(f"{path}: {len(bundle.manifest.suites)} suites; SHA-256 of the manifest: {bundle.digest}")
-        with OpenStore(bundle.store, plugins) as store:
-            try:
-                _check_suites(bundle, store, found)
-            except Exception as error:  # also of hostile values that pass every check
-                found.differs(f"the bundle cannot be judged: {describe_error(error)}")
-            if cells:
-                Cells(store, plugins, executor, seconds, found).run(cells, bundle.digest, draw)
-        if not (found.verdicts or found.cells or found.differences):
-            found.say("Nothing was compared: the suites have no claims. --cells K runs cells again.")
-        if into is not None and not found.exit_code:
-            found.say(f"{into}: {merge([bundle.store], into)}.")
+    found, bundle = Verification(tell), read_bundle(path)
+    found.say(f"{path}: {len(bundle.manifest.suites)} suites; SHA-256 of the manifest: {bundle.digest}")
+    with open_store(path, plugins=plugins) as store:
+        try:
+            _check_suites(bundle, store, found)
+        except Exception as error:  # also of hostile values that pass every check
+            found.differs(f"the bundle cannot be judged: {describe_error(error)}")
+        if cells:
+            Cells(store, plugins, executor, seconds, found).run(cells, bundle.digest, draw)
+    if not (found.verdicts or found.cells or found.differences):
+        found.say("Nothing was compared: the suites have no claims. --cells K runs cells again.")
+    if into is not None and not found.exit_code:
+        found.say(f"{into}: {merge([path], into)}.")
     return found
 
 

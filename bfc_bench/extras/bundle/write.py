@@ -90,8 +90,7 @@ def _chosen(store: OpenStore, names: Sequence[str]) -> list[StoredSuite]:
     chosen = []
     for name, version in sorted(store.store.suites()):
         present = store.get(name)
-        usable = present is not None and present.version == version
-        chosen.append(present if present is not None and usable else store[f"{name}@{version}"])
+        chosen.append(present if present and present.version == version else store[f"{name}@{version}"])
     return chosen
 
 

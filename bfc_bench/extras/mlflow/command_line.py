@@ -83,4 +83,4 @@ def ui(
                 typer.echo(f"  report of {name}@{version}: {page.resolve().as_uri()}")
             for view, path in saved_views(database_uri(store), suite=name, version=version).items():
                 typer.echo(f"  {view}: {server.url}{path}")
-        server.wait()
+        server.process.wait()

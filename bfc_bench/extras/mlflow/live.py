@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
 THREAD = "mlflow"
 """Name of the threads that log to MLflow during a run."""
+INTERVAL = 5.0
+"""Seconds from one sync to the next, at least."""
+PATIENCE = 60.0
+"""Seconds that the end of a run waits for MLflow."""
 
 
 class MlflowTracker:
@@ -27,28 +31,15 @@ class MlflowTracker:
     import MLflow.
     """
 
-    def __init__(
-        self,
-        uri: str | None = None,
-        *,
-        warn: Callable[[str], None],
-        interval: float = 5.0,
-        patience: float = 60.0,
-    ) -> None:
+    def __init__(self, uri: str | None = None, *, warn: Callable[[str], None]) -> None:
         """Create a tracker."""
         self._requested_uri = uri
         self._warn = warn
-        self._interval = interval
-        self._patience = patience
         self._rows: list[Row] = []
         """Rows of earlier runs, then those of this one."""
-        self._error: Exception | None = None
+        self.error: Exception | None = None
+        """The error of MLflow that has stopped live logging."""
         self._warned = False
-
-    @property
-    def failed(self) -> bool:
-        """Whether live logging has stopped because of an error of MLflow."""
-        return self._error is not None
 
     @hookimpl
     def bfc_run_started(self, session: RunSession) -> None:
@@ -64,21 +55,21 @@ class MlflowTracker:
         session = self._session
         if self._thread is not None:
             self._rows.append(result)
-        elif not self.failed:
+        elif self.error is None:
             self._rows = list(session.store.rows(session.suite, session.version))
             self._start(self._follow)
         self._warn_once()
 
     @hookimpl
     def bfc_run_finished(self, session: RunSession) -> None:
-        """Request the last sync and wait for it, at most ``patience`` seconds."""
+        """Request the last sync and wait for it, at most ``PATIENCE`` seconds."""
         self._finished.set()
         self._wait()
 
     @hookimpl
     def bfc_reported(self, suite: Any) -> str:
         """Log the rest if there are new rows: the report, N*, exponents, theories and views."""
-        if self._rows and not self.failed:
+        if self._rows and self.error is None:
             self._start(lambda: self._sync_suite(suite))
             self._wait()
         return "bfc-bench ui"
@@ -98,14 +89,14 @@ class MlflowTracker:
             started, rows = time.monotonic(), list(self._rows)
             if len(rows) > logged:
                 sync(rows, self._uri, self._session.store.directory, complete=False)
-            logged, pause = len(rows), max(self._interval, 20 * (time.monotonic() - started))
+            logged, pause = len(rows), max(INTERVAL, 20 * (time.monotonic() - started))
 
     def _start(self, work: Callable[[], object]) -> None:
         def guarded() -> None:
             try:
                 work()
             except Exception as error:
-                self._error = error
+                self.error = error
 
         # A daemon thread, because a request that hangs must not keep the process alive.
         self._thread = threading.Thread(target=guarded, name=THREAD, daemon=True)
@@ -114,17 +105,17 @@ class MlflowTracker:
     def _wait(self) -> None:
         if self._thread is None:
             return
-        self._thread.join(self._patience)
-        if self._thread.is_alive() and not self.failed:
-            self._error = TimeoutError(
-                f"MLflow at {masked(self._uri)}: not up to date {self._patience:g} s after the end of the run"
+        self._thread.join(PATIENCE)
+        if self._thread.is_alive() and self.error is None:
+            self.error = TimeoutError(
+                f"MLflow at {masked(self._uri)}: not up to date {PATIENCE:g} s after the end of the run"
             )
         self._warn_once()
 
     def _warn_once(self) -> None:
-        if self._error is not None and not self._warned:
+        if self.error is not None and not self._warned:
             self._warned = True
             self._warn(
-                f"{masked(str(self._error), self._uri)}. Live logging stops; results are safe in the store. "
+                f"{masked(str(self.error), self._uri)}. Live logging stops; results are safe in the store. "
                 f"`bfc-bench sync {self._session.suite}` brings MLflow up to date."
             )

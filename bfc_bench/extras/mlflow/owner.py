@@ -38,11 +38,6 @@ def store_id(store_dir: Path) -> str:
     return str(json.loads(file.read_text())["store"])
 
 
-def is_own(run: Run, store: str) -> bool:
-    """Whether a run was made from the store with this id."""
-    return bool(run.data.tags.get(STORE) == store)
-
-
 def is_shown(run: Run) -> bool:
     """Whether saved views show a run."""
     return bool(run.data.tags.get("bfc.kind") == "curve")

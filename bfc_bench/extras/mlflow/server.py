@@ -29,17 +29,6 @@ class Server:
     url: str
     process: subprocess.Popen[bytes]
 
-    def wait(self) -> int:
-        """Wait in the main thread until the server ends, and return its exit status.
-
-        SIGTERM raises ``SystemExit``, so that a ``with`` block around the call stops the server.
-        """
-        before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-        try:
-            return self.process.wait()
-        finally:
-            signal.signal(signal.SIGTERM, before)
-
     def stop(self) -> None:
         """End the server and all its processes, by SIGKILL after 5 seconds."""
         for signum in (signal.SIGTERM, signal.SIGKILL):

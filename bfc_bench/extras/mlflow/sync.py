@@ -17,7 +17,6 @@ from bfc_bench.extras.mlflow.owner import (
     RETIRED,
     STORE,
     holds,
-    is_own,
     is_shown,
     points,
     remove,
@@ -149,13 +148,15 @@ class _Writer:
 
     def _by_key(self) -> tuple[dict[str, Run], dict[str, list[Run]]]:
         """Runs of curves by key: those of this store, and those of others that the views show."""
-        known = [run for run in find_runs(self.client, self.experiment) if "bfc.key" in run.data.tags]
-        # If a curve has two runs, use the one that the views show.
-        own = {run.data.tags["bfc.key"]: run for run in sorted(known, key=is_shown) if is_own(run, self.store)}
+        own: dict[str, Run] = {}
         others: dict[str, list[Run]] = {}
-        for run in known:
-            if is_shown(run) and not is_own(run, self.store):
-                others.setdefault(run.data.tags["bfc.key"], []).append(run)
+        known = [run for run in find_runs(self.client, self.experiment) if "bfc.key" in run.data.tags]
+        for run in sorted(known, key=is_shown):  # if a curve has two runs, the one that the views show comes last
+            key = run.data.tags["bfc.key"]
+            if run.data.tags.get(STORE) == self.store:
+                own[key] = run
+            elif is_shown(run):
+                others.setdefault(key, []).append(run)
         return own, others
 
     def _write(self, curve: ReplicateCurve, run: Run | None, summary: ReplicateSummary | None) -> None:
@@ -170,7 +171,8 @@ class _Writer:
         ]
         metrics += self._new_in_summary(summary, run) if summary else []
         if run is None:
-            run = self._create(curve)
+            identity = {"bfc.key": curve.key, "bfc.kind": "curve", STORE: self.store, OWNER: user_name()}
+            run = self.client.create_run(self.experiment, curve.started or None, identity, curve.name)
             self.report.created += 1
         params = {name: value for name, value in curve.params.items() if name not in run.data.params}
         tags = {name: value for name, value in _tags(curve, summary).items() if run.data.tags.get(name, "") != value}
@@ -183,10 +185,6 @@ class _Writer:
         if not ended:
             self.client.set_terminated(run.info.run_id, curve.status, curve.ended)
         self.report.points += len(metrics)
-
-    def _create(self, curve: ReplicateCurve) -> Run:
-        tags = {"bfc.key": curve.key, "bfc.kind": "curve", STORE: self.store, OWNER: user_name()}
-        return self.client.create_run(self.experiment, curve.started or None, tags, curve.name)
 
     def _new_in_summary(self, summary: ReplicateSummary, run: Run | None) -> Iterator[Value]:
         """What changed in a summary, later than its earlier values: MLflow shows the latest, and clocks can go back."""

@@ -22,17 +22,6 @@ SUITES = ["suite", "cells", "claims", "machine", "release", "last cell finished"
 
 
 @dataclass(frozen=True)
-class Omission:
-    """A store or a suite that cannot be shown."""
-
-    what: str
-    reason: str
-
-    def __str__(self) -> str:
-        return f"{self.what} is not on the site: {self.reason}"
-
-
-@dataclass(frozen=True)
 class SiteEntry:
     """What a site shows of one suite in one store."""
 
@@ -77,18 +66,14 @@ class SiteEntry:
         return {(verdict.id, verdict.statement, verdict.region): verdict for verdict in self.verdicts}
 
 
-def write_site(directory: Path, entries: Sequence[SiteEntry], omissions: Sequence[Omission] = ()) -> Path:
-    """Write the index of a site whose reports are in ``directory`` already, and return its path."""
-    make_folder(directory)
-    write_file(inside(directory, "index.html"), index(entries, omissions))
-    return directory / "index.html"
+def write_site(directory: Path, entries: Sequence[SiteEntry], omissions: Mapping[str, str]) -> Path:
+    """Write the index of a site whose reports are in ``directory`` already, and return its path.
 
-
-def index(entries: Sequence[SiteEntry], omissions: Sequence[Omission] = ()) -> bytes:
-    """The index of a site. It raises any exception if an entry has values that cannot be shown."""
-    omitted = [[TableCell(out.what, kind="text"), TableCell(out.reason, kind="text")] for out in omissions]
-    tables = [ReportTable("", SUITES, [*map(_suite, entries)])] if entries else []
-    if omitted:
+    ``omissions`` says why a store or a suite is not on the site.
+    """
+    tables = [ReportTable("", SUITES, [*map(_suite, entries)])]
+    if omissions:
+        omitted = [[TableCell(text, kind="text") for text in omission] for omission in omissions.items()]
         tables.append(ReportTable("Not on this site", ["store or suite", "reason"], omitted))
     verdicts = Counter[str](verdict.verdict for entry in entries for verdict in entry.verdicts)
     page = template("site.html", page_script()).render(
@@ -98,7 +83,9 @@ def index(entries: Sequence[SiteEntry], omissions: Sequence[Omission] = ()) -> b
         signs=SIGNS,
         release=release_of("bfc-bench"),
     )
-    return page.encode()
+    make_folder(directory)
+    write_file(inside(directory, "index.html"), page.encode())
+    return directory / "index.html"
 
 
 def _machine(provenance: Mapping[str, Any]) -> str:

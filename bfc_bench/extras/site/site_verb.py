@@ -14,7 +14,7 @@ from bfc_bench.cli.options import STORE
 
 if TYPE_CHECKING:
     from bfc_bench.errors import BenchError
-    from bfc_bench.extras.site.page import Omission, SiteEntry
+    from bfc_bench.extras.site.page import SiteEntry
     from bfc_bench.stored_suite import OpenStore, StoredSuite
 
 REASON = 500
@@ -68,14 +68,14 @@ class _Failures:
     """The stores and suites that cannot be shown."""
 
     def __init__(self) -> None:
-        self.omissions: list[Omission] = []
+        self.omissions: dict[str, str] = {}
+        """Why each of them cannot be shown."""
         self._errors: list[Exception] = []
 
     @contextmanager
     def kept(self, what: str) -> Iterator[None]:
         """Keep an exception of the block as the reason why ``what`` cannot be shown, and print it in one line."""
         from bfc_bench.errors import BenchError, describe_error, error_text
-        from bfc_bench.extras.site.page import Omission
         from bfc_bench.utils.escape_control import visible
         from bfc_bench.utils.masking import masked
 
@@ -83,11 +83,10 @@ class _Failures:
             yield
         except Exception as error:
             text = error_text(error) if isinstance(error, BenchError) else describe_error(error)
-            reason = visible(" ".join(masked(text).split()), REASON)
-            omission = Omission(visible(what, REASON), " ".join(reason.split()))
+            what, reason = visible(what, REASON), " ".join(visible(masked(text), REASON).split())
             self._errors.append(error)
-            self.omissions.append(omission)
-            typer.echo(f"bfc-bench: {omission}", err=True)
+            self.omissions[what] = reason
+            typer.echo(f"bfc-bench: {what} is not on the site: {reason}", err=True)
 
     def error(self) -> BenchError:
         """The exception to raise if nothing can be shown."""
@@ -144,12 +143,11 @@ def _chosen(
 
 def _entry(directory: Path, store: str, address: str, suite: StoredSuite) -> SiteEntry:
     """The entry of a suite on the site; writes its report if that is missing or out of date."""
-    from bfc_bench.extras.site.page import SiteEntry, index
+    from bfc_bench.extras.site.page import SiteEntry
     from bfc_bench.utils.files import inside
 
     folder = inside(directory, address)
     entry = SiteEntry.of(store, address, suite.definition, suite.columns(), suite.claims(), suite.sessions)
-    index([entry])  # values that cannot be shown raise here, where only this suite is left out
     if not suite.is_shown_in(folder):
         suite.report(folder)
         typer.echo(str(directory / address / "report.html"))

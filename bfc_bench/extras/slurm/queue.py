@@ -18,10 +18,6 @@ ENDED = frozenset(
 """States of tasks that SLURM still shows for some minutes after their end."""
 
 
-class SlurmError(BenchError):
-    """A command of SLURM is missing, fails or does not answer."""
-
-
 def script(job: ShardJob, options: Sequence[str]) -> str:
     """The batch script of a job, whose tasks are its shards.
 
@@ -43,7 +39,7 @@ def script(job: ShardJob, options: Sequence[str]) -> str:
 
 
 def send(text: str) -> str:
-    """Submit a batch script and return the id of its array. Raises ``SlurmError`` with SLURM's reason."""
+    """Submit a batch script and return the id of its array. Raises ``BenchError`` with SLURM's reason."""
     return _call("sbatch", "--parsable", text=text).strip().split(";")[0]
 
 
@@ -61,13 +57,13 @@ def tasks(job: ShardJob) -> dict[int, str]:
 
 
 def _call(*command: str, text: str = "", tolerated: str = "") -> str:
-    """The output of a command. Raises ``SlurmError`` if it fails, unless its error contains ``tolerated``."""
+    """The output of a command. Raises ``BenchError`` if it fails, unless its error contains ``tolerated``."""
     try:
         done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=60, check=False)
     except FileNotFoundError:
-        raise SlurmError(f"{command[0]} is not installed. `submit --local` runs the shards on this machine.") from None
+        raise BenchError(f"{command[0]} is not installed. `submit --local` runs the shards on this machine.") from None
     except subprocess.TimeoutExpired:
-        raise SlurmError(f"{command[0]} did not answer within 60 s.") from None
+        raise BenchError(f"{command[0]} did not answer within 60 s.") from None
     if done.returncode and not (tolerated and tolerated in done.stderr):
-        raise SlurmError(" ".join(done.stderr.split()) or f"{command[0]} failed with exit code {done.returncode}.")
+        raise BenchError(" ".join(done.stderr.split()) or f"{command[0]} failed with exit code {done.returncode}.")
     return done.stdout

@@ -40,3 +40,9 @@ def made(tmp_path_factory):
     with open_store(folder / "store") as opened:
         bundle(opened, (), folder / "made.zip")
     return folder
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path_factory, monkeypatch):
+    """The stores of bundles are unpacked into a cache of the tests."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))

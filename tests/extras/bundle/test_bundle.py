@@ -15,11 +15,12 @@ from bfc_bench import open_store
 from bfc_bench.cli.app import run
 from bfc_bench.errors import StoreError
 from bfc_bench.extras.bundle import archive
-from bfc_bench.extras.bundle.archive import CITATION, CLAIMS, MANIFEST, STORE, unpacked
+from bfc_bench.extras.bundle.archive import CITATION, CLAIMS, MANIFEST, STORE
 from bfc_bench.extras.bundle.verify import verify
 from bfc_bench.extras.bundle.write import bundle
 from bfc_bench.plugins import load_plugins
 from bfc_bench.store.records import TABLES
+from bfc_bench.store.unpacking import store_folder
 from bfc_bench.utils.plain_json import readable_json
 
 
@@ -80,15 +81,14 @@ def forged(folder, **values):
 
 
 def test_unpacked_a_bundle_holds_the_same(made):
-    with unpacked(made / "made.zip") as opened:
-        before, after = content(made / "store"), content(opened.store)
-        assert after["rows"] == before["rows"] != []
-        assert after["looks"] == before["looks"] != []
-        assert sorted(after["definitions"]) == sorted(before["definitions"]) != []
-        assert [run[:6] for run in after["sessions"]] == [run[:6] for run in before["sessions"]]
-        with open_store(made / "store") as one, open_store(opened.store) as other:
-            assert list(map(repr, other["tiny@1"].claims())) == list(map(repr, one["tiny@1"].claims()))
-            assert other["tiny@1"].looks_by_claim() == one["tiny@1"].looks_by_claim()
+    before, after = content(made / "store"), content(store_folder(made / "made.zip"))
+    assert after["rows"] == before["rows"] != []
+    assert after["looks"] == before["looks"] != []
+    assert sorted(after["definitions"]) == sorted(before["definitions"]) != []
+    assert [run[:6] for run in after["sessions"]] == [run[:6] for run in before["sessions"]]
+    with open_store(made / "store") as one, open_store(made / "made.zip") as other:
+        assert list(map(repr, other["tiny@1"].claims())) == list(map(repr, one["tiny@1"].claims()))
+        assert other["tiny@1"].looks_by_claim() == one["tiny@1"].looks_by_claim()
 
 
 def test_the_file_in_a_bundle_is_a_store(made, tmp_path):
@@ -108,8 +108,7 @@ def test_only_chosen_suites_tracebacks_and_folders_are_left_out(made, tmp_path):
         db.commit()
     with open_store(tmp_path / "store") as opened:
         bundle(opened, ["tiny"], tmp_path / "b.zip")
-    with unpacked(tmp_path / "b.zip") as found:
-        tables = content(found.store)
+    tables = content(store_folder(tmp_path / "b.zip"))
     assert {row[12] for row in tables["rows"]} == {""}
     assert {run[1] for run in tables["sessions"]} == {"tiny"}
     assert json.loads(tables["sessions"][0][6])["command"] == (

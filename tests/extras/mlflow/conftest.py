@@ -14,15 +14,17 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from bfc_bench.extras.mlflow import stored_suite
 from bfc_bench.extras.mlflow.client import connection, ensure_experiment
 from bfc_bench.extras.mlflow.database import database_uri
-from bfc_bench.extras.mlflow.stored_suite import log_report
 from bfc_bench.store.row import Row
+from bfc_bench.store.rows import Rows
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -133,14 +135,23 @@ def contents() -> Callable[[str], dict[str, Any]]:
 
 
 @pytest.fixture
-def report_logged(store_dir: Path) -> Callable[..., str]:
+def report_logged(store_dir: Path, rows: list[Row], monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
     """Logs the report in a folder; gives the id of its run."""
 
-    def log(uri: str, directory: Path, session: str, content: str = "c", **options: Any) -> str:
+    def log(uri: str, directory: Path, session: str, content: str = "c") -> str:
+        monkeypatch.setattr(stored_suite, "key_of", lambda directory: content)
+        stored: Any = SimpleNamespace(
+            name="toy",
+            version=1,
+            directory=directory,
+            sessions=[{"id": session, "provenance": {}}],
+            levels=[0.1],
+            columns=lambda: Rows.of(rows),
+            claims=list,
+            theory=list,
+        )
         with connection(uri) as client:
-            experiment = ensure_experiment(client, uri, "toy", 1, store_dir)
-            tags = {"bfc.session": session, "bfc.content": content}
-            return log_report(client, experiment, directory, tags=tags, **{"tables": {}, **options})
+            return stored_suite.log_report(client, ensure_experiment(client, uri, "toy", 1, store_dir), stored)
 
     return log
 

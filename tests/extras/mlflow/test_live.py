@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 from waiting import wait_until
 
+from bfc_bench.extras.mlflow import live as live_module
 from bfc_bench.extras.mlflow.database import database_uri
 from bfc_bench.extras.mlflow.live import MlflowTracker
 from bfc_bench.extras.mlflow.server import serve
@@ -17,12 +18,14 @@ pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy:D
 
 
 @pytest.fixture
-def tracker(store_dir):
+def tracker(store_dir, monkeypatch):
     """Makes trackers with short rests; their warnings are in ``warnings``. Waits for their threads at the end."""
+    monkeypatch.setattr(live_module, "INTERVAL", 0.05)
 
-    def make(uri, earlier=(), **options):
+    def make(uri, earlier=(), patience=60.0):
         warnings = []
-        found = MlflowTracker(uri, **{"warn": warnings.append, "interval": 0.05, **options})
+        monkeypatch.setattr(live_module, "PATIENCE", patience)
+        found = MlflowTracker(uri, warn=warnings.append)
         found.warnings = warnings
         store = SimpleNamespace(directory=store_dir, rows=lambda suite, version: list(earlier))
         found.session = SimpleNamespace(suite="toy", version=1, store=store)
@@ -51,7 +54,7 @@ def test_a_run_ends_with_everything_logged_rows_of_earlier_runs_included(tracker
         live.bfc_result(row)
     finish(live)
     assert live.warnings == []
-    assert not live.failed
+    assert live.error is None
     assert dict(os.environ) == environment
     assert sync(rows, uri, store_dir, complete=False).unchanged == len(contents(uri)["runs"]) == 18
 
@@ -76,7 +79,7 @@ def test_several_runs_of_one_command_are_followed_one_after_the_other(tracker, r
         broken.bfc_run_started(broken.session)
         broken.bfc_result(rows[0])
         finish(broken)
-    assert broken.failed
+    assert broken.error is not None
     assert len(broken.warnings) == 1
 
 
@@ -109,7 +112,7 @@ def test_a_server_killed_in_the_middle_costs_one_warning_and_sync_makes_up_for_i
             live.bfc_result(row)
         finish(live)
     (warning,) = live.warnings
-    assert live.failed
+    assert live.error is not None
     assert server.url in warning
     assert "bfc-bench sync toy" in warning
     first = sync(rows, uri, store_dir)

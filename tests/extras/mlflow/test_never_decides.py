@@ -56,8 +56,8 @@ def test_an_upload_that_hangs_does_not_hold_the_run(command, store_dir, silent, 
     artifacts_at(store_dir, silent)
     code = (
         "import threading, time\nfrom bfc_bench.cli import main\n"
-        "from bfc_bench.extras.mlflow.live import MlflowTracker\n"
-        "MlflowTracker.__init__.__kwdefaults__['patience'] = 20.0\nmain()"
+        "from bfc_bench.extras.mlflow import live\n"
+        "live.PATIENCE = 20.0\nmain()"
     )
     patient = os.environ | {"MLFLOW_HTTP_REQUEST_TIMEOUT": "600"}
     started = time.monotonic()

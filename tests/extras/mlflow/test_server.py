@@ -1,15 +1,13 @@
 import json
 import os
-import signal
 import socket
-import time
 import urllib.request
 
 import pytest
 
 from bfc_bench.errors import UsageError
 from bfc_bench.extras.mlflow.database import database_uri
-from bfc_bench.extras.mlflow.server import Server, serve
+from bfc_bench.extras.mlflow.server import serve
 from bfc_bench.extras.mlflow.sync import sync
 from bfc_bench.extras.mlflow.views import saved_views
 
@@ -70,18 +68,3 @@ def test_a_port_in_use_is_a_usage_error(store_dir, free_port):
         taken.listen()
         with pytest.raises(UsageError, match=f"port {free_port}"), serve(store_dir, free_port):
             pass
-
-
-def test_waiting_for_a_server_ends_cleanly_when_this_process_is_told_to_end():
-    class Process:
-        def wait(self):
-            os.kill(os.getpid(), signal.SIGTERM)
-            time.sleep(30)
-
-    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    try:
-        with pytest.raises(SystemExit):
-            Server("http://127.0.0.1", Process()).wait()
-        assert signal.getsignal(signal.SIGTERM) == signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGTERM, before)

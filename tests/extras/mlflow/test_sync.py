@@ -139,17 +139,14 @@ def test_report_is_one_run_per_session_and_is_replaced_when_its_content_changes(
     (directory / "report.html").write_text("<h1>Report</h1>")
     (directory / "figures" / "curves.png").write_bytes(b"\x89PNG")
     uri = database_uri(store_dir)
-    records = [{"label": "net", "nmse": 0.5, "lo": math.nan}, {"label": "kernel", "nmse": None}]
-    options = {"tables": {"summary": records, "claims": []}, "note": "# Claims"}
-    first = report_logged(uri, directory, "s1", **options)
-    assert report_logged(uri, directory, "s1", **options) == first
-    second = report_logged(uri, directory, "s1", "other", **options)
-    other = report_logged(uri, directory, "s2", **options)
+    first = report_logged(uri, directory, "s1")
+    assert report_logged(uri, directory, "s1") == first
+    second = report_logged(uri, directory, "s1", "other")
+    other = report_logged(uri, directory, "s2")
     assert len({first, second, other}) == 3
     runs = contents(uri)["runs"]
     assert {run.info.run_id for run in runs.values()} == {second, other}
-    tags = runs["report · s1"].data.tags
-    assert (tags["bfc.kind"], tags["mlflow.note.content"]) == ("report", "# Claims")
+    assert runs["report · s1"].data.tags["bfc.kind"] == "report"
     held = {str(path.relative_to(store_dir)) for path in (store_dir / "mlflow-artifacts").rglob("*") if path.is_file()}
     for name in ("report.html", "figures/curves.png", "tables/summary.json"):
         assert any(path.endswith(f"{second}/artifacts/{name}") for path in held)

@@ -46,7 +46,7 @@ def site(entries, tmp_path_factory):
     for found in entries:
         (folder / found.address).mkdir(parents=True)
         (folder / found.address / "report.html").touch()
-    write_site(folder, entries)
+    write_site(folder, entries, {})
     return folder
 
 
@@ -101,7 +101,7 @@ def test_verdicts_of_two_stores_stand_side_by_side(site):
 
 def test_a_claim_that_says_something_else_in_another_store_has_a_line_of_its_own(tmp_path):
     changed = [replace(VERDICTS[0], statement="Another sentence.")]
-    write_site(tmp_path, [entry("a", verdicts=VERDICTS[:1]), entry("b", verdicts=changed)])
+    write_site(tmp_path, [entry("a", verdicts=VERDICTS[:1]), entry("b", verdicts=changed)], {})
     assert [line[3:] for line in lines(tmp_path)[2:]] == [
         ["✓ supported 1.6e-5 [1.1e-5, 2.4e-5], R = 5", "not judged"],
         ["not judged", "✓ supported 1.6e-5 [1.1e-5, 2.4e-5], R = 5"],
