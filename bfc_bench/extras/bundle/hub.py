@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Thread
+from types import ModuleType
 
-from bfc_bench.errors import OutputError, UsageError, error_text
+from bfc_bench.errors import OutputError, UsageError, describe_error, error_text
 from bfc_bench.extras.bundle.archive import Manifest, read_bundle
 from bfc_bench.extras.bundle.verify import verify
 from bfc_bench.plugins import Plugins
@@ -19,6 +22,8 @@ from bfc_bench.stored_suite import open_store
 from bfc_bench.utils.escape_control import all_visible, visible
 
 BUNDLE = "bundle.zip"
+LEAST_SECONDS, LEAST_SPEED = 120.0, 1e5
+"""The time that the server has: so many seconds, and those that a bundle takes at so many bytes a second."""
 _REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}/[A-Za-z0-9][A-Za-z0-9._-]{0,95}")
 _MARKDOWN = re.compile(r"([\\`*_\[\]|<>#~&$])")
 
@@ -34,23 +39,50 @@ def publish(path: Path, repository: str, plugins: Plugins, *, private: bool = Fa
         import huggingface_hub as hub
     except ImportError:
         raise UsageError("publish needs huggingface_hub: `python -m pip install 'bfc-bench[hub]'`.") from None
+    except Exception as error:  # for a wrong value of one of its variables
+        raise UsageError(f"huggingface_hub cannot be imported: {describe_error(error)}.") from None
     if differences := verify(path, plugins, cells=0).differences:
         raise OutputError(f"{path} is not published: `bfc-bench verify` finds a difference: {differences[0]}")
     with TemporaryDirectory(prefix="bfc-bench-") as folder:
         title = _prepare(path, Path(folder), repository, plugins)
+        seconds = LEAST_SECONDS + path.stat().st_size / LEAST_SPEED
         try:
-            api = hub.HfApi(library_name="bfc-bench", library_version=version("bfc-bench"))
-            api.create_repo(repository, repo_type="dataset", private=private or None, exist_ok=True)
-            done = api.upload_folder(
-                repo_id=repository, folder_path=folder, repo_type="dataset", commit_message=f"Publish {title}"
-            )
-            return str(done.commit_url)
+            return _within(seconds, lambda: _send(hub, Path(folder), repository, title, private))
         except Exception as error:  # the library and the server fail in many ways
             reason = visible(" ".join(error_text(error).split()))[:300] or type(error).__name__
             raise OutputError(
                 f"{repository} is not published: {reason}. The server confirmed no commit. Log in with `hf auth login` "
                 "if it asks for a token."
             ) from None
+
+
+def _send(hub: ModuleType, folder: Path, repository: str, title: str, private: bool) -> str:
+    """Send the files of a data set as one commit; returns its address."""
+    api = hub.HfApi(library_name="bfc-bench", library_version=version("bfc-bench"))
+    api.create_repo(repository, repo_type="dataset", private=private or None, exist_ok=True)
+    message = f"Publish {title}"
+    done = api.upload_folder(repo_id=repository, folder_path=folder, repo_type="dataset", commit_message=message)
+    return str(done.commit_url)
+
+
+def _within(seconds: float, call: Callable[[], str]) -> str:
+    """What ``call`` gives. Raises ``TimeoutError`` if it takes longer; the process can end while it still waits."""
+    outcome: list[str | Exception] = []
+
+    def work() -> None:
+        try:
+            outcome.append(call())
+        except Exception as error:
+            outcome.append(error)
+
+    thread = Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if not outcome:
+        raise TimeoutError(f"the server took more than {seconds:.0f} s")
+    if isinstance(outcome[0], Exception):
+        raise outcome[0]
+    return outcome[0]
 
 
 def _prepare(path: Path, folder: Path, repository: str, plugins: Plugins) -> str:

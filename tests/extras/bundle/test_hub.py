@@ -2,12 +2,14 @@
 
 import sys
 from pathlib import Path
+from threading import Event
 from types import SimpleNamespace
 
 import pytest
 
 from bfc_bench.cli.app import run
 from bfc_bench.errors import OutputError, UsageError
+from bfc_bench.extras.bundle import hub as module
 from bfc_bench.extras.bundle.hub import publish
 from bfc_bench.plugins import load_plugins
 
@@ -66,6 +68,16 @@ def test_any_error_of_the_library_is_one_line(error, api, made, monkeypatch):
     monkeypatch.setattr(api, "upload_folder", fail)
     with pytest.raises(OutputError, match="ada/curves is not published: ") as raised:
         publish(made / "made.zip", "ada/curves", load_plugins())
+    assert len(str(raised.value).splitlines()) == 1
+
+
+def test_a_server_that_never_answers_is_left(api, made, monkeypatch):
+    asked = Event()
+    monkeypatch.setattr(module, "LEAST_SECONDS", 0.1)
+    monkeypatch.setattr(api, "upload_folder", lambda **options: asked.wait())
+    with pytest.raises(OutputError, match="ada/curves is not published: the server took more than 0 s") as raised:
+        publish(made / "made.zip", "ada/curves", load_plugins())
+    asked.set()
     assert len(str(raised.value).splitlines()) == 1
 
 
