@@ -91,8 +91,9 @@ def test_halves_of_a_suite_that_two_stores_have_run_are_the_whole_suite(faulty, 
 
 
 def test_equal_rows_are_one_whatever_they_took_and_whoever_made_them(made, tmp_path):
-    quick = replace(ROW, fit_cpu_seconds=1.0, peak_memory_bytes=3, trained_together=2, release="1")
-    slow = replace(ROW, fit_cpu_seconds=9.0, finished_at=9.0, release="2")
+    of_both = {"a": 1, "b": 2}
+    quick = replace(ROW, options=of_both, fit_cpu_seconds=1.0, peak_memory_bytes=3, trained_together=2, release="1")
+    slow = replace(ROW, options=dict(reversed(of_both.items())), fit_cpu_seconds=9.0, finished_at=9.0, release="2")
     a, b = made("a", [quick]), made("b", [slow, replace(ROW, cell=cell(4), n=4)])
     done = merge([a, b], tmp_path / "c")
     assert (done.new, done.equal, done.replaced, done.sessions) == (2, 1, 0, 2)
