@@ -133,10 +133,3 @@ def test_equal_ratios_are_refused(factor):
     assert "zero variance" in found.refused
     assert found.verdict == NO_DIFFERENCE
     assert found.ratio == pytest.approx(factor)
-
-
-def test_holm_is_over_all_sizes():
-    a, b = noise("a3", (5, 3)), noise("b3", (5, 3))
-    found = compare(curve("a", a, (1, 2, 3)), curve("b", b, (1, 2, 3)))
-    assert [c.holm_p for c in found] == holm([c.p for c in found])
-    assert [c.verdict == NO_DIFFERENCE for c in found] == [c.holm_p > 0.05 for c in found]
