@@ -13,9 +13,6 @@ from bfc_bench.extras.mlflow.server import Server, serve
 from bfc_bench.extras.mlflow.sync import sync
 from bfc_bench.extras.mlflow.views import saved_views
 
-# SQLAlchemy about MLflow's own queries.
-pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy:DeprecationWarning")
-
 # What plotly drew: axis types, and how many filled bands and lines with markers there are.
 CHARTS = """JSON.stringify([...document.querySelectorAll('.js-plotly-plot')]
 .filter(plot => plot._fullLayout).map(plot => ({
