@@ -1,8 +1,6 @@
 """Columns say of many rows what the rows say one by one."""
 
-import csv
 import io
-import json
 import math
 
 import numpy as np
@@ -122,14 +120,6 @@ def test_a_nested_column_of_numbers_and_texts_is_one_of_texts_in_parquet():
     file = parquet_bytes(rows, ["n", "options.ridge"], {"options.ridge": values[:2]})
     read = pd.read_parquet(io.BytesIO(file))["options.ridge"]
     assert (read[:2].tolist(), read.isna().tolist()) == (['"auto"', "0.1"], [False, False, True])
-
-
-@pytest.mark.parametrize("rows", [[], NESTED[:1], NESTED[:3]])
-def test_printed_rows_are_read_back_as_they_are(rows):
-    assert json.loads(b"".join(json_parts(rows))) == [found.as_dict() for found in rows]
-    lines = list(csv.DictReader(b"".join(csv_parts(rows)).decode().splitlines()))
-    assert [line["cell"] for line in lines] == [found.cell for found in rows]
-    assert [json.loads(line["stages"]) for line in lines] == [found.stages for found in rows]
 
 
 def test_columns_are_read_again_when_somebody_has_written(store, tmp_path):
