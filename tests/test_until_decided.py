@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from small_tasks import NOISY
 from stored_rows import read_results
 
 from bfc_bench import RunOptions, open_store, run_suite, run_until_decided
@@ -22,14 +23,7 @@ from bfc_bench.store.row import RUN_COLUMNS
 from bfc_bench.store.store import Store
 from bfc_bench.utils.hook_markers import hookimpl
 
-TASK = {
-    "name": "t",
-    "inputs": {"kind": "gaussian"},
-    "target": {"kind": "quadratic-densenet", "widths": [2], "alphas": [1.0]},
-    "labels": {"kind": "noise", "sd": 0.1},
-    "d": [3, 4],
-    "n": [10, 20],
-}
+TASK = {**NOISY, "d": [3, 4]}
 POLY = {"name": "kernel-ridge", "label": "p", "options": {"kernel": "poly", "degree": 2}}
 LEARNERS = [{"name": "mean"}, {"name": "linear-ridge", "label": "r"}]
 CLEAR = {"id": "clear", "kind": "reaches", "label": "mean", "task": "t", "at_most": 1e6}

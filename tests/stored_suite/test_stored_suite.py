@@ -5,19 +5,13 @@ import re
 
 import pandas as pd
 import pytest
+from small_tasks import NOISY
 
 import bfc_bench
 from bfc_bench.cli.app import run
 from bfc_bench.errors import StoreError, UsageError
 
-TASK = {
-    "name": "t",
-    "inputs": {"kind": "gaussian"},
-    "target": {"kind": "quadratic-densenet", "widths": [2], "alphas": [1.0]},
-    "labels": {"kind": "noise", "sd": 0.1},
-    "d": [3, 4],
-    "n": [20, 40],
-}
+TASK = {**NOISY, "d": [3, 4], "n": [20, 40]}
 CLAIM = {"id": "c", "kind": "beats", "task": "t", "d": 3, "n": 40, "label": "r", "against": "mean"}
 
 
