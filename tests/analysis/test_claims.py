@@ -259,6 +259,8 @@ def test_holm_is_over_all_claims_that_have_a_test():
         ({"kind": "slope", "label": "a", "sweep": [SWEPT[0]] * 2, "at_most": 2}, "2 different values"),
         ({"kind": "slope", "label": "a", "task": "t", "at_most": 2}, "sweep is required and missing"),
         ({"kind": "exponent", "label": "a", "task": "t", "theory": True}, "need a tolerance"),
+        ({"kind": "exponent", "label": "a", "task": "t", "at_most": 3, "tolerance": 1}, "the other forms have none"),
+        ({"kind": "exponent", "label": "a", "task": "t", "harmonics": 0, "tolerance": 1}, "harmonics must be greater"),
         ({"kind": "exponent", "label": "a/s", "task": "t", "theory": True, "tolerance": 1}, "nmse of a learner"),
         ({"kind": "reaches", "label": "a", "task": "t", "at_most": 1, "metric": "chosen.info."}, "chosen.info.NAME"),
         ({"kind": "slope", "label": "a", "sweep": [{"task": "a9", "value": 1}, SWEPT[0]], "at_most": 2}, "task 'a9'"),
