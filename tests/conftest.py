@@ -18,6 +18,8 @@ from bfc_bench.learner import Learner
 from bfc_bench.toolkit.libraries import missing
 from bfc_bench.toolkit.xla import VARIABLE, with_instructions
 
+# Where ``benchmarks`` is; last, so that the installed bfc_bench stays the one that is tested.
+sys.path.append(str(Path(__file__).parents[1]))
 # Tests import JAX in processes that later run programs of learners.
 os.environ[VARIABLE] = with_instructions(os.environ.get(VARIABLE, ""))
 # Runs log to MLflow in its own tests alone.
