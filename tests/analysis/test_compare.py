@@ -3,12 +3,12 @@ import math
 import numpy as np
 import pytest
 from scipy import stats
+from synthetic import row
 
 from bfc_bench.analysis.compare import NO_DIFFERENCE, compare, compare_labels
 from bfc_bench.analysis.curves import Curve
 from bfc_bench.analysis.intervals import holm
 from bfc_bench.seeds import stream
-from bfc_bench.store.row import Row
 
 
 def curve(label, values, n=(100,), replicates=None, task="t", metric="nmse"):
@@ -59,10 +59,7 @@ def test_a_comparison_says_what_it_compares():
 
 def test_labels_are_compared_on_every_task_and_size_that_both_have():
     def cell(task, label, n, replicate, **values):
-        return Row(
-            cell="", suite="s", suite_version=1, task=task, learner="l", label=label, options={}, d=10, n=n,
-            replicate=replicate, status="ok", **values,
-        )  # fmt: skip
+        return row(task=task, label=label, d=10, n=n, replicate=replicate, **values)
 
     errors = {"clean": "nmse", "binary": "error_rate"}
     rows = [

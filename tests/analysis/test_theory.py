@@ -4,13 +4,13 @@ import math
 
 import numpy as np
 import pytest
+from synthetic import row
 
 from bfc_bench.analysis.claims.exponent import ExponentClaim
 from bfc_bench.analysis.curves import curves
 from bfc_bench.analysis.theory import expected, expected_exponent, expected_n_star, harmonics_slope
 from bfc_bench.analysis.thresholds import thresholds
 from bfc_bench.learner import Theory
-from bfc_bench.store.row import Row
 from bfc_bench.tasks.targets.harmonics import harmonics_dimension
 
 DIMS = (6, 8, 10, 12)
@@ -39,10 +39,7 @@ def test_one_dimension_has_no_slope():
 
 
 def cell(d, n, replicate, error):
-    return Row(
-        cell=f"{d}-{n}-{replicate}", suite="s", suite_version=1, task="t", learner="l", label="a",
-        options={}, d=d, n=n, replicate=replicate, status="ok", nmse=error,
-    )  # fmt: skip
+    return row(task="t", label="a", d=d, n=n, replicate=replicate, nmse=error)
 
 
 def rows(n_star):

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from synthetic import row
 
 from bfc_bench.errors import StoreError
 from bfc_bench.store import artifacts
@@ -15,21 +16,8 @@ from bfc_bench.store.merge import merge
 from bfc_bench.store.row import Row, cell_id, curve_digest
 from bfc_bench.store.store import Store
 
-ROW = Row(
-    cell=cell_id(curve_digest("td", "ld", "l"), 2, 3, 0),
-    suite="s",
-    suite_version=1,
-    task="t",
-    learner="l",
-    label="l",
-    options={},
-    d=2,
-    n=3,
-    replicate=0,
-    status="ok",
-    nmse=0.5,
-    finished_at=1.0,
-)
+CELL = cell_id(curve_digest("td", "ld", "l"), 2, 3, 0)
+ROW = row(cell=CELL, suite="s", task="t", label="l", d=2, n=3, replicate=0, provenance="run", nmse=0.5, finished_at=1.0)
 PNG = b"\x89PNG\r\n\x1a\n"
 
 

@@ -5,20 +5,17 @@ import math
 
 import numpy as np
 import pytest
+import synthetic
 
 from bfc_bench import open_store
 from bfc_bench.errors import StoreError
 from bfc_bench.store.export import csv_parts, frame_of, json_parts, parquet_bytes
-from bfc_bench.store.row import Row
 from bfc_bench.store.rows import Rows
 from bfc_bench.store.store import Store
 
 
 def row(label="a", d=5, n=10, replicate=0, **values):
-    base = {"cell": f"{label}-{d}-{n}-{replicate}", "suite": "s", "suite_version": 1, "task": "t", "learner": "l"}
-    return Row(
-        **{**base, "label": label, "options": {}, "d": d, "n": n, "replicate": replicate, "status": "ok", **values}
-    )
+    return synthetic.row(suite="s", task="t", label=label, d=d, n=n, replicate=replicate, **values)
 
 
 NESTED = [
