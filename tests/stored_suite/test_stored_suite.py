@@ -120,7 +120,6 @@ def test_a_figure_shows_the_curves(stored):
         ({"task": "T"}, "There are no curves of the task 'T'. Known: t."),
         ({"learners": ["R"]}, "There are no curves of the learner 'R'."),
         ({"d": [5]}, "There are no curves of the dimension d '5'."),
-        ({"kind": "curve"}, "There is no kind of figure 'curve'. Did you mean 'curves'?"),
         ({"kind": "features"}, "The results have nothing for a figure of kind 'features'"),
     ],
 )
