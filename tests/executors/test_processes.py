@@ -199,8 +199,8 @@ DEATHS = [
 
 def test_a_death_is_its_units_own_and_is_noticed_at_once(pool: ProcessPool) -> None:
     started = time.monotonic()
-    *faults, after = outcomes(pool, *(unit for unit, _, _ in DEATHS), (say, "after"))
-    assert time.monotonic() - started < 60  # of 60 s allowed for each
+    *faults, after = outcomes(pool, *(unit for unit, _, _ in DEATHS), (say, "after"), seconds=300.0)
+    assert time.monotonic() - started < 300  # of as many allowed for each
     for fault, (_, kind, reason) in zip(faults, DEATHS, strict=True):
         assert (fault.kind, reason in fault.reason) == (kind, True), fault
     assert after == b"after"
