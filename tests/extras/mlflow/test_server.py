@@ -33,7 +33,6 @@ def test_the_saved_view_shows_every_learner_on_logarithmic_axes_offline(store_di
         browser.open(server.url + views["teacher · d=10"])
         browser.wait("return document.querySelectorAll('.js-plotly-plot .scatterlayer .trace').length >= 6", seconds=60)
         browser.run(CLOSE_PANEL)
-        browser.wait("return !document.querySelector('[aria-label=Close]')")
         charts = browser.run(CHARTS)
         text = browser.run("return document.body.innerText")
         browser.picture(tmp_path / "view.png")
