@@ -19,7 +19,7 @@ ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 
 
 class Browser:
-    """One window without a screen.
+    """One window without a screen, which reaches nothing but this machine.
 
     Args:
         width: Width of the page in pixels.
@@ -36,7 +36,7 @@ class Browser:
                 self.address = f"http://127.0.0.1:{port}"
                 break
         arguments = ["--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--disable-dev-shm-usage"]
-        arguments += [f"--window-size={width},{height}"]
+        arguments += [f"--window-size={width},{height}", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
         options: dict[str, Any] = {"args": arguments}
         if not scripts:
             options["prefs"] = {"profile.managed_default_content_settings.javascript": 2}

@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,14 @@ from typing import Any
 import psutil
 import pytest
 from installed_faulty import install_faulty
+from small_tasks import SMALL
 
 from bfc_bench.learner import Learner
 from bfc_bench.toolkit.libraries import missing
 from bfc_bench.toolkit.xla import VARIABLE, with_instructions
 
+# Where ``benchmarks`` is; last, so that the installed bfc_bench stays the one that is tested.
+sys.path.append(str(Path(__file__).parents[1]))
 # Tests import JAX in processes that later run programs of learners.
 os.environ[VARIABLE] = with_instructions(os.environ.get(VARIABLE, ""))
 # Runs log to MLflow in its own tests alone.
@@ -74,21 +78,12 @@ def faulty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return install_faulty(tmp_path / "site", monkeypatch)
 
 
-TASK: dict[str, Any] = {
-    "name": "t",
-    "inputs": {"kind": "uniform"},
-    "target": {"kind": "quadratic-densenet", "widths": [2], "alphas": [1.0]},
-    "d": [4],
-    "n": [10, 20],
-}
-
-
 @pytest.fixture
 def suite_file(tmp_path: Path) -> Callable[..., Path]:
     """Writes a tiny suite file: ``suite_file(learner=[...], replicates=1, ...)``."""
 
     def write(name: str = "tiny", **values: Any) -> Path:
-        suite = {"name": name, "replicates": 1, "test_size": 200, "task": [TASK], **values}
+        suite = {"name": name, "replicates": 1, "test_size": 200, "task": [SMALL], **values}
         path = tmp_path / f"{name}.toml"
         path.write_text(toml(suite))
         return path
@@ -120,6 +115,22 @@ def bench() -> Callable[..., subprocess.CompletedProcess[str]]:
         return subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False, **options)
 
     return run
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str]) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs ``bfc-bench`` in this process, with the warnings that a process of its own would show."""
+    from bfc_bench.cli.app import run
+
+    def call(*arguments: object) -> subprocess.CompletedProcess[str]:
+        capsys.readouterr()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            warnings.simplefilter("default", UserWarning)
+            code = run([*map(str, arguments)])
+        return subprocess.CompletedProcess(arguments, code, *capsys.readouterr())
+
+    return call
 
 
 @pytest.fixture

@@ -20,9 +20,14 @@ def install_faulty(site: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def announce(site: Path, distribution: str, plugin: str, module: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Declare a module in a folder as an installed plugin, and put the folder on the path."""
+    describe(site, distribution, plugin, module)
+    monkeypatch.syspath_prepend(str(site))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(site), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep))
+
+
+def describe(site: Path, distribution: str, plugin: str, module: str) -> None:
+    """Write what an installation leaves beside the code of a distribution of one plugin."""
     info = site / f"{distribution.replace('-', '_')}-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(f"[bfc_bench]\n{plugin} = {module}\n")
-    monkeypatch.syspath_prepend(str(site))
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(site), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep))

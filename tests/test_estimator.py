@@ -28,7 +28,8 @@ SMALL = {
 NOT_LINEAR = {"grow", "layerwise", "quad-densenet", "quadratic-link", "wkr-densenet"}
 ON_SPHERE = {"ntk-neural", "ntk-raw"}
 OF_SEQUENCES = {"patch-clustering", "tree-cnn"}
-MINUTES = {"grow", "layerwise", "poly-net", "wkr-densenet"}
+EVERY_TIME = {"kernel-ridge", "quad-densenet", "relu-mlp"}
+"""Learners of torch and of JAX, of signs and of classes; the others are slow, and keep the contract in every run."""
 
 
 def built_in():
@@ -38,7 +39,7 @@ def built_in():
         learner = learners.get(name)
         if learner.example or name.startswith("conv-") or name in ON_SPHERE | OF_SEQUENCES:
             continue
-        marks = [pytest.mark.slow] if name in MINUTES else []
+        marks = [] if name in EVERY_TIME else [pytest.mark.slow]
         for classifier, kinds in ((False, {"real"}), (True, {"binary", "class"})):
             if kinds & learner.capabilities.labels:
                 yield pytest.param(name, classifier, id=f"{name}-{classifier}", marks=marks)
@@ -60,7 +61,7 @@ def test_check_estimator(name, classifier):
     assert {r["check_name"] for r in results if r["status"] == "xfail"} == set(expected)
 
 
-@pytest.mark.parametrize("name", sorted(n for n in load_plugins().learners if n.startswith("conv-")))
+@pytest.mark.parametrize("name", ["conv-joint", "conv-kernel"])
 def test_learners_of_images_are_told_their_shape(name, usable):
     digits = load_digits(n_class=2)
     x, y = digits.data[:120], digits.target_names[digits.target[:120]]

@@ -385,14 +385,11 @@ class Brings:
         register(Mean)
 
 
-@pytest.mark.parametrize("executor", ["serial", "processes"])
 @pytest.mark.parametrize("how", ["object", "module"])
-def test_a_plugin_that_is_not_installed_reaches_the_workers(executor, how, suite_file, tmp_path):
+def test_a_plugin_that_is_not_installed_reaches_the_workers(how, suite_file, tmp_path):
     extra = Brings() if how == "object" else sys.modules[__name__]
     path = suite_file(learner=[{"name": "mean-of-labels"}])
-    session = run_suite(
-        path, RunOptions(store=tmp_path / "store", executor=executor, jobs=1, plugins=load_plugins([extra]))
-    )
+    session = run_suite(path, RunOptions(store=tmp_path / "store", jobs=1, plugins=load_plugins([extra])))
     assert session.statuses == {"ok": 2}
 
 

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from small_tasks import SMALL
 from stored_rows import read_results
 from waiting import wait_until
 
@@ -19,13 +20,7 @@ from bfc_bench.analysis.compute import cost_curves
 from bfc_bench.cli.app import run
 from bfc_bench.errors import BenchError, UsageError
 
-TASK = {
-    "name": "t",
-    "inputs": {"kind": "gaussian"},
-    "target": {"kind": "quadratic-densenet", "widths": [2], "alphas": [1.0]},
-    "d": [4, 6],
-    "n": [5, 10, 80, 160, 320],
-}
+TASK = {**SMALL, "inputs": {"kind": "gaussian"}, "d": [4, 6], "n": [5, 10, 80, 160, 320]}
 LEARNERS = [
     {"name": "kernel-ridge", "label": "p", "options": {"kernel": "poly", "degree": 2}, "tune": {}},
     {"name": "kernel-ridge", "label": "rbf", "options": {"kernel": "rbf"}, "tune": {}, "max_n": 160},

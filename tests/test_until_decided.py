@@ -13,6 +13,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from installed_faulty import install_faulty
+from small_tasks import NOISY
 from stored_rows import read_results
 
 from bfc_bench import RunOptions, open_store, run_suite, run_until_decided
@@ -21,31 +23,32 @@ from bfc_bench.cli.app import run
 from bfc_bench.errors import BenchError
 from bfc_bench.store.row import RUN_COLUMNS
 from bfc_bench.store.store import Store
+from bfc_bench.suite.model import Suite
 from bfc_bench.utils.hook_markers import hookimpl
 
-TASK = {
-    "name": "t",
-    "inputs": {"kind": "gaussian"},
-    "target": {"kind": "quadratic-densenet", "widths": [2], "alphas": [1.0]},
-    "labels": {"kind": "noise", "sd": 0.1},
-    "d": [3, 4],
-    "n": [10, 20],
-}
+TASK = {**NOISY, "d": [3, 4]}
 POLY = {"name": "kernel-ridge", "label": "p", "options": {"kernel": "poly", "degree": 2}}
 LEARNERS = [{"name": "mean"}, {"name": "linear-ridge", "label": "r"}]
 CLEAR = {"id": "clear", "kind": "reaches", "label": "mean", "task": "t", "at_most": 1e6}
 GRID = 2 * 2 * 2 * 3
 
 
+@pytest.fixture(scope="module")
+def bound(tmp_path_factory):
+    """The estimate of three replicates at the largest size, as a bound that they cannot decide."""
+    folder = tmp_path_factory.mktemp("bound")
+    described = {"name": "tiny", "replicates": 3, "test_size": 200, "task": [TASK], "learner": LEARNERS}
+    with pytest.MonkeyPatch.context() as patch:
+        install_faulty(folder / "site", patch)
+        run_suite(Suite.parse(described, "tiny"), RunOptions(store=folder / "store", executor="serial"))
+    rows = read_results("tiny", store=folder / "store")
+    seen = [row.nmse for row in rows if (row.label, row.d, row.n) == ("r", 4, 20)]
+    return float(np.exp(np.mean(np.log(seen))))
+
+
 @pytest.fixture
-def suite(faulty, suite_file, tmp_path):
+def suite(bound, faulty, suite_file):
     """A suite whose claim ``open`` has its bound at the estimate of three replicates, so that they cannot decide it."""
-    path = suite_file(learner=LEARNERS, replicates=3, task=[TASK])
-    run_suite(path, RunOptions(store=tmp_path / "bound", executor="serial"))
-    seen = [
-        row.nmse for row in read_results(path, store=tmp_path / "bound") if (row.label, row.d, row.n) == ("r", 4, 20)
-    ]
-    bound = float(np.exp(np.mean(np.log(seen))))
 
     def write(*claims, **values):
         near = {"id": "open", "kind": "reaches", "label": "r", "task": "t", "at_most": bound}

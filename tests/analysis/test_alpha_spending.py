@@ -1,16 +1,11 @@
 import math
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
+from benchmarks import coverage_of_looks as coverages
 from bfc_bench.analysis.alpha_spending import SCHEDULE, LookSchedule, schedule_from
 from bfc_bench.analysis.claims.verdict import LookLevel, Region, Verdict, decide, evidence
-
-sys.path.append(str(Path(__file__).parents[2]))  # last, so that the installed bfc_bench stays the one that is tested
-
-from benchmarks import coverage_of_looks as coverages
 
 
 def test_each_look_spends_in_proportion_to_its_new_replicates():

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from synthetic import row
 
 from bfc_bench.analysis.compute import COSTS, cost_curves, frontier, frontiers, least_costs, shown_cost
 from bfc_bench.analysis.curves import curves
@@ -11,7 +12,6 @@ from bfc_bench.analysis.intervals import t_interval
 from bfc_bench.analysis.thresholds import threshold
 from bfc_bench.errors import UsageError
 from bfc_bench.seeds import stream
-from bfc_bench.store.row import Row
 
 SIZES = (100, 200, 400, 800, 1600)
 
@@ -20,12 +20,10 @@ def rows(label, error, flops, *, d=10, sizes=SIZES, replicates=5, sd=0.1, **fiel
     """Rows of a learner with errors ``error(n)`` up to noise and operations ``flops(n)``."""
     noise = np.exp(sd * stream("test", "compute", label, d).standard_normal((replicates, len(sizes))))
     return [
-        Row(
-            cell=f"{label}-{d}-{n}-{r}", suite="s", suite_version=1, task="t", learner="l", label=label, options={},
-            d=d, n=n, replicate=r, status="ok", nmse=float(error(n) * noise[r, k]), fit_flops=flops(n), **fields,
-        )
-        for r in range(replicates) for k, n in enumerate(sizes)
-    ]  # fmt: skip
+        row(label=label, d=d, n=n, replicate=r, nmse=float(error(n) * noise[r, k]), fit_flops=flops(n), **fields)
+        for r in range(replicates)
+        for k, n in enumerate(sizes)
+    ]
 
 
 def cheap(**options):

@@ -3,29 +3,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import synthetic
 from scipy import stats
 
 from bfc_bench.analysis.curves import ERROR_RATE_FLOOR, FLOOR, Curve, curves, curves_of, metric_of
 from bfc_bench.analysis.intervals import share_interval, t_interval
 from bfc_bench.errors import UsageError
-from bfc_bench.store.row import Row
 
 
-def row(n, replicate, *, status="ok", label="a", task="t", d=10, **values):
-    return Row(
-        cell=f"{task}-{d}-{label}-{n}-{replicate}",
-        suite="s",
-        suite_version=1,
-        task=task,
-        learner="learner",
-        label=label,
-        options={},
-        d=d,
-        n=n,
-        replicate=replicate,
-        status=status,
-        **values,
-    )
+def row(n, replicate, *, label="a", task="t", d=10, **values):
+    return synthetic.row(n=n, replicate=replicate, label=label, task=task, d=d, **values)
 
 
 def test_one_sorted_curve_per_task_dimension_and_label():

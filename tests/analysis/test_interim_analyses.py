@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 import pytest
+import synthetic
 
 from bfc_bench.analysis.alpha_spending import LookSchedule
 from bfc_bench.analysis.claims import Beats, Reaches
 from bfc_bench.analysis.interim_analyses import Look, looks_by_claim, without_added_rows
-from bfc_bench.store.row import Row
 from bfc_bench.store.rows import Rows
 
 SUITE = {"replicates": 3, "task": [{"name": "t", "n": [10, 20]}]}
@@ -16,10 +16,7 @@ CLAIM = Reaches(id="c", label="a", task="t", at_most=1.0)
 
 
 def row(n, replicate, label="a", d=4):
-    return Row(
-        cell=f"{label}-{d}-{n}-{replicate}", suite="s", suite_version=1, task="t", learner="l", label=label, options={},
-        d=d, n=n, replicate=replicate, status="ok", nmse=0.5,
-    )  # fmt: skip
+    return synthetic.row(task="t", label=label, d=d, n=n, replicate=replicate, nmse=0.5)
 
 
 def grid(*more):

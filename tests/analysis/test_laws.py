@@ -1,22 +1,17 @@
 import math
 import re
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 from scipy.special import huber
+from synthetic import row
 
+from benchmarks import coverage as coverages
 from bfc_bench.analysis.curves import Curve, curves
 from bfc_bench.analysis.intervals import t_interval
 from bfc_bench.analysis.laws import fit_law, fit_scaling_law, law_of, law_of_curves, log_law, scaling_laws
 from bfc_bench.seeds import stream
-from bfc_bench.store.row import Row
-
-sys.path.append(str(Path(__file__).parents[2]))  # last, so that the installed bfc_bench stays the one that is tested
-
-from benchmarks import coverage as coverages
 
 N = 50.0 * 2.0 ** np.arange(7)
 M = np.array([8.0, 16.0, 32.0, 64.0])
@@ -199,9 +194,8 @@ def test_curves_of_a_joint_law_are_paired_by_replicate():
 def rows(parameters=lambda m, n: int(m), d=lambda m: 10):
     at, y = grid(), np.exp(joint(0.02))
     return [
-        Row(
-            cell=f"{m}-{n}-{replicate}", suite="s", suite_version=1, task="t", learner="l", label=f"w{m:g}",
-            options={}, d=d(m), n=int(n), replicate=replicate, status="ok", nmse=float(value),
+        row(
+            task="t", label=f"w{m:g}", d=d(m), n=int(n), replicate=replicate, nmse=float(value),
             parameters=parameters(m, n),
         )
         for replicate, line in enumerate(y) for m, n, value in zip(at["M"], at["n"], line, strict=True)

@@ -3,12 +3,12 @@
 from dataclasses import replace
 
 import pytest
+from synthetic import row
 
 from bfc_bench.analysis.claims import Beats, Reaches, Verdict
 from bfc_bench.analysis.interim_analyses import looks_by_claim
 from bfc_bench.analysis.replicates_needed import replicates_needed
 from bfc_bench.analysis.sizes_needed import finer_sizes, sizes_beyond_grid
-from bfc_bench.store.row import Row
 from bfc_bench.store.rows import Rows
 
 CLAIM = Beats(id="c", label="a", against="b", task="t", level=0.1)
@@ -19,14 +19,11 @@ def rows(sizes, n_star, replicates=3):
     """Errors .1 n* / n of learner a in each replicate, and of b with N* in the middle of the sizes."""
     middle = (sizes[0] * sizes[-1]) ** 0.5
     return Rows.of(
-        Row(
-            cell=f"{label}-{n}-{r}", suite="s", suite_version=1, task="t", learner="l", label=label, options={}, d=4,
-            n=n, replicate=r, status="ok", nmse=0.1 * (at[r] if label == "a" else middle) / n,
-        )
+        row(task="t", label=label, d=4, n=n, replicate=r, nmse=0.1 * (at[r] if label == "a" else middle) / n)
         for label, at in (("a", n_star), ("b", ()))
         for n in sizes
         for r in range(replicates)
-    )  # fmt: skip
+    )
 
 
 def beyond(claim, at, more=0):

@@ -3,17 +3,14 @@
 import math
 
 import pytest
+import synthetic
 from scipy import stats
 
 from bfc_bench.analysis.stages import Quantity, stage_errors
-from bfc_bench.store.row import Row
 
 
 def row(replicate=0, **values):
-    return Row(
-        cell=f"{replicate}", suite="s", suite_version=1, task="t", learner="l", label="a", options={}, d=10, n=100,
-        replicate=replicate, status="ok", nmse=0.1, **values,
-    )  # fmt: skip
+    return synthetic.row(task="t", label="a", d=10, n=100, replicate=replicate, nmse=0.1, **values)
 
 
 def values_of(rows):

@@ -4,14 +4,13 @@ import math
 
 import numpy as np
 import pytest
+from synthetic import row
 
 from bfc_bench.analysis.claims.exponent import ExponentClaim
 from bfc_bench.analysis.curves import curves
 from bfc_bench.analysis.theory import expected, expected_exponent, expected_n_star, harmonics_slope
 from bfc_bench.analysis.thresholds import thresholds
-from bfc_bench.errors import UsageError
 from bfc_bench.learner import Theory
-from bfc_bench.store.row import Row
 from bfc_bench.tasks.targets.harmonics import harmonics_dimension
 
 DIMS = (6, 8, 10, 12)
@@ -40,10 +39,7 @@ def test_one_dimension_has_no_slope():
 
 
 def cell(d, n, replicate, error):
-    return Row(
-        cell=f"{d}-{n}-{replicate}", suite="s", suite_version=1, task="t", learner="l", label="a",
-        options={}, d=d, n=n, replicate=replicate, status="ok", nmse=error,
-    )  # fmt: skip
+    return row(task="t", label="a", d=d, n=n, replicate=replicate, nmse=error)
 
 
 def rows(n_star):
@@ -62,21 +58,6 @@ def test_a_learner_that_needs_as_many_samples_as_harmonics_supports_the_claim():
     assert f"within 0.5 of that of B(d, 4), {slope:.3g} over d = 6..12, asymptotically 4" in found.statement
     assert claim.judge(rows(lambda d: d**2)).verdict == "contradicted"
     assert claim.judge([]).verdict == "undecided"
-
-
-@pytest.mark.parametrize(
-    ("fields", "words"),
-    [
-        ({"harmonics": 4}, "theory and harmonics need a tolerance"),
-        ({"at_most": 3, "tolerance": 1}, "the other forms have none"),
-        ({"harmonics": 4, "tolerance": 1, "at_most": 3}, "exactly one of"),
-        ({"harmonics": 4, "tolerance": 1, "below": "b"}, "exactly one of"),
-        ({"harmonics": 0, "tolerance": 1}, "harmonics must be greater than or equal to 1"),
-    ],
-)
-def test_wrong_claims_are_named(fields, words):
-    with pytest.raises(UsageError, match=words):
-        ExponentClaim.parse({**CLAIM, **fields}, "c")
 
 
 def power(constant, exponent=1.0):

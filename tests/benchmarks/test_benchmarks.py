@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-sys.path.append(str(ROOT))  # last, so that the installed bfc_bench stays the one that is tested
+from benchmarks import BENCHMARKS, GPU_BENCHMARKS
+from benchmarks.measurement import Measurement, Spread, interleave
 
-from benchmarks import BENCHMARKS, GPU_BENCHMARKS  # noqa: E402
-from benchmarks.measurement import Measurement, Spread, interleave  # noqa: E402
+ROOT = Path(__file__).parents[2]
 
 
 def command(*arguments: object) -> "subprocess.CompletedProcess[str]":

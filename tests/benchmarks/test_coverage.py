@@ -1,18 +1,14 @@
 """Coverage of the 95 % intervals, end to end. With E experiments its Monte Carlo error is sqrt(.95 * .05 / E)."""
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from benchmarks import coverage as coverages
 from bfc_bench.analysis.exponents import fit_exponent
 from bfc_bench.seeds import stream
-
-sys.path.append(str(Path(__file__).parents[2]))  # last, so that the installed bfc_bench stays the one that is tested
-
-from benchmarks import coverage as coverages
 
 EXPERIMENTS = 300
 ERROR = np.sqrt(0.95 * 0.05 / EXPERIMENTS)  # .013

@@ -1,13 +1,10 @@
 """False verdicts at the bound: the documented table, and that the measurement can tell a rule that does not hold."""
 
 import re
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-
-sys.path.append(str(Path(__file__).parents[2]))  # last, so that the installed bfc_bench stays the one that is tested
 
 from benchmarks import coverage_of_verdicts as measured
 from bfc_bench.seeds import stream

@@ -1,17 +1,11 @@
 """``python -m benchmarks.exponents``: the tables of N* by dimension in the documentation."""
 
-import sys
-from pathlib import Path
-
 import pytest
 
+from benchmarks import exponents
 from bfc_bench.store.row import Row
 from bfc_bench.store.store import Store
 from bfc_bench.suite.read import read_suite
-
-sys.path.append(str(Path(__file__).parents[2]))  # last, so that the installed bfc_bench stays the one that is tested
-
-from benchmarks import exponents
 
 SUITE = """
 name = "tiny"

@@ -140,22 +140,14 @@ def test_a_suite_whose_file_is_gone_is_judged_by_the_claims_it_ran_with(held, ca
     assert "✗ contradicted" in answer(capsys, "claims", "tiny", "--store", store)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"kind": "beat"}, "claim 'separation': unknown claim kind 'beat'. Did you mean 'beats'?"),
-        ({"against": "kernle"}, "claim 'separation': unknown learner label 'kernle'. Did you mean 'kernel'?"),
-        ({"task": "tt"}, "claim 'separation': unknown task 'tt'. Did you mean 't'?"),
-        ({"factr": 2}, "claim 'separation': unknown option 'factr'. Did you mean 'factor'?"),
-    ],
-)
-def test_a_wrong_claim_stops_every_verb_with_exit_code_2(change, message, suite_file, held, capsys):
+def test_a_wrong_claim_stops_every_verb_with_exit_code_2(suite_file, held, capsys):
     _, store = held()
     learners = [{"name": "kernel-ridge", "label": label} for label in LABELS]
-    path = suite_file("tiny", learner=learners, claim=[{**CLAIMS[0], **change}])
+    path = suite_file("tiny", learner=learners, claim=[{**CLAIMS[0], "against": "kernle"}])
+    message = "tiny.toml: claim 'separation': unknown learner label 'kernle'. Did you mean 'kernel'?"
     for verb in ("plan", "run", "claims", "report"):
         assert run([verb, str(path), "--store", str(store)]) == 2
-        assert f"tiny.toml: {message}" in capsys.readouterr().err
+        assert message in capsys.readouterr().err
 
 
 def test_compare_gives_a_test_per_size_and_calls_no_difference_without_evidence(held, capsys):

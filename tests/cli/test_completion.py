@@ -1,12 +1,10 @@
 """The shell is told verbs, suites and learners that begin as what was typed."""
 
-import os
-import subprocess
 import sys
 
 import pytest
 
-PROGRAM = "import sys; from bfc_bench.cli import main; sys.argv[0] = 'bfc-bench'; main()"
+from bfc_bench.cli.app import run
 
 
 @pytest.mark.parametrize(
@@ -18,9 +16,13 @@ PROGRAM = "import sys; from bfc_bench.cli import main; sys.argv[0] = 'bfc-bench'
         ("bfc-bench run smoke --exec", {"--executor"}),
     ],
 )
-def test_bash_is_told_what_may_come(typed: str, expected: set[str]) -> None:
+def test_bash_is_told_what_may_come(
+    typed: str, expected: set[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     asked = {"_BFC_BENCH_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(len(typed.split()) - 1)}
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM], env={**os.environ, **asked}, capture_output=True, text=True, check=False
-    )
-    assert expected <= set(done.stdout.split()), done.stderr
+    for name, value in asked.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys, "argv", ["bfc-bench"])
+    with pytest.raises(SystemExit):
+        run()
+    assert expected <= set(capsys.readouterr().out.split())

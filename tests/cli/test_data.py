@@ -168,14 +168,14 @@ def test_a_run_never_downloads(capsys, monkeypatch, suite_file, tmp_path):
     assert not (tmp_path / "store").exists()
 
 
-def test_plan_and_workers_of_a_run_find_what_data_names(capsys, suite_file, bench, brought, tmp_path):
+def test_plan_and_workers_of_a_run_find_what_data_names(capsys, suite_file, cli, brought, tmp_path):
     task = {"name": "m", "data": {"kind": "mnist", "pool": 2}, "n": [20, 50]}
     suite = suite_file(task=[task], learner=[{"name": "sklearn:neighbors.KNeighborsClassifier"}])
     store = tmp_path / "store"
     assert run(["plan", str(suite), "--store", str(store), "--data", str(brought)]) == 0
     assert "2 to do" in capsys.readouterr().out
-    done = bench("run", suite, "--store", store, "--jobs", "1", "--data", brought)
+    done = cli("run", suite, "--store", store, "--jobs", "1", "--data", brought)
     assert done.returncode == 0, done.stderr
-    done = bench("results", suite, "--store", store, "--format", "json")
+    done = cli("results", suite, "--store", store, "--format", "json")
     rows = json.loads(done.stdout)
     assert [(row["n"], row["status"]) for row in rows] == [(20, "ok"), (50, "ok")]

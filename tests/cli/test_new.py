@@ -11,6 +11,7 @@ from typing import get_args
 from zipfile import ZipFile
 
 import pytest
+from installed_faulty import describe
 
 from bfc_bench.cli.app import run
 from bfc_bench.cli.new import KINDS, write_distribution
@@ -70,11 +71,8 @@ def installed(folder: Path, site: Path) -> None:
     project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
     (package,) = (folder / "src").iterdir()
     shutil.copytree(package, site / package.name)
-    info = site / f"{project['name'].replace('-', '_')}-0.1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: 0.1.0\n")
-    points = [f"{name} = {module}\n" for name, module in project["entry-points"]["bfc_bench"].items()]
-    (info / "entry_points.txt").write_text("[bfc_bench]\n" + "".join(points))
+    ((plugin, module),) = project["entry-points"]["bfc_bench"].items()
+    describe(site, project["name"], plugin, module)
 
 
 def test_every_kind_of_distribution_passes_its_own_tests_and_its_suite_can_be_planned(tmp_path: Path) -> None:

@@ -124,9 +124,8 @@ def test_a_terminal_shows_the_first_rows_and_a_pipe_gets_all(
 WHAT = {"n-star": "n_star", "exponents": "exponent", "curves": "mean", "claims": "estimate"}
 
 
-@pytest.mark.parametrize(("what", "number"), WHAT.items())
 def test_what_is_computed_is_exported_in_every_format(
-    what: str, number: str, suite_file: Callable[..., Path], tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
+    suite_file: Callable[..., Path], tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     """The formats for programs hold the same records; those for readers a number with its interval."""
     claim = {"id": "small_1", "kind": "reaches", "label": "a", "task": "t", "at_most": 2}
@@ -136,26 +135,28 @@ def test_what_is_computed_is_exported_in_every_format(
     changes = [f"{key}={value}" for key, value in sizes.items()]
     run_suite(path, RunOptions(store=store, executor="serial", changes=changes))
 
-    def exported(format: str, *options: str) -> bytes:
+    def exported(what: str, format: str, *options: str) -> bytes:
         assert run(["results", path, "--store", store, "--what", what, "--format", format, *options]) == 0
         return capsysbinary.readouterr().out
 
-    records = json.loads(exported("json"))
-    assert records
-    for frame in (pd.read_csv(io.BytesIO(exported("csv"))), pd.read_parquet(io.BytesIO(exported("parquet")))):
-        assert frame[number].round(9).fillna(0).tolist() == [round(record[number] or 0, 9) for record in records]
-    table, latex = exported("table").decode(), exported("latex").decode()
-    assert "[95 %]" in table
-    assert "\\toprule" in latex
-    assert not set("≤≥>") & set(latex.replace("$>$", ""))
-    if what == "claims":
-        assert r"small\_1 " in latex
-        assert run(["results", path, "--store", store, "--what", what, "--learner", "a"]) == 2
-    else:
-        assert {record["label"] for record in json.loads(exported("json", "--learner", "b"))} == {"b"}
-        assert " a " not in exported("table", "--learner", "b").decode()
-    assert run(["results", path, "--store", store, "--what", what, "--first", "3"]) == 2
-    assert b"--first is for --what cells." in capsysbinary.readouterr().err
+    for what, number in WHAT.items():
+        records = json.loads(exported(what, "json"))
+        assert records
+        frames = pd.read_csv(io.BytesIO(exported(what, "csv"))), pd.read_parquet(io.BytesIO(exported(what, "parquet")))
+        for frame in frames:
+            assert frame[number].round(9).fillna(0).tolist() == [round(record[number] or 0, 9) for record in records]
+        table, latex = exported(what, "table").decode(), exported(what, "latex").decode()
+        assert "[95 %]" in table
+        assert "\\toprule" in latex
+        assert not set("≤≥>") & set(latex.replace("$>$", ""))
+        if what == "claims":
+            assert r"small\_1 " in latex
+            assert run(["results", path, "--store", store, "--what", what, "--learner", "a"]) == 2
+        else:
+            assert {record["label"] for record in json.loads(exported(what, "json", "--learner", "b"))} == {"b"}
+            assert " a " not in exported(what, "table", "--learner", "b").decode()
+        assert run(["results", path, "--store", store, "--what", what, "--first", "3"]) == 2
+        assert b"--first is for --what cells." in capsysbinary.readouterr().err
 
 
 def test_cells_are_exported_for_a_paper(stored: list[str], capsys: pytest.CaptureFixture[str]) -> None:

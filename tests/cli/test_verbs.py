@@ -12,20 +12,20 @@ from bfc_bench.store.row import COLUMNS
 
 
 @pytest.fixture
-def ran(faulty, suite_file, tmp_path, bench):
+def ran(faulty, suite_file, tmp_path, cli):
     path = suite_file(
         learner=[{"name": "mean"}, {"name": "faulty", "options": {"how": "raise", "at": 20}}, {"name": "huge"}],
         budget={"memory_gb": 15},
     )
-    assert bench("run", path, "--store", tmp_path / "s").returncode == 1
+    assert cli("run", path, "--store", tmp_path / "s").returncode == 1
     return path, tmp_path / "s"
 
 
-def test_plan_counts_what_is_to_do_done_failed_and_skipped(ran, bench, tmp_path):
+def test_plan_counts_what_is_to_do_done_failed_and_skipped(ran, cli, tmp_path):
     path, store = ran
 
     def planned(*arguments):
-        answer = json.loads(bench("plan", path, "--format", "json", *arguments).stdout)
+        answer = json.loads(cli("plan", path, "--format", "json", *arguments).stdout)
         return [answer[key] for key in ("cells", "todo", "done", "failed", "skipped")]
 
     assert planned("--store", tmp_path / "none") == [6, 5, 0, 0, 1]
@@ -34,17 +34,17 @@ def test_plan_counts_what_is_to_do_done_failed_and_skipped(ran, bench, tmp_path)
     assert planned("--store", store, "--redo", "failed") == [6, 1, 4, 0, 1]
     assert planned("--store", store, "--set", "replicates=2") == [12, 5, 4, 1, 2]
     assert planned("--store", store, "--learner", "mean", "--set", "task.t.n=[10, 20, 30]") == [3, 1, 2, 0, 0]
-    text = bench("plan", path, "--store", store).stdout
+    text = cli("plan", path, "--store", store).stdout
     assert "skipped 1: needs 20 GB of memory; the budget is 15 GB" in text
 
 
-def test_results_in_every_format_hold_the_same_rows(ran, bench, tmp_path):
+def test_results_in_every_format_hold_the_same_rows(ran, cli, tmp_path):
     path, store = ran
-    rows = json.loads(bench("results", path, "--store", store, "--format", "json").stdout)
+    rows = json.loads(cli("results", path, "--store", store, "--format", "json").stdout)
     assert [tuple(row) for row in rows] == [COLUMNS] * 6
     for format, read in (("csv", pd.read_csv), ("parquet", pd.read_parquet)):
         file = tmp_path / f"rows.{format}"
-        assert bench("results", path, "--store", store, "--format", format, "--output", file).returncode == 0
+        assert cli("results", path, "--store", store, "--format", format, "--output", file).returncode == 0
         frame = read(file)
         parents = list(dict.fromkeys(name.partition(".")[0] for name in frame))
         empty = {name for name in COLUMNS if all(row[name] == {} for row in rows)} if format == "csv" else set()
@@ -53,7 +53,7 @@ def test_results_in_every_format_hold_the_same_rows(ran, bench, tmp_path):
         assert frame["nmse"].round(12).dropna().tolist() == [
             round(row["nmse"], 12) for row in rows if row["nmse"] is not None
         ]
-    table = bench("results", path, "--store", store).stdout
+    table = cli("results", path, "--store", store).stdout
     assert "ZeroDivisionError: one over nothing" in table
     assert len(table.splitlines()) == 7
 

@@ -55,7 +55,7 @@ def index(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def resolved(arguments: list[str], index: Path, *, with_torchs: bool = True) -> dict[str, str] | None:
+def resolved(arguments: list[str], index: Path) -> dict[str, str] | None:
     """What pip would install with these arguments, were the folders PyPI's index and PyTorch's; None where it finds
     nothing that fits.
     """
@@ -70,9 +70,7 @@ def resolved(arguments: list[str], index: Path, *, with_torchs: bool = True) -> 
             )
         for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
             shutil.copy(ROOT / name, source)
-        here = source / CONSTRAINTS
-        here.write_text(constraints.replace(f"--extra-index-url {TORCHS_INDEX}", "") if not with_torchs else
-                        constraints.replace(TORCHS_INDEX, f"{address}/cpu"))  # fmt: skip
+        (source / CONSTRAINTS).write_text(constraints.replace(TORCHS_INDEX, f"{address}/cpu"))
         done = subprocess.run(
             [sys.executable, "-m", *arguments, "--dry-run", "--ignore-installed", "--no-build-isolation", "--quiet",
              "--no-cache-dir", "--report", "-", "--index-url", f"{address}/pypi"],
@@ -86,15 +84,13 @@ def resolved(arguments: list[str], index: Path, *, with_torchs: bool = True) -> 
 
 
 def test_the_readmes_command_takes_torch_for_the_cpu(index: Path) -> None:
-    """By name and by size; without PyTorch's index the same command takes CUDA, so the index here is as PyPI's."""
+    """By name and by size."""
     [command] = commands("README.md")[:1]
     found = resolved(shlex.split(command), index)
     assert found["torch"] == "2.13.0+cpu"
     assert {"bfc-bench", "jax", "mlflow", "sqlalchemy", "scikit-learn"} <= found.keys()
     assert [name for name in found if CUDA.search(name)] == []
     assert CPU_SIZE + sum(SIZES.get(name, 0) for name in found if name != "torch") < 250
-    otherwise = resolved(shlex.split(command), index, with_torchs=False)
-    assert sum(SIZES.get(name, 0) for name in otherwise) > 1000
 
 
 def test_the_core_takes_none_of_the_three(index: Path) -> None:

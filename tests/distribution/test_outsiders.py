@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from installed_faulty import describe
 
 from bfc_bench.cli.new import write_distribution
 
@@ -36,11 +37,10 @@ class Outside:
     def _site_packages(self) -> Path:
         return Path(sysconfig.get_path("purelib", vars={"base": str(self.folder), "platbase": str(self.folder)}))
 
-    def install(self, *sources: Path, target: Path | None = None) -> None:
-        """Install from source, without a network; into the environment or into ``target``."""
+    def install(self, *sources: Path) -> None:
+        """Install from source, without a network."""
         pip = [sys.executable, "-m", "pip", "--python", str(self.python), "--disable-pip-version-check", "--quiet"]
-        where = ["--target", str(target)] if target else []
-        command = [*pip, "install", "--no-index", "--no-deps", "--no-build-isolation", *where, *map(str, sources)]
+        command = [*pip, "install", "--no-index", "--no-deps", "--no-build-isolation", *map(str, sources)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
 
@@ -118,14 +118,6 @@ def bfc_register_learners(register):
     register(Twin)
 '''
 
-MISSPELLS_A_HOOK = """
-from bfc_bench import hookimpl
-
-@hookimpl
-def bfc_register_lerners(register):
-    pass
-"""
-
 REGISTERS_A_WRONG_CLASS = """
 from bfc_bench import hookimpl
 
@@ -143,7 +135,6 @@ BROKEN = {
         REGISTERS_A_TAKEN_NAME,
         ["learner outside_twin.Twin: the name 'nearest-neighbour'", GOOD, "keeps it, and 'outside-twin:twin'"],
     ),
-    "misspelt": (MISSPELLS_A_HOOK, ["'bfc_register_lerners'", "Did you mean 'bfc_register_learners'"]),
     "wrong": (REGISTERS_A_WRONG_CLASS, ["outside_wrong.Wrong must be a subclass of bfc_bench.Inputs"]),
     "exits": ("raise SystemExit('no licence')", ["SystemExit: no licence"]),
     "interrupts": ("raise KeyboardInterrupt", ["KeyboardInterrupt"]),
@@ -152,12 +143,13 @@ BROKEN = {
 
 
 @pytest.fixture(scope="module")
-def broken(outside: Outside, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def broken(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where a distribution for each way of breaking the contract is installed."""
     folder = tmp_path_factory.mktemp("broken")
-    sources = [write_module(folder / name, name, code) for name, (code, _) in BROKEN.items()]
-    outside.install(*sources, target=folder / "installed")
-    return folder / "installed"
+    for name, (code, _) in BROKEN.items():
+        (folder / f"outside_{name}.py").write_text(code)
+        describe(folder, f"outside-{name}", name, f"outside_{name}")
+    return folder
 
 
 @pytest.mark.parametrize(("verb", "exit_code"), [("list", 0), ("doctor", 1)])
@@ -206,13 +198,13 @@ PARTS = {
 
 
 @pytest.fixture(scope="module")
-def guide(outside: Outside, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def guide(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the code of the guide is installed."""
     folder = tmp_path_factory.mktemp("guide")
-    source = write_module(folder / "source", "guide", "\n\n".join(GUIDE))
-    outside.install(source, target=folder / "installed")
-    shutil.copy(ROOT / "plugins" / "example" / "first.toml", folder / "installed")
-    return folder / "installed"
+    (folder / "outside_guide.py").write_text("\n\n".join(GUIDE))
+    describe(folder, "outside-guide", "guide", "outside_guide")
+    shutil.copy(ROOT / "plugins" / "example" / "first.toml", folder)
+    return folder
 
 
 @NEEDS_TORCH

@@ -1,5 +1,6 @@
 """The command that runs all tests ends, whatever a test does, and says which test it was."""
 
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -14,10 +15,14 @@ COMMAND.read(ROOT / "tox.ini")
 WORDS = COMMAND["testenv:tests"]["commands"].replace("{posargs}", "").split()
 
 
+def copy_conftest(folder: Path) -> None:
+    for name in ("conftest.py", "installed_faulty.py", "small_tasks.py"):
+        shutil.copy(ROOT / "tests" / name, folder)
+
+
 def run(folder: Path, code: str, **limits: float) -> "subprocess.CompletedProcess[str]":
     """README's command on two files of tests, of which one misbehaves, with shorter limits."""
-    (folder / "conftest.py").write_text((ROOT / "tests/conftest.py").read_text())
-    (folder / "installed_faulty.py").write_text("install_faulty = None")
+    copy_conftest(folder)
     (folder / "test_bad.py").write_text(f"import itertools, os, signal, time\n\n\ndef test_guilty():\n    {code}\n")
     (folder / "test_good.py").write_text("def test_innocent():\n    pass\n")
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"] | limits
@@ -56,8 +61,7 @@ def test_signals_are_heard_in_the_background_of_a_shell(tmp_path):
         "for number in (signal.SIGINT, signal.SIGHUP): signal.signal(number, signal.SIG_IGN)\n"
         "sys.argv = sys.argv[1:]\nrunpy.run_module('pytest', run_name='__main__')\n"
     )
-    (tmp_path / "conftest.py").write_text((ROOT / "tests/conftest.py").read_text())
-    (tmp_path / "installed_faulty.py").write_text("install_faulty = None")
+    copy_conftest(tmp_path)
     (tmp_path / "test_heard.py").write_text(f"import signal\n\n\ndef test_heard():\n    {code}\n")
     command = [sys.executable, "ignore.py", "pytest", "-q", "-p", "no:cacheprovider", "test_heard.py"]
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)

@@ -3,12 +3,12 @@
 import csv
 import io
 import re
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from benchmarks import claims as claims_page
 from bfc_bench.analysis.alpha_spending import LookSchedule
 from bfc_bench.analysis.interim_analyses import Look
 from bfc_bench.errors import UsageError
@@ -18,9 +18,7 @@ from bfc_bench.stored_suite import open_store
 from bfc_bench.suite.read import read_suite
 
 ROOT = Path(__file__).parents[2]
-sys.path.append(str(ROOT))  # last, so that the installed bfc_bench stays the one that is tested
 
-from benchmarks import claims as claims_page  # noqa: E402
 
 OUTSIDE = {"representations-gpu", "images-cifar", "tabular"}
 """Suites that repeat the claims of others on a GPU or in full size, or that are about no paper. Those that repeat them

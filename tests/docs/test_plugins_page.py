@@ -101,14 +101,8 @@ def test_the_data_set_is_one_that_a_suite_can_name(
         resolve(suite, plugins, "mine")
 
 
-def test_the_page_on_data_makes_a_suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+def test_the_page_on_data_names_every_kind() -> None:
     text = (Path(__file__).parents[2] / "docs" / "data.md").read_text()
-    (block,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
-    names: dict[str, Any] = {}
-    exec(block, names)
-    grid = resolve(names["suite"], load_plugins(), "suite")
-    assert (grid.tasks["mine"].kind, len(list(grid.cells()))) == ("real", 12)
     for kind in load_plugins().data:
         assert f"`{kind}" in text
 

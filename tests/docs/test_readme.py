@@ -24,9 +24,8 @@ def test_the_python_section_is_a_script_that_runs(tmp_path):
     assert any("layerwise-sum" in line for line in published)
 
 
-def test_the_verbs_of_the_table_are_those_that_help_lists_first():
-    done = subprocess.run([sys.executable, "-m", "bfc_bench", "--help"], capture_output=True, text=True, check=True)
-    start = done.stdout.partition(" Start ")[2].partition("╰")[0]
+def test_the_verbs_of_the_table_are_those_that_help_lists_first(cli):
+    start = cli("--help").stdout.partition(" Start ")[2].partition("╰")[0]
     named = re.findall(r"^\| `bfc-bench (\w+)", TEXT, flags=re.MULTILINE)
     assert named == re.findall(r"^│ (\w+)", start, flags=re.MULTILINE)
 

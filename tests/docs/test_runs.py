@@ -12,14 +12,13 @@ from pathlib import Path
 import pytest
 from pages import blocks
 
+from benchmarks import claims as claims_page
 from bfc_bench import open_store, reference_results
 from bfc_bench.extras.bundle.verify import verify
 from bfc_bench.plugins import load_plugins
 
 ROOT = Path(__file__).parents[2]
-sys.path.append(str(ROOT))  # last, so that the installed bfc_bench stays the one that is tested
 
-from benchmarks import claims as claims_page  # noqa: E402
 
 spec = spec_from_file_location("runs", ROOT / "docs" / "runs.py")
 runs = module_from_spec(spec)

@@ -16,7 +16,6 @@ RUN = """
 CALLS = {
     "from the top": "go()",
     "under a guard": "if __name__ == '__main__':\n        go()",
-    "in a block": "for _ in range(1):\n        go()",
     "in the else of a guard": "if __name__ != '__main__':\n        pass\n    else:\n        go()",
 }
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from installed_faulty import describe
 
 import bfc_bench as bb
 from bfc_bench.errors import TrackingError, UsageError
@@ -141,10 +142,7 @@ def test_a_plugin_needs_the_contract_alone(bench, tmp_path, monkeypatch):
     done = bench("new", "learner", "plain-mean", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     source = tmp_path / "bfc-bench-plain-mean" / "src"
-    metadata = source / "bfc_bench_plain_mean-0.1.0.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: bfc-bench-plain-mean\nVersion: 0.1.0\n")
-    (metadata / "entry_points.txt").write_text("[bfc_bench]\nplain-mean = bfc_bench_plain_mean\n")
+    describe(source, "bfc-bench-plain-mean", "plain-mean", "bfc_bench_plain_mean")
     monkeypatch.setenv("PYTHONPATH", str(source), prepend=":")
     checked = bench("check", "plain-mean")
     assert checked.returncode == 0, checked.stdout + checked.stderr

@@ -6,7 +6,8 @@ from bfc_bench.plugins import load_plugins
 from bfc_bench.testing import check_learner
 
 LEARNERS = load_plugins().learners
-BATCHES = {"kernel-ridge", "random-features", "quad-densenet", "poly-net", "relu-mlp", "conv-kernel"}
+BATCHES = {"kernel-ridge", "random-features", "quad-densenet", "poly-net", "relu-mlp", "conv-kernel", "ntk-raw",
+           "ntk-neural"}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", LEARNERS)

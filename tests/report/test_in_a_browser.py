@@ -140,7 +140,7 @@ def test_a_text_filters_the_lines_of_a_long_table(page):
 
 @pytest.mark.parametrize("width", [420, 1400])
 @pytest.mark.parametrize("dark", [False, True])
-def test_nothing_is_wider_than_the_page_and_texts_can_be_read(report, width, dark):
+def test_nothing_is_wider_than_the_page_and_nothing_keeps_readers_out(report, width, dark):
     with Browser(width, 900, dark=dark) as browser:
         browser.open(report)
         browser.wait(DRAWN, "#figure-headline")
@@ -153,15 +153,8 @@ def test_nothing_is_wider_than_the_page_and_texts_can_be_read(report, width, dar
         colour = "return getComputedStyle(document.querySelector('#figure-headline .chart .role-axis-label text')).fill"
         red, green, blue = map(int, re.findall(r"\d+", browser.run(colour))[:3])
         assert (min(red, green, blue) > 180) if dark else (max(red, green, blue) < 90)
-
-
-@pytest.mark.parametrize("dark", [False, True])
-def test_axe_finds_nothing_that_keeps_readers_out(report, dark):
-    """The rules of axe-core: names, contrasts, headings, order, what a keyboard reaches."""
-    with Browser(dark=dark) as browser:
-        browser.open(report)
-        browser.wait(DRAWN, "#figure-headline")
-        assert browser.violations() == []
+        if width == 1400:  # the rules of axe-core: names, contrasts, headings, order, what a keyboard reaches
+            assert browser.violations() == []
 
 
 def test_a_printed_page_has_every_figure(report):

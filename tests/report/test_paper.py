@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from small_tasks import SMALL
 from synthetic import row, rows
 
 from bfc_bench import RunOptions, run_suite
@@ -24,8 +25,7 @@ def cells():
 
 @pytest.fixture
 def tiny_store(suite_file, tmp_path):
-    target = {"kind": "quadratic-densenet", "widths": [2], "alphas": [1.0]}
-    task = {"name": "t", "inputs": {"kind": "uniform"}, "target": target, "d": [3, 4], "n": [20, 40]}
+    task = {**SMALL, "d": [3, 4], "n": [20, 40]}
     path = suite_file(learner=[{"name": "kernel-ridge"}], replicates=2, task=[task], levels=[0.9])
     run_suite(path, RunOptions(store=tmp_path / "store", executor="serial"))
     return tmp_path / "store"

@@ -4,6 +4,7 @@ import ctypes
 
 import numpy as np
 import pytest
+from small_tasks import SMALL
 from stored_rows import read_results
 
 from bfc_bench import RunOptions, run_suite
@@ -12,14 +13,7 @@ from bfc_bench.run.array_guard import ArrayGuard
 KINDS = ["numpy", "torch", "jax"]
 CHANGED = {"x": "inputs", "y": "labels", "test": "test inputs", "test-in-hidden": "test inputs"}
 
-TASK = {
-    "name": "t",
-    "inputs": {"kind": "uniform"},
-    "target": {"kind": "quadratic-densenet", "widths": [2], "alphas": [1.0]},
-    "unlabeled": 30,
-    "d": [4],
-    "n": [10, 20],
-}
+TASK = {**SMALL, "unlabeled": 30}
 
 
 def numbers(rows):

@@ -146,10 +146,10 @@ def test_the_session_takes_the_files_that_the_row_names_and_no_others():
         receive(batch(), b"{}\n" + pack(row(artifacts={"../x.png": "0"}), "", {"../x.png": PNG}))
 
 
-def test_results_name_them(faulty, suite_file, tmp_path, bench):
+def test_results_name_them(faulty, suite_file, tmp_path, cli):
     path = suite_file(learner=[{"name": "artist"}])
     run_suite(path, RunOptions(store=tmp_path / "store", executor="serial"))
-    shown = json.loads(bench("results", path, "--store", tmp_path / "store", "--format", "json").stdout)
+    shown = json.loads(cli("results", path, "--store", tmp_path / "store", "--format", "json").stdout)
     assert [sorted(row["artifacts"]) for row in shown] == [["facts.json", "features.png"]] * 2
     with open_store(tmp_path / "store") as results:
         (picture, _) = sorted(results["tiny@1"].artifacts(shown[0]["cell"]).values(), reverse=True)

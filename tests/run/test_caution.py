@@ -41,13 +41,13 @@ def test_rows_of_trapped_learners_are_ok_with_a_reason(path, tmp_path):
         assert row.reason.startswith(TEXT) if trapped else row.reason == ""
 
 
-def test_plan_and_run_print_a_caution_once_with_its_tasks(path, tmp_path, bench):
+def test_plan_and_run_print_a_caution_once_with_its_tasks(path, tmp_path, cli):
     line = f"caution: trapped on even, also-even: {TEXT}"
-    plan = bench("plan", path, "--store", tmp_path / "s").stdout
-    run = bench("run", path, "--store", tmp_path / "s", "--jobs", 1).stdout
+    plan = cli("plan", path, "--store", tmp_path / "s").stdout
+    run = cli("run", path, "--store", tmp_path / "s", "--jobs", 1).stdout
     for text in (plan, run):
         assert text.count(line) == text.count("caution:") == 1
-    answer = json.loads(bench("plan", path, "--store", tmp_path / "s", "--format", "json").stdout)
+    answer = json.loads(cli("plan", path, "--store", tmp_path / "s", "--format", "json").stdout)
     assert [text.partition(":")[0] for text in answer["cautions"]] == ["trapped on even, also-even"]
     page = (tmp_path / "s" / "reports" / "tiny@1" / "report.html").read_text()
     assert "parity trap: ntk-raw" in page

@@ -8,6 +8,7 @@ import sys
 import time
 
 import pytest
+from small_tasks import NOISY
 from stored_rows import read_results, stored_rows
 from waiting import alive, wait_until
 
@@ -61,16 +62,7 @@ def slow_suite(faulty, suite_file):
     return suite_file(
         learner=[{"name": "slow"}, {"name": "linear-ridge", "label": "r"}],
         replicates=5,
-        task=[
-            {
-                "name": "t",
-                "inputs": {"kind": "gaussian"},
-                "target": {"kind": "quadratic-densenet", "widths": [2], "alphas": [1.0]},
-                "labels": {"kind": "noise", "sd": 0.1},
-                "d": [3],
-                "n": [10, 20],
-            }
-        ],
+        task=[{**NOISY, "d": [3]}],
     )
 
 

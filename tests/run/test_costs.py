@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from small_tasks import SMALL
 
 from bfc_bench import Cost, RunOptions, open_store, run_suite
 from bfc_bench.plugins import load_plugins
@@ -18,13 +19,7 @@ from bfc_bench.suite.model import Suite
 
 SIZES = [1000, 1500, 2500, 4000]
 RIDGES = [10.0**k for k in range(-6, 4)]
-TASK = {
-    "name": "t",
-    "inputs": {"kind": "uniform"},
-    "target": {"kind": "quadratic-densenet", "widths": [2], "alphas": [1.0]},
-    "d": [20],
-    "n": SIZES,
-}
+TASK = {**SMALL, "d": [20], "n": SIZES}
 TUNED = {"name": "kernel-ridge", "tune": {"ridge": RIDGES}}
 
 

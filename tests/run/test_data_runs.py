@@ -1,7 +1,6 @@
 """Runs on data: paths, changed and missing files, executors, arrays of a Python session."""
 
 import json
-import os
 
 import numpy as np
 import pandas as pd
@@ -74,14 +73,6 @@ def test_changed_data_are_other_cells_and_old_rows_are_kept_but_not_mixed(suite,
     assert values(store, suite) == first
 
 
-def test_processes_and_serial_make_the_same_rows_bit_for_bit(suite, tmp_path, bench):
-    one = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "MKL", "OPENBLAS")}  # as workers have it
-    for executor in ("serial", "processes"):
-        options = ["--store", tmp_path / executor, "--executor", executor, "--jobs", "1"]
-        assert bench("run", suite, *options, env={**os.environ, **one}).returncode == 0
-    assert values(tmp_path / "serial", suite) == values(tmp_path / "processes", suite)
-
-
 class Changes:
     """Writes another table when a run begins, after it was planned."""
 
@@ -107,21 +98,21 @@ def test_data_that_change_under_a_run_fail_its_cells_with_one_clear_reason(suite
     assert run(suite, tmp_path / "store").statuses == {"ok": 12}
 
 
-def test_what_was_run_is_read_when_the_data_are_gone_and_a_run_says_what_is_missing(suite, tmp_path, bench):
+def test_what_was_run_is_read_when_the_data_are_gone_and_a_run_says_what_is_missing(suite, tmp_path, cli):
     store = tmp_path / "store"
     run(suite, store)
     (suite.parent / "house.csv").unlink()
     for verb in ("results", "claims", "report"):
         for name in ("mine", suite):
-            done = bench(verb, name, "--store", store)
+            done = cli(verb, name, "--store", store)
             assert done.returncode == 0, (verb, done.stderr)
-    done = bench("compare", "kernel-ridge", LEARNERS[1]["name"], "--store", store)
+    done = cli("compare", "kernel-ridge", LEARNERS[1]["name"], "--store", store)
     assert done.returncode == 0, done.stderr
-    done = bench("results", suite, "--store", store, "--format", "json")
+    done = cli("results", suite, "--store", store, "--format", "json")
     assert len(json.loads(done.stdout)) == 12
-    assert "supported" in bench("claims", suite, "--store", store).stdout
+    assert "supported" in cli("claims", suite, "--store", store).stdout
     for verb in ("run", "plan"):
-        done = bench(verb, suite, "--store", store)
+        done = cli(verb, suite, "--store", store)
         assert done.returncode == 2
         assert "house.csv cannot be read: No such file" in done.stderr
         assert len(done.stderr.splitlines()) == 1

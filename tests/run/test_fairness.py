@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 import pytest
+from small_tasks import SMALL
 from stored_rows import read_results
 
 from bfc_bench import Data, RunOptions, run_suite
@@ -14,13 +15,7 @@ from bfc_bench.run.fitting import split
 from bfc_bench.run.grid import resolve
 from bfc_bench.suite.read import read_suite
 
-BFC = {
-    "name": "t",
-    "inputs": {"kind": "uniform"},
-    "target": {"kind": "quadratic-densenet", "widths": [2, 1], "alphas": [1.0, 0.5]},
-    "d": [4],
-    "n": [10, 20],
-}
+BFC = {**SMALL, "target": {"kind": "quadratic-densenet", "widths": [2, 1], "alphas": [1.0, 0.5]}}
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import json
 
 import pytest
 from declared_gpus import H200, declare
+from small_tasks import SMALL
 
 from bfc_bench.executors.processes import ProcessExecutor
 from bfc_bench.plugins import load_plugins
@@ -13,13 +14,7 @@ from bfc_bench.run.grid import resolve
 from bfc_bench.run.session import plan_for
 from bfc_bench.suite.model import Suite
 
-TASK = {
-    "name": "t",
-    "inputs": {"kind": "uniform"},
-    "target": {"kind": "quadratic-densenet", "widths": [2], "alphas": [1.0]},
-    "d": [20],
-    "n": [1000, 30_000],
-}
+TASK = {**SMALL, "d": [20], "n": [1000, 30_000]}
 KERNEL = {"name": "kernel-ridge", "options": {"gamma": 1.0}, "tune": {}}
 ON_CORES = {"name": "sklearn:linear_model.Ridge"}
 LARGEST = 2 * 8 * 30_000**2
@@ -99,19 +94,19 @@ def test_what_a_gpu_has_names_no_cell_and_changes_no_definition():
 
 
 @pytest.mark.parametrize("options", [[], ["--set", "budget.gpu_memory_gb=20"]])
-def test_a_login_node_plans_for_a_gpu_that_it_does_not_see_and_runs_nothing(options, suite_file, bench, tmp_path):
+def test_a_login_node_plans_for_a_gpu_that_it_does_not_see_and_runs_nothing(options, suite_file, cli, tmp_path):
     path = suite_file(learner=[KERNEL, ON_CORES], task=[TASK])
     where = ["--device", "cuda", "--store", tmp_path / "s", *options]
-    shown = bench("plan", path, *where)
+    shown = cli("plan", path, *where)
     assert shown.returncode == 0, shown.stderr
     (line,) = [line for line in shown.stdout.splitlines() if "no GPU is visible here" in line]
     memory = "20 GB" if options else "8 GB"
     assert memory in line
     assert f"of {memory.replace(' ', '.00 ')}" in shown.stdout
-    told = json.loads(bench("plan", path, *where, "--format", "json").stdout)
+    told = json.loads(cli("plan", path, *where, "--format", "json").stdout)
     assert (told["device"], told["skipped"]) == ("cuda", 0 if options else 1)
     assert sum("no GPU is visible here" in remark for remark in told["remarks"]) == 1
-    refused = bench("run", path, *where)
+    refused = cli("run", path, *where)
     assert refused.returncode == 2
     assert "neither torch nor jax can see a GPU here" in refused.stderr
     assert not (tmp_path / "s").exists()

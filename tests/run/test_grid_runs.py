@@ -104,5 +104,5 @@ def test_the_report_has_figures_of_each_axis(stored, tmp_path):
             assert (tmp_path / "out" / "figures" / f"{stem}.png").stat().st_size > 5000
 
 
-def test_the_same_run_again_finds_all_cells(run, bench):
-    assert "0 to do, " in bench("plan", run / "noise.toml", "--store", run / "store").stdout
+def test_the_same_run_again_finds_all_cells(run, cli):
+    assert "0 to do, " in cli("plan", run / "noise.toml", "--store", run / "store").stdout

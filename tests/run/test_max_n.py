@@ -1,19 +1,14 @@
 """A learner entry's own largest n and d: cells beyond are not planned, and nothing else changes."""
 
 import pytest
+from small_tasks import SMALL
 
 from bfc_bench.errors import UsageError
 from bfc_bench.plugins import load_plugins
 from bfc_bench.run.grid import resolve
 from bfc_bench.suite.read import read_suite
 
-TASK = {
-    "name": "t",
-    "inputs": {"kind": "uniform"},
-    "target": {"kind": "quadratic-densenet", "widths": [2], "alphas": [1.0]},
-    "d": [4, 6],
-    "n": [10, 20],
-}
+TASK = {**SMALL, "d": [4, 6]}
 
 
 def cells(path):

@@ -88,14 +88,14 @@ def test_data_that_do_not_fit_while_they_are_drawn_are_out_of_memory(faulty, sui
     assert statuses == {"u": ("out-of-memory", "MemoryError"), "t": ("ok", "")}
 
 
-def test_workers_that_may_take_more_than_there_is_are_told_of_before_they_start(faulty, suite_file, tmp_path, bench):
+def test_workers_that_may_take_more_than_there_is_are_told_of_before_they_start(faulty, suite_file, tmp_path, cli):
     much = 2 * machine_memory() / 1e9
     path = suite_file(learner=[{"name": "mean"}], budget={"memory_gb": much})
-    ran = bench("run", path, "--store", tmp_path / "store", "--jobs", 2)
+    ran = cli("run", path, "--store", tmp_path / "store", "--jobs", 2)
     (line,) = [line for line in ran.stdout.splitlines() if line.startswith("warning: ")]
     assert "the workers (2) may take" in line
     assert "--set budget.memory_gb=" in line
-    assert "warning" not in bench("run", path, "--store", tmp_path / "store", "--jobs", 2).stdout
+    assert "warning" not in cli("run", path, "--store", tmp_path / "store", "--jobs", 2).stdout
 
 
 def test_a_control_groups_limit_is_the_machines(tmp_path):

@@ -27,9 +27,9 @@ def disguise(store, **columns):
 
 
 @pytest.fixture
-def planned(bench):
+def planned(cli):
     def plan(path, store, *arguments):
-        done = bench("plan", path, "--store", store, "--format", "json", *arguments)
+        done = cli("plan", path, "--store", store, "--format", "json", *arguments)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 
@@ -49,7 +49,7 @@ def test_rows_tell_release_device_and_learner_version(made):
     [({"release": "0.0.9"}, "bfc-bench 0.0.9, on cpu"), ({"device": "cuda"}, ", on cuda")],
     ids=["another release", "another device"],
 )
-def test_what_another_release_or_device_made_is_shown_and_kept(made, planned, bench, columns, words):
+def test_what_another_release_or_device_made_is_shown_and_kept(made, planned, cli, columns, words):
     path, store = made
     disguise(store, **columns)
     plan = planned(path, store)
@@ -57,11 +57,11 @@ def test_what_another_release_or_device_made_is_shown_and_kept(made, planned, be
     (remark,) = plan["remarks"]
     assert words in remark
     assert "`--redo stale`" in remark
-    assert remark in bench("plan", path, "--store", store).stdout
-    ran = bench("run", path, "--store", store)
+    assert remark in cli("plan", path, "--store", store).stdout
+    ran = cli("run", path, "--store", store)
     assert "nothing to do" in ran.stdout
     assert remark in ran.stdout
-    report = bench("report", path, "--store", store, "--output", store / "out")
+    report = cli("report", path, "--store", store, "--output", store / "out")
     assert words in report.stdout
     assert words in (store / "out" / "report.html").read_text()
 
@@ -75,10 +75,10 @@ def test_stale_cells_are_made_again_when_asked(made, planned):
     assert {row.release for row in read_results(path, store=store)} != {"0.0.9"}
 
 
-def test_redo_failed_and_all(made, planned, bench):
+def test_redo_failed_and_all(made, planned, cli):
     path, store = made
     assert [planned(path, store, "--redo", word)["todo"] for word in ("failed", "stale", "all")] == [1, 0, 4]
-    wrong = bench("run", path, "--store", store, "--redo", "everything")
+    wrong = cli("run", path, "--store", store, "--redo", "everything")
     assert (wrong.returncode, wrong.stderr.strip()) == (
         2, "bfc-bench: --redo must be failed, killed, stale or all. Got 'everything'.",
     )  # fmt: skip
@@ -124,9 +124,9 @@ def test_another_version_of_a_learner_is_made_anew(made, planned):
     assert planned(path, store)["todo"] == 2
 
 
-def test_a_mixed_curve_is_named(made, bench):
+def test_a_mixed_curve_is_named(made, cli):
     path, store = made
     with Store(store, write=True) as opened:
         opened._db.execute("UPDATE rows SET row = json_set(row, '$.device', 'cuda') WHERE label = 'mean' AND n = 10")
-    said = bench("run", path, "--store", store).stdout
+    said = cli("run", path, "--store", store).stdout
     assert "Curves of mean with points of different origins: t (d = 4)." in said

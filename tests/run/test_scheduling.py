@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
+from small_tasks import SMALL
 from stored_rows import read_results
 
 from bfc_bench import RunOptions, run_suite
@@ -19,13 +20,7 @@ from bfc_bench.store.store import Store
 from bfc_bench.suite.model import Suite
 from bfc_bench.utils.plain_json import digest
 
-TASK = {
-    "name": "t",
-    "inputs": {"kind": "uniform"},
-    "target": {"kind": "quadratic-densenet", "widths": [2], "alphas": [1.0]},
-    "d": [4, 6],
-    "n": [20, 30, 50],
-}
+TASK = {**SMALL, "d": [4, 6], "n": [20, 30, 50]}
 
 
 def planned(steps=20_000, device="cpu", **values) -> Plan:

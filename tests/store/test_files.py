@@ -31,7 +31,7 @@ def test_a_writer_killed_at_any_moment_leaves_one_of_the_two_contents(tmp_path):
         "import sys; from pathlib import Path; from bfc_bench.utils.files import write_file\n"
         f"while True:\n  for letter in (b'b', b'a'): write_file(Path(sys.argv[1]), letter * {size}); print(flush=True)"
     )
-    for moment in range(8):
+    for moment in range(4):
         writer = subprocess.Popen([sys.executable, "-c", code, path], stdout=subprocess.PIPE)
         for _ in range(1 + moment % 3):
             writer.stdout.readline()

@@ -7,10 +7,10 @@ import subprocess
 import sys
 from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
+from benchmarks.same import main as same
 from bfc_bench import RunOptions, open_store, run_suite
 from bfc_bench.cli.app import run
 from bfc_bench.errors import StoreError, UsageError
@@ -71,16 +71,15 @@ def test_a_merge_takes_every_table_of_a_store(made):
     assert found == set(TABLES)
 
 
-def test_halves_of_a_suite_that_two_stores_have_run_are_the_whole_suite(faulty, suite_file, tmp_path):
+def test_halves_of_a_suite_that_two_stores_have_run_are_the_whole_suite(faulty, suite_file, tmp_path, capsys):
     path = suite_file(learner=[{"name": "mean"}, {"name": "linear-ridge"}], replicates=2)
     a, b, c, whole = (tmp_path / name for name in ("a", "b", "c", "whole"))
     run_suite(path, RunOptions(store=a, executor="serial", learners=["mean"]))
     run_suite(path, RunOptions(store=b, executor="serial"))
     run_suite(path, RunOptions(store=whole, executor="serial"))
     assert run(["merge", str(a), str(b), "--into", str(c)]) == 0
-    same = [sys.executable, "-m", "benchmarks.same", c, whole]
-    compared = subprocess.run(same, capture_output=True, text=True, cwd=Path(__file__).parents[2], check=False)
-    assert "8 cells in both, 0 in one only: equal bit for bit" in compared.stdout
+    assert same(str(c), str(whole)) == 0
+    assert "8 cells in both, 0 in one only: equal bit for bit" in capsys.readouterr().out
     with open_store(c) as merged, open_store(a) as first, open_store(b) as second:
         ids = [[session["id"] for session in store["tiny"].sessions] for store in (merged, first, second)]
         assert ids[0] == ids[1] + ids[2]
@@ -91,8 +90,9 @@ def test_halves_of_a_suite_that_two_stores_have_run_are_the_whole_suite(faulty, 
 
 
 def test_equal_rows_are_one_whatever_they_took_and_whoever_made_them(made, tmp_path):
-    quick = replace(ROW, fit_cpu_seconds=1.0, peak_memory_bytes=3, trained_together=2, release="1")
-    slow = replace(ROW, fit_cpu_seconds=9.0, finished_at=9.0, release="2")
+    of_both = {"a": 1, "b": 2}
+    quick = replace(ROW, options=of_both, fit_cpu_seconds=1.0, peak_memory_bytes=3, trained_together=2, release="1")
+    slow = replace(ROW, options=dict(reversed(of_both.items())), fit_cpu_seconds=9.0, finished_at=9.0, release="2")
     a, b = made("a", [quick]), made("b", [slow, replace(ROW, cell=cell(4), n=4)])
     done = merge([a, b], tmp_path / "c")
     assert (done.new, done.equal, done.replaced, done.sessions) == (2, 1, 0, 2)
@@ -329,10 +329,8 @@ def test_rows_of_gpus_that_differ_by_a_rounding_that_grew_are_one_and_it_is_said
     (said,) = capsys.readouterr().out.splitlines()
     assert "2 there already (1 of GPUs, equal within a relative 0.01)" in said
     assert cells(tmp_path / "c") == {cell(): 0.5, cell(4): 0.5}  # the first store's
-    same = [sys.executable, "-m", "benchmarks.same", a, b]
-    compared = subprocess.run(same, capture_output=True, text=True, cwd=Path(__file__).parents[2], check=False)
-    assert "2 cells in both, 0 in one only: equal, 1 of GPUs within a relative 0.01" in compared.stdout
-    assert compared.returncode == 0
+    assert same(str(a), str(b)) == 0
+    assert "2 cells in both, 0 in one only: equal, 1 of GPUs within a relative 0.01" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("column", BY_LITTLE)

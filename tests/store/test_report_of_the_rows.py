@@ -36,33 +36,33 @@ def kill_before_the_report(*arguments):
     assert ended.returncode == -signal.SIGKILL
 
 
-def test_a_run_killed_before_its_report_is_made_up_for(command, page, bench):
+def test_a_run_killed_before_its_report_is_made_up_for(command, page, cli):
     kill_before_the_report(*command)
     assert not page.exists()
-    again = bench(*command)
+    again = cli(*command)
     assert (again.returncode, "nothing to do" in again.stdout) == (0, True)
     assert page.exists()
 
     first = page.read_text()
     kill_before_the_report(*command, "--set", "replicates=3")
     assert page.read_text() == first
-    again = bench(*command, "--set", "replicates=3")
+    again = cli(*command, "--set", "replicates=3")
     assert (again.returncode, "nothing to do" in again.stdout) == (0, True)
     assert page.read_text() != first
 
 
-def test_a_run_without_work_leaves_a_report_that_shows_its_rows(command, page, bench):
-    assert bench(*command).returncode == 0
+def test_a_run_without_work_leaves_a_report_that_shows_its_rows(command, page, cli):
+    assert cli(*command).returncode == 0
     before = page.stat().st_mtime_ns
-    assert bench(*command).returncode == 0
+    assert cli(*command).returncode == 0
     assert page.stat().st_mtime_ns == before
     page.write_text(page.read_text().replace("bfc-key", "other"))  # of a release that did not note it
-    assert bench(*command).returncode == 0
+    assert cli(*command).returncode == 0
     assert key_of(page.parent)
 
 
-def test_a_report_killed_while_it_is_written_is_written_again(command, page, bench):
-    assert bench(*command).returncode == 0
+def test_a_report_killed_while_it_is_written_is_written_again(command, page, cli):
+    assert cli(*command).returncode == 0
     before, known = page.read_text(), set(page.parent.iterdir())
     longer = [sys.executable, "-m", "bfc_bench", *map(str, command), "--set", "replicates=2"]
     with subprocess.Popen(longer, stdout=subprocess.DEVNULL) as process:
@@ -72,7 +72,7 @@ def test_a_report_killed_while_it_is_written_is_written_again(command, page, ben
             time.sleep(0.005)
         process.kill()
     assert page.read_text().rstrip().endswith("</html>")
-    assert bench(*command, "--set", "replicates=2").returncode == 0
+    assert cli(*command, "--set", "replicates=2").returncode == 0
     with open_store(page.parents[2]) as held:
         assert held.only().reported
 
@@ -94,11 +94,11 @@ def test_changed_definitions_and_rows_are_noticed(command, page, tmp_path):
     ]
 
 
-def test_a_full_disk_is_one_sentence(command, tmpfs, bench):
+def test_a_full_disk_is_one_sentence(command, tmpfs, cli):
     subprocess.run(["mount", "-o", "remount,size=8m", tmpfs], check=True)
     run_suite(command[1], RunOptions(store=command[3], executor="serial"))
     wanted = ["report", command[1], "--store", command[3], "--output", tmpfs / "out"]
-    assert bench(*wanted).returncode == 0
+    assert cli(*wanted).returncode == 0
     page = tmpfs / "out" / "report.html"
     before, disk = page.read_text(), os.statvfs(tmpfs)
     (tmpfs / "filler").write_bytes(b"x" * (disk.f_bavail * disk.f_frsize - 8192))
@@ -106,7 +106,7 @@ def test_a_full_disk_is_one_sentence(command, tmpfs, bench):
         wanted,
         ["results", command[1], "--store", command[3], "--format", "json", "--output", "/dev/full"],
     ):
-        ended = bench(*arguments)
+        ended = cli(*arguments)
         assert (ended.returncode, ended.stderr.count("\n")) == (1, 1), ended.stderr
         assert "No space left on device" in ended.stderr
     assert page.read_text() == before

@@ -1,26 +1,21 @@
 """Columns say of many rows what the rows say one by one."""
 
-import csv
 import io
-import json
 import math
 
 import numpy as np
 import pytest
+import synthetic
 
 from bfc_bench import open_store
 from bfc_bench.errors import StoreError
 from bfc_bench.store.export import csv_parts, frame_of, json_parts, parquet_bytes
-from bfc_bench.store.row import Row
 from bfc_bench.store.rows import Rows
 from bfc_bench.store.store import Store
 
 
 def row(label="a", d=5, n=10, replicate=0, **values):
-    base = {"cell": f"{label}-{d}-{n}-{replicate}", "suite": "s", "suite_version": 1, "task": "t", "learner": "l"}
-    return Row(
-        **{**base, "label": label, "options": {}, "d": d, "n": n, "replicate": replicate, "status": "ok", **values}
-    )
+    return synthetic.row(suite="s", task="t", label=label, d=d, n=n, replicate=replicate, **values)
 
 
 NESTED = [
@@ -122,14 +117,6 @@ def test_a_nested_column_of_numbers_and_texts_is_one_of_texts_in_parquet():
     file = parquet_bytes(rows, ["n", "options.ridge"], {"options.ridge": values[:2]})
     read = pd.read_parquet(io.BytesIO(file))["options.ridge"]
     assert (read[:2].tolist(), read.isna().tolist()) == (['"auto"', "0.1"], [False, False, True])
-
-
-@pytest.mark.parametrize("rows", [[], NESTED[:1], NESTED[:3]])
-def test_printed_rows_are_read_back_as_they_are(rows):
-    assert json.loads(b"".join(json_parts(rows))) == [found.as_dict() for found in rows]
-    lines = list(csv.DictReader(b"".join(csv_parts(rows)).decode().splitlines()))
-    assert [line["cell"] for line in lines] == [found.cell for found in rows]
-    assert [json.loads(line["stages"]) for line in lines] == [found.stages for found in rows]
 
 
 def test_columns_are_read_again_when_somebody_has_written(store, tmp_path):

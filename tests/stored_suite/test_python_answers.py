@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from small_tasks import SMALL
 
 import bfc_bench as bb
 from bfc_bench.api import RunOptions, run_suite
@@ -16,15 +17,8 @@ SHORT = 200
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory):
     """A finished run and its open results."""
-    task = {
-        "name": "t",
-        "inputs": {"kind": "uniform"},
-        "target": {"kind": "quadratic-densenet", "widths": [2], "alphas": [1.0]},
-        "d": [4],
-        "n": [10, 20],
-    }
     learners = [{"name": "kernel-ridge", "label": label, "tune": {}} for label in ("linear", "other")]
-    suite = bb.Suite.parse({"name": "s", "test_size": 200, "task": [task], "learner": learners}, "suite")
+    suite = bb.Suite.parse({"name": "s", "test_size": 200, "task": [SMALL], "learner": learners}, "suite")
     folder = tmp_path_factory.mktemp("answers")
     session = run_suite(suite, RunOptions(store=folder / "store", executor="serial"))
     with bb.open_store(folder / "store") as results:

@@ -14,8 +14,6 @@ from bfc_bench.store.row import COLUMNS
 ROOT = Path(__file__).parents[2]
 KERNELS = ("kernel-rbf", "kernel-poly2", "ntk-with-squares", "ntk")
 
-pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy:DeprecationWarning")
-
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):

@@ -27,16 +27,6 @@ def test_what_scikit_learn_ships(kind, shape, classes):
 # --- tables
 
 
-@pytest.fixture
-def table(tmp_path):
-    def write(text, name="house.csv"):
-        path = tmp_path / name
-        path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return str(path)
-
-    return write
-
-
 def test_a_table_is_read_by_the_names_of_its_columns(table):
     path = table("price,area,rooms\n1,10,2\n2.5,20,3\n")
     found = load("table", path=path, target="price")

@@ -25,16 +25,6 @@ def read_table(path, **options):
     return load("table", **{"path": str(path), "target": "y", **options})
 
 
-@pytest.fixture
-def table(tmp_path):
-    def write(text, name="t.csv"):
-        path = tmp_path / name
-        path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return path
-
-    return write
-
-
 # --- reading
 
 
@@ -71,7 +61,7 @@ REFUSED = {
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_cannot_be_read_is_one_line_that_names_the_option(table, case):
     text, options, expected = REFUSED[case]
-    refuses(*expected, kind="table", **{"path": str(table(text)), "target": "y", **options})
+    refuses(*expected, kind="table", **{"path": table(text), "target": "y", **options})
 
 
 def test_named_formats_are_read(table):

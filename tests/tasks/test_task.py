@@ -94,14 +94,6 @@ def test_the_size_of_the_test_set_changes_nothing_else():
     assert large.test_y.shape == (3 * BLOCK,)
 
 
-def test_noise_is_on_the_training_labels_only_and_in_units_of_the_targets_deviation():
-    p = problem()
-    train = p.train(20 * BLOCK)
-    noise = train.y - p.teacher(train.x)
-    assert noise.std() == pytest.approx(0.1 * p.scale, rel=0.03)
-    assert np.array_equal(p.test_y, p.teacher(p.test_x))
-
-
 def test_binary_tasks_are_tested_on_labels():
     p = problem(replace(TASK, labels=Median()))
     assert p.spec(10).kind == p.train(10).kind == p.task.facts(D).kind == "binary"

@@ -9,7 +9,7 @@ import torch
 from bfc_bench.learner import Context, Data, Failure, Job
 from bfc_bench.toolkit.function_space import KernelSpace
 from bfc_bench.toolkit.kernels.by_name import make_kernel
-from bfc_bench.toolkit.ridge_learner import RidgeLearner, entry_flops, group
+from bfc_bench.toolkit.ridge_learner import RidgeLearner
 
 
 class Linear(RidgeLearner):
@@ -74,11 +74,3 @@ def test_ridges_and_sizes_of_one_sample_are_one_batch():
     assert one.batch_key(data(60)) == other.batch_key(data(10))
     assert one.batch_key(data(60)) != uncentred.batch_key(data(60))
     assert one.cost(60, 3).flops == pytest.approx(1.5 * 2.0 * 60**2 * 3 + 60**3 / 3 + 4 * 60**2)
-
-
-def test_items_with_equal_keys_are_together_in_their_order():
-    assert group([3, 1, 4, 1, 5, 9, 2, 6], lambda i: i % 3) == [[3, 9, 6], [1, 4, 1], [5, 2]]
-
-
-def test_work_per_entry_grows_by_the_same_amount_with_each_layer():
-    assert entry_flops(3) - entry_flops(2) == entry_flops(2) - entry_flops(1) > 0

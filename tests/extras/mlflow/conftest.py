@@ -1,17 +1,8 @@
-"""Synthetic rows without training, a store with a server, and a headless browser."""
+"""Synthetic rows without training, and a store with what MLflow holds."""
 
-import base64
-import fcntl
-import json
 import math
-import os
-import select
 import shutil
-import signal
 import socket
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -154,92 +145,3 @@ def report_logged(store_dir: Path, rows: list[Row], monkeypatch: pytest.MonkeyPa
             return stored_suite.log_report(client, ensure_experiment(client, uri, "toy", 1, store_dir), stored)
 
     return log
-
-
-BECOME = (
-    "import os, sys; os.dup2(int(sys.argv[1]), 3); os.dup2(int(sys.argv[2]), 4); os.execv(sys.argv[3], sys.argv[3:])"
-)
-"""The DevTools protocol's pipe is file descriptors 3 and 4."""
-
-
-class Browser:
-    """One page of a headless Chromium that reaches nothing but this machine, over the DevTools protocol's pipe."""
-
-    def __init__(self, executable: str, profile: Path) -> None:
-        commands, self._commands = (fcntl.fcntl(fd, fcntl.F_DUPFD, 10) for fd in os.pipe())
-        self._answers, answers = (fcntl.fcntl(fd, fcntl.F_DUPFD, 10) for fd in os.pipe())
-        flags = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
-        flags += " --disable-component-update --disable-sync --remote-debugging-pipe --window-size=1600,1300"
-        self.process = subprocess.Popen(
-            [
-                *(sys.executable, "-c", BECOME, str(commands), str(answers)),
-                executable,
-                *flags.split(),
-                "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
-                f"--user-data-dir={profile}",
-                "about:blank",
-            ],
-            pass_fds=(commands, answers),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-        os.close(commands)
-        os.close(answers)
-        self._buffer = b""
-        self._sent = 0
-        self._session: str | None = None
-        target = self.call("Target.createTarget", url="about:blank")["targetId"]
-        self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-
-    def call(self, method: str, **params: Any) -> dict[str, Any]:
-        self._sent += 1
-        message = {"id": self._sent, "method": method, "params": params}
-        message |= {"sessionId": self._session} if self._session else {}
-        os.write(self._commands, json.dumps(message).encode() + b"\0")
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
-            text, found, rest = self._buffer.partition(b"\0")
-            if found:
-                self._buffer = rest
-                answer = json.loads(text)
-                if answer.get("id") == self._sent:
-                    assert "error" not in answer, answer
-                    return answer["result"]
-            elif select.select([self._answers], [], [], 1)[0]:
-                self._buffer += os.read(self._answers, 1 << 20)
-        raise TimeoutError(f"Chromium did not answer {method}")
-
-    def open(self, url: str) -> None:
-        self.call("Page.navigate", url=url)
-
-    def evaluate(self, expression: str) -> Any:
-        return self.call("Runtime.evaluate", expression=expression, returnByValue=True)["result"].get("value")
-
-    def wait_for(self, expression: str, seconds: float = 60) -> Any:
-        """The expression's value once it is true."""
-        deadline = time.monotonic() + seconds
-        while not (value := self.evaluate(expression)) and time.monotonic() < deadline:
-            time.sleep(0.3)
-        return value
-
-    def screenshot(self, path: Path) -> None:
-        path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"]))
-
-    def close(self) -> None:
-        os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
-        os.close(self._commands)
-        os.close(self._answers)
-
-
-@pytest.fixture
-def browser(tmp_path: Path) -> Iterator[Browser]:
-    names = ("chromium", "chromium-browser", "google-chrome", "chrome")
-    executable = next((path for name in names if (path := shutil.which(name))), None)
-    if executable is None:
-        pytest.skip(f"no browser: none of {', '.join(names)} is on PATH")
-    page = Browser(executable, tmp_path / "profile")
-    yield page
-    page.close()

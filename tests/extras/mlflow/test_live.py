@@ -13,9 +13,6 @@ from bfc_bench.extras.mlflow.live import MlflowTracker
 from bfc_bench.extras.mlflow.server import serve
 from bfc_bench.extras.mlflow.sync import sync
 
-# SQLAlchemy about MLflow's own queries.
-pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy:DeprecationWarning")
-
 
 @pytest.fixture
 def tracker(store_dir, monkeypatch):

@@ -10,8 +10,6 @@ from bfc_bench.extras.mlflow.database import database_uri
 from bfc_bench.extras.mlflow.owner import remove
 from bfc_bench.extras.mlflow.sync import sync
 
-pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy:DeprecationWarning")
-
 
 @pytest.fixture
 def logs(store_dir, tmp_path, monkeypatch):

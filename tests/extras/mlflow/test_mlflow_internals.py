@@ -1,16 +1,11 @@
 """MLflow's internals may change in any of its releases: nothing depends on them."""
 
-import pytest
-
 from bfc_bench.extras.mlflow import database, views
 from bfc_bench.extras.mlflow.client import connection
 from bfc_bench.extras.mlflow.database import database_uri
 from bfc_bench.extras.mlflow.mlflow_internals import VIEW_TAG
 from bfc_bench.extras.mlflow.sync import sync
 from bfc_bench.extras.mlflow.views import saved_views
-
-# SQLAlchemy about MLflow's own queries.
-pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy:DeprecationWarning")
 
 
 def fail(*_):

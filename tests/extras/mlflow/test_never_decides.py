@@ -15,9 +15,6 @@ from bfc_bench.extras.mlflow.curves import metrics
 from bfc_bench.extras.mlflow.database import database_uri
 from bfc_bench.extras.mlflow.sync import sync
 
-# SQLAlchemy about MLflow's own queries.
-pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy:DeprecationWarning")
-
 
 @pytest.fixture
 def silent():
@@ -57,7 +54,7 @@ def test_an_upload_that_hangs_does_not_hold_the_run(command, store_dir, silent, 
     code = (
         "import threading, time\nfrom bfc_bench.cli import main\n"
         "from bfc_bench.extras.mlflow import live\n"
-        "live.PATIENCE = 20.0\nmain()"
+        "live.PATIENCE = 8.0\nmain()"
     )
     patient = os.environ | {"MLFLOW_HTTP_REQUEST_TIMEOUT": "600"}
     started = time.monotonic()
@@ -71,7 +68,7 @@ def test_an_upload_that_hangs_does_not_hold_the_run(command, store_dir, silent, 
     )
     assert time.monotonic() - started < 120
     assert (ran.returncode, ran.stdout.count("warning: ")) == (0, 1), ran.stdout + ran.stderr
-    assert "not up to date 20 s after the end of the run" in ran.stdout
+    assert "not up to date 8 s after the end of the run" in ran.stdout
     assert reported(store_dir)
 
 
@@ -88,9 +85,10 @@ def test_processes_that_log_to_a_new_database_at_once_make_it_once(rows, tmp_pat
     assert (tmp_path / "mlflow.db").stat().st_mode & 0o777 == 0o600
 
 
-@pytest.mark.parametrize("stage", ["a/../b", "/a", "a//b", "..", "a/", "./a", "é=😀\n", "x" * 400])
-def test_names_that_mlflow_takes_for_paths_elsewhere_are_escaped(stage, row, store_dir, contents):
-    made = row("net", stages={stage: {"nmse": 0.5}}, metrics={}, options={stage: 1, "": 2})
+def test_names_that_mlflow_takes_for_paths_elsewhere_are_escaped(row, store_dir, contents):
+    names = ("a/../b", "/a", "a//b", "..", "a/", "./a", "é=😀\n", "x" * 400)
+    stages = {name: {"nmse": 0.5} for name in names}
+    made = row("net", stages=stages, metrics={}, options={**dict.fromkeys(names, 1), "": 2})
     for _ in range(2):
         report = sync([made], database_uri(store_dir), store_dir)
     assert report.unchanged == 1

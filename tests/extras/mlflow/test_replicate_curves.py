@@ -1,5 +1,3 @@
-import math
-
 import pytest
 
 from bfc_bench.extras.mlflow.curves import PARAM_LENGTH, metrics, replicate_curves
@@ -35,15 +33,6 @@ def test_options_are_flattened_and_long_values_cut_but_still_told_apart(row):
     long = [replicate_curves([row("net", options={"w": "x" * 9000 + end})])[0].params["opt.w"] for end in "ab"]
     assert max(map(len, long)) <= PARAM_LENGTH
     assert long[0] != long[1]
-
-
-def test_metrics_leave_out_what_is_missing_or_not_finite(row):
-    found = metrics(
-        row("net", nmse=math.inf, train_nmse=math.nan, error_rate=None, feature_errors={"S2": math.nan, "S3": 0.25})
-    )
-    assert all(map(math.isfinite, found.values()))
-    assert {"nmse", "train_nmse", "error_rate", "feature_error/S2"}.isdisjoint(found)
-    assert found["feature_error/S3"] == 0.25
 
 
 def test_the_mean_of_log10_nmse_is_the_logarithm_of_the_geometric_mean(row):

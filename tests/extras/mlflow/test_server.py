@@ -1,9 +1,9 @@
-import json
 import os
 import socket
 import urllib.request
 
 import pytest
+from browser import DRIVER, Browser
 
 from bfc_bench.errors import UsageError
 from bfc_bench.extras.mlflow.database import database_uri
@@ -11,32 +11,29 @@ from bfc_bench.extras.mlflow.server import serve
 from bfc_bench.extras.mlflow.sync import sync
 from bfc_bench.extras.mlflow.views import saved_views
 
-# SQLAlchemy about MLflow's own queries.
-pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy:DeprecationWarning")
-
 # What plotly drew: axis types, and how many filled bands and lines with markers there are.
-CHARTS = """JSON.stringify([...document.querySelectorAll('.js-plotly-plot')]
+CHARTS = """return [...document.querySelectorAll('.js-plotly-plot')]
 .filter(plot => plot._fullLayout).map(plot => ({
     x: plot._fullLayout.xaxis.type,
     y: plot._fullLayout.yaxis.type,
     bands: plot.data.filter(trace => trace.fill).length,
     lines: plot.data.filter(trace => (trace.mode || '').includes('markers')).map(trace => trace.x.length),
-})))"""
+}))"""
 # MLflow opens a side panel when a browser sees it for the first time.
 CLOSE_PANEL = "(document.querySelector('[aria-label=Close]') || document.body).click()"
 
 
-def test_the_saved_view_shows_every_learner_on_logarithmic_axes_offline(store_dir, rows, browser, tmp_path):
+@pytest.mark.skipif(DRIVER is None, reason="needs Chromium's driver")
+def test_the_saved_view_shows_every_learner_on_logarithmic_axes_offline(store_dir, rows, tmp_path):
     sync(rows, database_uri(store_dir), store_dir)
-    with serve(store_dir) as server:
+    with serve(store_dir) as server, Browser(1600, 1300) as browser:
         views = saved_views(database_uri(store_dir), suite="toy", version=1)
         browser.open(server.url + views["teacher · d=10"])
-        browser.wait_for("document.querySelectorAll('.js-plotly-plot .scatterlayer .trace').length >= 6")
-        browser.evaluate(CLOSE_PANEL)
-        browser.wait_for("!document.querySelector('[aria-label=Close]')", seconds=5)
-        charts = json.loads(browser.evaluate(CHARTS))
-        text = browser.evaluate("document.body.innerText")
-        browser.screenshot(tmp_path / "view.png")
+        browser.wait("return document.querySelectorAll('.js-plotly-plot .scatterlayer .trace').length >= 6", seconds=60)
+        browser.run(CLOSE_PANEL)
+        charts = browser.run(CHARTS)
+        text = browser.run("return document.body.innerText")
+        browser.picture(tmp_path / "view.png")
     nmse = charts[0]
     assert (nmse["x"], nmse["y"]) == ("log", "log")
     assert nmse["bands"] == 3

@@ -15,9 +15,6 @@ from bfc_bench.extras.mlflow.views import view_state
 from bfc_bench.store.artifacts import digests
 from bfc_bench.store.store import Store
 
-# SQLAlchemy about MLflow's own queries.
-pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy:DeprecationWarning")
-
 
 @pytest.fixture
 def up_to_date(store_dir):
@@ -225,17 +222,17 @@ def test_saved_views_select_current_runs_only(rows):
     assert "tags.`bfc.kind` = 'curve'" in view_state(rows)["searchFilter"]
 
 
-def test_a_sync_repairs_what_mlflow_lost(faulty, suite_file, store_dir, bench):
+def test_a_sync_repairs_what_mlflow_lost(faulty, suite_file, store_dir, cli):
     command = [suite_file(learner=[{"name": "mean"}]), "--store", store_dir]
-    assert bench("run", *command, "--executor", "serial", "--no-mlflow").returncode == 0
-    assert ": 1 curves: 1 new" in bench("sync", *command).stdout
+    assert cli("run", *command, "--executor", "serial", "--no-mlflow").returncode == 0
+    assert ": 1 curves: 1 new" in cli("sync", *command).stdout
     with connection(database_uri(store_dir)) as client:
         experiment = client.get_experiment_by_name("bfc/tiny@1")
         (curve,) = client.search_runs([experiment.experiment_id], "tags.`bfc.kind` = 'curve'")
         client.delete_run(curve.info.run_id)
-    assert ": 1 curves: 1 new" in bench("sync", *command).stdout
-    assert bench("run", *command, "--set", "replicates=2", "--executor", "serial", "--no-mlflow").returncode == 0
-    assert ": 2 curves: 1 new, 1 unchanged" in bench("sync", *command).stdout
+    assert ": 1 curves: 1 new" in cli("sync", *command).stdout
+    assert cli("run", *command, "--set", "replicates=2", "--executor", "serial", "--no-mlflow").returncode == 0
+    assert ": 2 curves: 1 new, 1 unchanged" in cli("sync", *command).stdout
 
 
 def test_a_store_that_cannot_be_written_is_not_synced(row, store_dir):

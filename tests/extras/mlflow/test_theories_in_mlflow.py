@@ -1,14 +1,9 @@
 """Theory in MLflow: the expected error at step = n, once, and only where a learner offers a theory."""
 
-import pytest
-
 from bfc_bench.extras.mlflow.database import database_uri
 from bfc_bench.extras.mlflow.replicate_summaries import THEORY
 from bfc_bench.extras.mlflow.sync import sync
 from bfc_bench.learner import Theory
-
-# SQLAlchemy about MLflow's own queries.
-pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy:DeprecationWarning")
 
 
 def test_the_expected_error_is_at_step_n_of_every_run_of_the_curve_once(row, store_dir, contents):

@@ -31,9 +31,6 @@ from bfc_bench.testing import check_executor
 from bfc_bench.testing.executor_units import give
 from bfc_bench.utils.process_start import process_start
 
-ROOT = Path(__file__).parents[3]
-sys.path.append(str(ROOT))  # last, so that the installed bfc_bench stays the one that is tested
-
 needs_ray = pytest.mark.ray
 
 
@@ -325,8 +322,3 @@ def test_options_are_shown_and_checked_without_ray(
     assert all(name in shown for name in ("address", "jobs_per_gpu", "environment"))
     assert run(["run", "smoke", "--executor", "ray", "--executor-option", "address=ray://host:1"]) == 2
     assert "executor 'ray': address must be auto or HOST:PORT. Got 'ray://host:1'." in capsys.readouterr().err
-
-
-def test_ray_is_imported_only_where_it_is_used() -> None:
-    code = "import sys, bfc_bench.executors, bfc_bench.plugins as p; p.load_plugins(); sys.exit('ray' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -136,28 +136,28 @@ def contents(folder: Path) -> dict[str, tuple[bytes, int]]:
     }
 
 
-def test_a_suite_in_two_stores_has_a_page_for_each_and_writing_again_changes_nothing(stores, bench, tmp_path):
+def test_a_suite_in_two_stores_has_a_page_for_each_and_writing_again_changes_nothing(stores, cli, tmp_path):
     command = ["site", tmp_path / "site", "--store", stores[0], "--store", stores[1]]
-    done = bench(*command)
+    done = cli(*command)
     assert done.returncode == 0, done.stderr
     site = tmp_path / "site"
     reports = {str(path.parent.relative_to(site)) for path in site.rglob("report.html")}
     assert reports == {"a-results/tiny@1", "b-results/tiny@1", "second@1"}
     assert [line[0].split()[0] for line in lines(site)] == ["tiny@1", "second@1", "tiny@1", "c"]
     before = contents(site)
-    assert bench(*command).returncode == 0
+    assert cli(*command).returncode == 0
     assert contents(site) == before
 
 
-def test_suites_are_chosen_and_those_that_no_store_holds_are_an_error(stores, bench, tmp_path):
+def test_suites_are_chosen_and_those_that_no_store_holds_are_an_error(stores, cli, tmp_path):
     several = ["--store", stores[0], "--store", stores[1]]
-    done = bench("site", tmp_path / "site", "second@1", *several)
+    done = cli("site", tmp_path / "site", "second@1", *several)
     assert done.returncode == 0, done.stderr
     assert [path.parent.name for path in (tmp_path / "site").rglob("report.html")] == ["second@1"]
-    missing = bench("site", tmp_path / "none", "tiny@7", *several)
+    missing = cli("site", tmp_path / "none", "tiny@7", *several)
     assert (missing.returncode, (tmp_path / "none").exists()) == (2, False)
     assert f"The store in {stores[1]} has no run of tiny@7" in missing.stderr
-    assert bench("site", tmp_path / "tiny.toml", *several).returncode == 2
+    assert cli("site", tmp_path / "tiny.toml", *several).returncode == 2
 
 
 def changed(store: Path, statement: str, *values: object) -> None:
@@ -165,14 +165,14 @@ def changed(store: Path, statement: str, *values: object) -> None:
         db.execute(statement, values)
 
 
-def test_suites_that_cannot_be_shown_are_named_and_the_others_are_written(stores, bench, tmp_path):
+def test_suites_that_cannot_be_shown_are_named_and_the_others_are_written(stores, cli, tmp_path):
     for folder in (tmp_path / "site", tmp_path / "site" / "a-results"):
         folder.mkdir(exist_ok=True)
         (folder / "tiny@1").write_text("a file where the report's folder belongs")  # writing raises no BenchError
     broken = tmp_path / "broken"
     broken.mkdir()
     (broken / "results.sqlite").write_text("something else")
-    done = bench("site", tmp_path / "site", "--store", stores[0], "--store", stores[1], "--store", broken)
+    done = cli("site", tmp_path / "site", "--store", stores[0], "--store", stores[1], "--store", broken)
     assert done.returncode == 1, done.stderr
     said = [line for line in done.stderr.splitlines() if "is not on the site" in line]
     named = [f"store {tmp_path.name}-broken", "tiny@1 in store a-results"]
@@ -183,7 +183,7 @@ def test_suites_that_cannot_be_shown_are_named_and_the_others_are_written(stores
     assert [line[0] for line in tables[2:4]] == named
     assert "not a database" in tables[2][1]
     before = contents(tmp_path / "site")
-    assert bench("site", tmp_path / "site", "--store", stores[0]).returncode == 1
+    assert cli("site", tmp_path / "site", "--store", stores[0]).returncode == 1
     assert contents(tmp_path / "site") == before
 
 

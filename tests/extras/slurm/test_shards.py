@@ -58,28 +58,28 @@ def processes(store, number):
     return int(path.read_text().split()[0]) if path and path.exists() and job.runs_here(number) else 0
 
 
-def test_without_a_store_there_is_nothing_to_collect(store, bench):
-    refused = bench("collect", "--store", store)
+def test_without_a_store_there_is_nothing_to_collect(store, cli):
+    refused = cli("collect", "--store", store)
     assert refused.returncode == 2
     assert f"There is no store in {store}; `bfc-bench submit SUITE --store {store}`" in refused.stderr
 
 
-def test_three_shards_make_the_rows_of_one_run(suite_file, store, tmp_path, bench):
+def test_three_shards_make_the_rows_of_one_run(suite_file, store, tmp_path, cli):
     learners = [
         *({"name": name} for name in ("mean", "linear-ridge", "kernel-ridge", "huge")),
         {"name": "together", "options": {"how": "raise", "at": 20}},
     ]
     path = suite_file(learner=learners, replicates=2, budget={"memory_gb": 15})
     run_suite(path, RunOptions(store=tmp_path / "one", jobs=1))
-    ran = bench("submit", path, "--shards", "3", "--local", "--store", store)
+    ran = cli("submit", path, "--shards", "3", "--local", "--store", store)
     assert ran.returncode == 1  # two cells failed
     assert "20 new rows" in ran.stdout
     assert rows_of(path, store) == rows_of(path, tmp_path / "one")
     assert run_suite(path, RunOptions(store=store, executor="serial")).statuses == {}
-    assert "nothing to do" in bench("submit", path, "--shards", "3", "--local", "--store", store).stdout
+    assert "nothing to do" in cli("submit", path, "--shards", "3", "--local", "--store", store).stdout
 
 
-def test_a_shard_that_is_killed_is_collected_and_its_cells_are_submitted_again(suite_file, store, tmp_path, bench):
+def test_a_shard_that_is_killed_is_collected_and_its_cells_are_submitted_again(suite_file, store, tmp_path, cli):
     path = suite_file(learner=[{"name": "slow"}], replicates=6)
     submitted = start("submit", path, "--shards", 3, "--local", "--store", store)
     killed = wait_for(lambda: processes(store, 1))
@@ -90,7 +90,7 @@ def test_a_shard_that_is_killed_is_collected_and_its_cells_are_submitted_again(s
     before = rows_of(path, store)
     assert 0 < len(before) < 12
     assert collect(store) == []  # submit has collected them
-    again = bench("submit", path, "--shards", "2", "--local", "--store", store)
+    again = cli("submit", path, "--shards", "2", "--local", "--store", store)
     assert again.returncode == 0, again.stderr
     after = rows_of(path, store)
     assert len(after) == 12
@@ -114,34 +114,34 @@ def test_a_shard_whose_store_has_no_tables_yet_has_no_rows_yet(suite_file, store
     assert said == ["0001-tiny: no rows yet; 0 of 1 shards have not ended"]
 
 
-def test_cells_of_shards_that_run_are_left_out_and_a_run_says_that_rows_may_be_missing(suite_file, store, bench):
+def test_cells_of_shards_that_run_are_left_out_and_a_run_says_that_rows_may_be_missing(suite_file, store, cli):
     path = suite_file(learner=[{"name": "slow"}], replicates=20)
     submitted = start("submit", path, "--shards", 2, "--local", "--store", store)
     wait_for(lambda: processes(store, 0) and processes(store, 1))
-    said = bench("submit", path, "--shards", "2", "--store", store, "--dry-run").stdout
+    said = cli("submit", path, "--shards", "2", "--store", store, "--dry-run").stdout
     assert "40 cells are left out" in said
-    assert "running" in bench("status", "--store", store).stdout
+    assert "running" in cli("status", "--store", store).stdout
     submitted.send_signal(signal.SIGTERM)
     assert submitted.wait() == 130
-    ran = bench("run", path, "--store", store, "--no-mlflow", "--executor", "serial")
+    ran = cli("run", path, "--store", store, "--no-mlflow", "--executor", "serial")
     assert "rows of the shards of 0001-tiny may be missing here: `bfc-bench collect` brings them" in ran.stdout
     assert len(read_results(path, store=store)) == 40
     collect(store)
     assert len(read_results(path, store=store)) == 40
 
 
-def test_a_failed_cell_is_made_again_if_asked_and_has_one_row(suite_file, store, bench):
+def test_a_failed_cell_is_made_again_if_asked_and_has_one_row(suite_file, store, cli):
     path = suite_file(learner=[{"name": "faulty", "options": {"how": "raise", "at": 20}}])
     for redo in ([], ["--redo", "failed"]):
-        bench("submit", path, "--shards", "2", "--local", "--store", store, *redo)
+        cli("submit", path, "--shards", "2", "--local", "--store", store, *redo)
     assert len(jobs(store)) == 2
     rows = read_results(path, store=store)
     assert sorted((row.n, row.status) for row in rows) == [(10, "ok"), (20, "failed")]
 
 
-def test_a_shard_of_another_version_of_a_learner_is_one_line(suite_file, store, bench):
+def test_a_shard_of_another_version_of_a_learner_is_one_line(suite_file, store, cli):
     path = suite_file(learner=[{"name": "mean"}])
-    bench("submit", path, "--shards", "1", "--local", "--store", store)
+    cli("submit", path, "--shards", "1", "--local", "--store", store)
     folder = jobs(store)[0].folder
     text = (folder / "job.json").read_text()
     cell = jobs(store)[0].cells[0][0].id
@@ -191,11 +191,11 @@ def test_a_real_slurm_runs_a_suite_whose_task_is_cancelled(suite_file, store, tm
     assert rows_of(path, store) == rows_of(path, tmp_path / "one")
 
 
-def test_shards_get_the_cells_that_fail_while_they_are_planned(faulty, suite_file, tmp_path, bench):
+def test_shards_get_the_cells_that_fail_while_they_are_planned(faulty, suite_file, tmp_path, cli):
     options = {"where": "batch_key", "what": "list"}
     path = suite_file(learner=[{"name": "answering", "options": options}, {"name": "mean"}])
-    bench("submit", path, "--store", tmp_path / "store", "--local", "--shards", "2")
-    bench("collect", "--store", tmp_path / "store")
+    cli("submit", path, "--store", tmp_path / "store", "--local", "--shards", "2")
+    cli("collect", "--store", tmp_path / "store")
     statuses = {(row.label, row.n): row.status for row in read_results(path, store=tmp_path / "store")}
     assert statuses.pop(("answering", 20)) == "failed"
     assert statuses == {("answering", 10): "ok", ("mean", 10): "ok", ("mean", 20): "ok"}

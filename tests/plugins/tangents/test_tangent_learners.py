@@ -30,9 +30,9 @@ def named(learner) -> str:
     return " ".join([learner.name, *(f"{k}={v}" for k, v in learner.model_dump(exclude_defaults=True).items())])
 
 
-@pytest.mark.parametrize("learner", LEARNERS, ids=named)
+@pytest.mark.parametrize("learner", LEARNERS[1::2], ids=named)
 def test_keeps_the_contract(learner):
-    """On sphere inputs, which the kit offers to learners that skip its others."""
+    """On sphere inputs, which the kit offers to learners that skip its others; ``test_contract`` has the defaults."""
     report = check_learner(learner)
     assert "fit batch agrees with fit" in [check.name for check in report.checks if check.outcome == "passed"]
 
