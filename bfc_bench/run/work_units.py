@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import pickle
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache, partial
@@ -252,7 +253,16 @@ def _metrics(plugins: Plugins) -> tuple[Metric, ...]:
     return tuple(known.get(name) for name in known)
 
 
+@contextmanager
+def _settings_known() -> Iterator[None]:
+    """Inside, settings give no warnings, since the session has given them when it read the suite."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
 @lru_cache(maxsize=256)
+@_settings_known()
 def _task(plugins: Plugins, definition: str) -> Task:
     return build_task(**json.loads(definition), kinds=plugins, where="suite")
 
@@ -263,12 +273,11 @@ def _problem(plugins: Plugins, definition: str, seed: int, d: int, replicate: in
 
 
 def forget_plugins() -> None:
-    """Clear all caches, since a later run in this process may use other plugins."""
+    """Load plugins again when they are needed, since a later run in this process may use other ones."""
     _LOADED.clear()
-    for cached in (_metrics, _task, _problem, _learner):
-        cached.cache_clear()
 
 
 @lru_cache(maxsize=1024)
+@_settings_known()
 def _learner(plugins: Plugins, name: str, options: str) -> Learner:
     return plugins.learner(name).parse(json.loads(options), "suite")
