@@ -38,7 +38,7 @@ class Database:
             raise StoreError(f"--store must name the folder of a store. {self.directory} is a file.{more}")
         try:
             with ExitStack() as opening:
-                self._db = self._open_to_write(opening) if write else self._open_to_read(opening)
+                self.connection = self._open_to_write(opening) if write else self._open_to_read(opening)
                 self._opened = opening.pop_all()
         except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
             raise StoreError(
@@ -73,41 +73,33 @@ class Database:
             raise StoreError(
                 f"There is no store in {self.directory}; `bfc-bench run SUITE --store {self.directory}` makes one."
             )
-        return opening.enter_context(closing(self._connect_to_read()))
-
-    def _connect_to_read(self) -> sqlite3.Connection:
-        log = self.path.with_name(f"{self.path.name}-wal")
         try:
-            return _connect(self.path, "ro")
+            return opening.enter_context(closing(_connect(self.path, "ro")))
         except sqlite3.OperationalError as error:
             # In a read-only folder SQLite cannot make the index of the write-ahead log. An empty log needs none.
             if os.access(self.directory, os.W_OK):
                 raise
+            log = self.path.with_name(f"{self.path.name}-wal")
             if log.exists() and log.stat().st_size:
                 advice = "its folder is read-only and holds a log. Copy the folder to a disk that you can write"
                 raise OSError(f"{error}; {advice}") from None
-            return _connect(self.path, "ro", "&immutable=1")
-
-    @property
-    def connection(self) -> sqlite3.Connection:
-        """The open connection."""
-        return self._db
+            return opening.enter_context(closing(_connect(self.path, "ro", "&immutable=1")))
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """A transaction: everything that is written inside the block is committed together, or nothing is."""
         try:
-            self._db.execute("BEGIN IMMEDIATE")
+            self.connection.execute("BEGIN IMMEDIATE")
             try:
-                yield self._db
+                yield self.connection
             except BaseException:
-                if self._db.in_transaction:  # SQLite has ended it if the disk is full
-                    self._db.execute("ROLLBACK")
+                if self.connection.in_transaction:  # SQLite has ended it if the disk is full
+                    self.connection.execute("ROLLBACK")
                 raise
-            self._db.execute("COMMIT")
+            self.connection.execute("COMMIT")
         except sqlite3.Error as error:
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
+            if self.connection.in_transaction:
+                self.connection.execute("ROLLBACK")
             raise self.write_error(error) from None
 
     def write_error(self, error: Exception) -> StoreFailure:
@@ -129,7 +121,7 @@ class Database:
     def stream(self, query: str, values: Sequence[Any] = ()) -> Iterator[Any]:
         """Results of an SQL query, one by one. Raises ``StoreError`` if the file cannot be read."""
         try:
-            yield from self._db.execute(query, values)
+            yield from self.connection.execute(query, values)
         except (sqlite3.Error, UnicodeDecodeError) as error:
             raise StoreError(f"The store in {self.directory} cannot be read: {error}.") from None
 

@@ -101,7 +101,7 @@ class RowReader(Database):
 
     def _state(self) -> tuple[int, int]:
         """A value that changes with every write to the file, by this connection or another one."""
-        return int(self.read("PRAGMA data_version")[0][0]), self._db.total_changes
+        return int(self.read("PRAGMA data_version")[0][0]), self.connection.total_changes
 
     def finish_times(self, suite: str, version: int) -> list[tuple[str, float | None]]:
         """Cells of the current rows with their ``finished_at``, sorted; this tells whether rows have changed."""

@@ -22,8 +22,10 @@ def disguise(store, **columns):
     """Make the rows of ``mean`` look as if something else had made them."""
     with Store(store, write=True) as opened:
         for name, value in columns.items():
-            opened._db.execute(f"UPDATE rows SET {name} = ? WHERE label = 'mean'", (value,))
-            opened._db.execute(f"UPDATE rows SET row = json_set(row, '$.{name}', ?) WHERE label = 'mean'", (value,))
+            opened.connection.execute(f"UPDATE rows SET {name} = ? WHERE label = 'mean'", (value,))
+            opened.connection.execute(
+                f"UPDATE rows SET row = json_set(row, '$.{name}', ?) WHERE label = 'mean'", (value,)
+            )
 
 
 @pytest.fixture
@@ -120,13 +122,17 @@ def test_another_version_of_a_learner_is_made_anew(made, planned):
     disguise(store, learner_version=0)
     with Store(store, write=True) as opened:  # its version is part of what a cell's name is hashed from
         name = "substr(cell, 2) || '-'"
-        opened._db.execute(f"UPDATE rows SET cell = {name}, row = json_set(row, '$.cell', {name}) WHERE label = 'mean'")
+        opened.connection.execute(
+            f"UPDATE rows SET cell = {name}, row = json_set(row, '$.cell', {name}) WHERE label = 'mean'"
+        )
     assert planned(path, store)["todo"] == 2
 
 
 def test_a_mixed_curve_is_named(made, bench):
     path, store = made
     with Store(store, write=True) as opened:
-        opened._db.execute("UPDATE rows SET row = json_set(row, '$.device', 'cuda') WHERE label = 'mean' AND n = 10")
+        opened.connection.execute(
+            "UPDATE rows SET row = json_set(row, '$.device', 'cuda') WHERE label = 'mean' AND n = 10"
+        )
     said = bench("run", path, "--store", store).stdout
     assert "Curves of mean with points of different origins: t (d = 4)." in said
