@@ -64,11 +64,11 @@ class Display:
         self._total, self._ended = len(session.plan.todo) + len(session.plan.to_skip), 0
         self._progress.reset(self._task, total=self._total, description=session.suite)
         for warning in session.warnings:
-            self._print(f"warning: {warning}")
+            self.say(f"warning: {warning}")
         for line in (*(f"caution: {caution}" for caution in session.plan.cautions), *session.plan.remarks):
             if line not in self._printed_lines:  # one command may have several sessions
                 self._printed_lines.append(line)
-                self._print(line)
+                self.say(line)
 
     @hookimpl
     def bfc_result(self, result: Row) -> None:
@@ -84,16 +84,13 @@ class Display:
                 self._tasks.append(row.task)
         if row.status not in ("ok", "skipped"):
             where = f"{row.label} · {row.task} · d={row.d} · n={row.n} · r{row.replicate}"
-            self._print(f"{row.status}: {where}: {row.reason.splitlines()[0] if row.reason else ''}")
+            self.say(f"{row.status}: {where}: {row.reason.splitlines()[0] if row.reason else ''}")
         if not self._console.is_terminal and time.monotonic() - self._last_line_at > QUIET_SECONDS:
             self._last_line_at = time.monotonic()
-            self._print(f"{row.suite}: {self._ended} of {counted(self._total, 'cell')}")
+            self.say(f"{row.suite}: {self._ended} of {counted(self._total, 'cell')}")
 
     def say(self, text: str) -> None:
         """Print a line above the progress bar."""
-        self._print(text)
-
-    def _print(self, text: str) -> None:
         console = self._live.console if self._console.is_terminal else self._console
         console.print(text, markup=False, highlight=False, soft_wrap=True)
 

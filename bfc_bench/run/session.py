@@ -213,7 +213,8 @@ def _run(
                 session.not_begun += 1
                 return
             batches[len(batches)] = batch
-            pool.submit(len(batches) - 1, batch, _needs(plan, batch))
+            needs = Resources(plan.common.cell_seconds, device=batch.common.device, group=batch.learner)
+            pool.submit(len(batches) - 1, batch, needs)
 
         waiting = iter(plan.batches(max(pool.slots("cpu"), 1), slots.get("cuda")))
         for batch in waiting if until == inf else islice(waiting, sum(slots.values())):
@@ -239,11 +240,6 @@ def _run(
         pool.close(now=True)
         raise
     pool.close()
-
-
-def _needs(plan: Plan, batch: Batch) -> Resources:
-    """What a batch needs; batches of one learner form a group."""
-    return Resources(plan.common.cell_seconds, device=batch.common.device, group=batch.learner)
 
 
 def _note(session: Session, facts: Mapping[str, Any], table: str = "") -> None:
