@@ -20,7 +20,6 @@ from bfc_bench.errors import BenchError, UsageError, suggest
 from bfc_bench.learner import LabelKind, Learner
 from bfc_bench.plugins import Plugins
 from bfc_bench.registry import broken_plugins
-from bfc_bench.store.export import FlatRecord
 from bfc_bench.suite.read import read_suite
 from bfc_bench.tasks.metrics import Invariance, Metric
 from bfc_bench.toolkit.libraries import missing
@@ -50,7 +49,7 @@ class Option:
 
 
 @dataclass(frozen=True, slots=True)
-class ReferenceEntry(FlatRecord):
+class ReferenceEntry:
     """One thing that a suite or a command can name."""
 
     kind: str

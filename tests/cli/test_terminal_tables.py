@@ -107,8 +107,8 @@ def test_verbs_fit_every_terminal(held, capsys, monkeypatch, verb, width):
         text = shown(out)
     else:
         about = [labels[0], labels[2]] if verb == "compare" else [str(path)]
-        details = ["--details"] if verb == "claims" else []
-        assert run([verb, *about, "--store", str(store), *details]) == 0
+        named = ["squares-help-with-rows"] if verb == "claims" else []
+        assert run([verb, *about, *named, "--store", str(store)]) == 0
         text = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
     for label in labels if verb != "compare" else (labels[0], labels[2]):
         assert label in text
