@@ -30,7 +30,7 @@ from bfc_bench.run.work_units import Batch, Extra, RunSettings, uninstalled
 from bfc_bench.store import Redo
 from bfc_bench.store.row import Status
 from bfc_bench.store.store import Store
-from bfc_bench.suite.budget import Budget
+from bfc_bench.suite.model import Budget
 from bfc_bench.toolkit.gpu import cell_memory
 from bfc_bench.toolkit.precision import Device
 from bfc_bench.utils.escape_control import visible
