@@ -204,10 +204,9 @@ def make_plan(
     answers: dict[tuple[str, str, int, int], tuple[str | None, str]] = {}
     for cell in grid.cells():
         known = held.get(cell.id)
-        done, stale = (
-            known is not None and known.status == "ok",
-            known is not None and _stale(known, plan.device(cell), common),
-        )
+        here = common.release, plan.device(cell)
+        done = known is not None and known.status == "ok"
+        stale = known is not None and (known.origin.release, known.origin.device) != here
         if done and not stale and "all" not in redo:
             plan.done.append(cell)
             continue
@@ -272,11 +271,6 @@ def _key_fault(plan: Plan, cell: Cell, problems: dict[tuple[str, int, int], Prob
     except PluginError as error:
         return str(error)
     return ""
-
-
-def _stale(known: KnownCell, device: Device, common: RunSettings) -> bool:
-    """Whether a row was made by another release or on another device than this run would use."""
-    return (known.origin.release, known.origin.device) != (common.release, device)
 
 
 def _runs_again(known: KnownCell, stale: bool, redo: Collection[Redo]) -> bool:

@@ -61,8 +61,6 @@ def merge(sources: Sequence[Path], into: Path, *, prefer: str = "") -> Merged:
     (``equality.differing``). Runs are sorted by time, in each store's own order. The store with the last run of a suite
     defines what is current of it. A finished look replaces a planned one. Artifacts follow their rows.
     """
-    if len(sources) < 1:
-        raise UsageError("merge needs at least one store to read. Got none.")
     known = {str(path) for path in (*sources, into)}
     if prefer and prefer != NEWER and prefer not in known:
         raise UsageError(f"--prefer must be {NEWER} or one of {', '.join(sorted(known))}. Got {prefer!r}.")

@@ -32,9 +32,8 @@ READ_TOGETHER = 1000
 
 @dataclass(frozen=True, slots=True)
 class KnownCell:
-    """Label, status and origin of the row of a cell."""
+    """Status and origin of the row of a cell."""
 
-    label: str
     status: str
     origin: Origin
 
@@ -115,12 +114,11 @@ class RowReader(Database):
 
     def known_cells(self, suite: str, version: int) -> dict[str, KnownCell]:
         """What is known of each cell, of all definitions, without parsing rows."""
-        facts = 'label, status, "release", device, learner_version'
-        query = f"SELECT cell, {facts} FROM rows WHERE suite = ? AND version = ?"
+        query = 'SELECT cell, status, "release", device, learner_version FROM rows WHERE suite = ? AND version = ?'
         distinct: dict[tuple[Any, ...], KnownCell] = {}
         return {
-            cell: distinct.setdefault((label, status, *origin), KnownCell(label, status, Origin(*origin)))
-            for cell, label, status, *origin in self.stream(query, (suite, version))
+            cell: distinct.setdefault((status, *origin), KnownCell(status, Origin(*origin)))
+            for cell, status, *origin in self.stream(query, (suite, version))
         }
 
     def traceback(self, cell: str) -> str:
