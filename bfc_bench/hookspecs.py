@@ -111,8 +111,8 @@ def bfc_result(result: Row) -> None:
 @hookspec
 @provisional("0.1.0")
 def bfc_reported(suite: Any) -> str | None:
-    """``bfc-bench run`` has written the report of a ``bfc_bench.StoredSuite``, into ``suite.directory``. A text that this
-    returns is a command, without its options, that shows the results too; ``run`` advises it."""
+    """``bfc-bench run`` has written the report of a ``bfc_bench.StoredSuite``, into ``suite.directory``. A text that
+    this returns is a command, without its options, that shows the results too; ``run`` advises it."""
 
 
 @hookspec
