@@ -232,7 +232,8 @@ def _run(
                 lost.add(cell.id)
                 submit(batch)
             else:
-                commit([_failed_cell(batch, report)])
+                row = make_row(batch, batch.cells[0], STATUS[report.kind], visible(report.reason))
+                commit([FinishedCell(row, visible(report.traceback, TRACEBACK))])
             for batch in islice(waiting, 1):  # with a time limit, a batch is queued when a worker is free
                 submit(batch)
         session.not_begun += len(list(waiting))
@@ -256,8 +257,3 @@ def _checked_report(batch: Batch, sent: object) -> BatchReport | UnitFailure:
         return receive(batch, sent)
     except Exception as error:
         return UnitFailure("raised", f"the worker sent an invalid result: {describe_error(error)}")
-
-
-def _failed_cell(batch: Batch, failure: UnitFailure) -> FinishedCell:
-    row = make_row(batch, batch.cells[0], STATUS[failure.kind], visible(failure.reason))
-    return FinishedCell(row, visible(failure.traceback, TRACEBACK))

@@ -40,8 +40,9 @@ class Database:
                 self.connection = self._open_to_write(opening) if write else self._open_to_read(opening)
                 self._opened = opening.pop_all()
         except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or error
             raise StoreError(
-                f"The store in {self.directory} cannot be {'written' if write else 'read'}: {_reason(error)}."
+                f"The store in {self.directory} cannot be {'written' if write else 'read'}: {reason}."
             ) from None
 
     def _open_to_write(self, opening: ExitStack) -> sqlite3.Connection:
@@ -169,7 +170,3 @@ def _connect(path: Path, mode: str, extra: str = "") -> sqlite3.Connection:
         db.close()
         raise
     return db
-
-
-def _reason(error: sqlite3.Error | OSError | UnicodeDecodeError) -> str:
-    return str(error.strerror or error) if isinstance(error, OSError) else str(error)
