@@ -11,8 +11,7 @@ from bfc_bench.analysis.curves import Curve, by_task, curves, metric_of
 from bfc_bench.analysis.resolving import Ladder, sizes_to_run
 from bfc_bench.analysis.thresholds import threshold
 from bfc_bench.run.grid import Cell
-from bfc_bench.run.rounds import Rounds
-from bfc_bench.run.session import Session
+from bfc_bench.run.session import Rounds, Session
 from bfc_bench.store.store import Store
 from bfc_bench.stored_suite import StoredSuite
 from bfc_bench.suite.model import Resolve

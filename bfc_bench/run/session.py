@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from html import escape
@@ -170,6 +170,33 @@ def run(
             plugins.manager.hook.bfc_run_finished(session=session)
         store.sessions.end(id)
         return session
+
+
+@dataclass(kw_only=True)
+class Rounds:
+    """How the cells of several runs are run, of which each depends on the results of those before."""
+
+    grid: Grid
+    plugins: Plugins
+    directory: Path
+    device: Device
+    executor: Executor
+    jobs: int | None
+    redo: Collection[Redo]
+    """Which cells with a row the first round runs again."""
+    listeners: Sequence[object]
+    tell: Callable[[str], None]
+    """Called with what there is to say of a round."""
+
+    def run_cells(
+        self, cells: Iterable[Cell] | None = None, redo: Collection[Redo] = (), until: float = inf
+    ) -> Session:
+        """Run cells, those of the grid by default, that have no row or that ``redo`` names."""
+        return run(
+            self.grid if cells is None else replace(self.grid, only=tuple(cells)), self.plugins, self.directory,
+            device=self.device, executor=self.executor, jobs=self.jobs, redo=redo, listeners=self.listeners,
+            until=until,
+        )  # fmt: skip
 
 
 def _run(
