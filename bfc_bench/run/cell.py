@@ -57,7 +57,7 @@ def _packed_rows(batch: Batch, extra: Extra) -> list[bytes] | Failure:
         groups.setdefault(("alone", cell.id) if key is None else ("together", key), []).append(item)
     clock_starts()
     (first, *_), *_ = groups.values()
-    guard = first.array_guard()
+    guard = ArrayGuard(first.learner.capabilities.arrays[0], batch.common.device)
     finished = [done for work in groups.values() for done in _run(work, guard)]
     if changed := guard.changed():
         name, arrays = first.learner.name, " and ".join(changed)

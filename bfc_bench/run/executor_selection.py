@@ -12,7 +12,7 @@ from bfc_bench.executors.base import Executor, Pool
 from bfc_bench.plugins import Plugins
 from bfc_bench.run.cell import run_batch
 from bfc_bench.run.plan import Plan
-from bfc_bench.run.work_units import Extra, forget_plugins, preload_steps
+from bfc_bench.run.work_units import Extra, forget_plugins, import_learner
 from bfc_bench.suite.model import Suite
 
 DEFAULT = "processes"
@@ -38,8 +38,9 @@ def open_pool(plan: Plan, plugins: Plugins, executor: Executor, jobs: int | None
     if executor.place == "session":
         forget_plugins()
     learners = sorted({plan.grid.entries[cell.label].learner.name for cell in plan.todo})
+    preload = {name: partial(import_learner, name, extra) for name in learners}
     try:
-        return executor.open(partial(run_batch, extra=extra), preload_steps(learners, extra), jobs)
+        return executor.open(partial(run_batch, extra=extra), preload, jobs)
     except BenchError:
         raise
     except (Exception, SystemExit) as error:

@@ -6,11 +6,11 @@ import json
 import pickle
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, lru_cache, partial
+from functools import cache, cached_property, lru_cache
 from importlib import import_module
 from types import ModuleType
 from typing import TypeAlias
@@ -131,14 +131,8 @@ class Batch:
 
         Tasks with the same teacher have the same seed, so that nothing else differs between their fits.
         """
-        return _learner_seed(self.common.seed, self.tasks[cell.task], cell.d, cell.replicate)
-
-
-@lru_cache(maxsize=256)
-def _learner_seed(seed: int, definition: str, d: int, replicate: int) -> int:
-    """``Batch.seed`` from the suite's seed and the task's definition."""
-    task = json.loads(definition)
-    return learner_seed(seed, str(task.get("teacher") or task["name"]), d, replicate)
+        task = json.loads(self.tasks[cell.task])
+        return learner_seed(self.common.seed, str(task.get("teacher") or task["name"]), cell.d, cell.replicate)
 
 
 @dataclass(frozen=True)
@@ -161,13 +155,10 @@ class CellWork:
         learner = _learner(plugins, spec.name, spec.options)
         problem = problem.framed if learner.takes_frames() else problem
         _load(learner.capabilities.arrays[0], common.device)
-        work = cls(batch, cell, problem, learner, candidates, _metrics(plugins))
+        metrics = tuple(map(plugins.metrics.get, plugins.metrics))
+        work = cls(batch, cell, problem, learner, candidates, metrics)
         _ = work.train, work.test_x, work.unlabeled, problem.truth, problem.test_hidden  # before the clock starts
         return work
-
-    def array_guard(self) -> ArrayGuard:
-        """A guard for arrays of the kind that the learner wants."""
-        return ArrayGuard(self.learner.capabilities.arrays[0], self.batch.common.device)
 
     def context(self, learner: Learner, guard: ArrayGuard) -> Context:
         """The facts that the learner gets beside its training points."""
@@ -199,12 +190,8 @@ class CellWork:
         return self.problem.unlabeled_inputs(self.cell.n)
 
 
-def preload_steps(learners: Iterable[str], extra: Extra) -> dict[str, Callable[[], object]]:
-    """By learner, a function that loads the plugins and imports its libraries, and initialises no device."""
-    return {name: partial(_import_learner, name, extra) for name in learners}
-
-
-def _import_learner(name: str, extra: Extra) -> None:
+def import_learner(name: str, extra: Extra) -> None:
+    """Load the plugins and import the libraries of a learner, without initialising a device."""
     required = _plugins(extra).learner(name).capabilities.required
     if not missing(required):  # otherwise its cells are skipped
         import_libraries(required)
@@ -245,12 +232,6 @@ def _plugins(extra: Extra) -> Plugins:
     if key not in _LOADED:
         _LOADED[key] = load_plugins([import_module(name) if isinstance(name, str) else name for name in extra])
     return _LOADED[key]
-
-
-@lru_cache(maxsize=4)
-def _metrics(plugins: Plugins) -> tuple[Metric, ...]:
-    known = plugins.metrics
-    return tuple(known.get(name) for name in known)
 
 
 @contextmanager
