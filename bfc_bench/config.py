@@ -169,26 +169,18 @@ def _dotted_path(loc: tuple[int | str, ...]) -> str:
 
 def _fields_at(model: type[BaseModel], loc: tuple[int | str, ...]) -> list[str]:
     """The valid option names at ``loc``, through nested models."""
-    here: Any = model
+    here: type[BaseModel] | None = model
     for part in loc[:-1]:
-        field = here.model_fields.get(part) if isinstance(part, str) and _is_model(here) else None
-        if field is not None:
-            here = _model_in(field.annotation)
-    return list(here.model_fields) if _is_model(here) else []
+        if here is not None and part in here.model_fields:
+            here = _model_in(here.model_fields[str(part)].annotation)
+    return list(here.model_fields) if here is not None else []
 
 
-def _is_model(value: Any) -> bool:
-    return isinstance(value, type) and issubclass(value, BaseModel)
-
-
-def _model_in(annotation: Any) -> Any:
-    if _is_model(annotation):
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    """The first model in an annotation such as ``list[Model] | None``."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    for inner in getattr(annotation, "__args__", ()):
-        nested = _model_in(inner)
-        if nested is not None:
-            return nested
-    return None
+    return next(filter(None, map(_model_in, get_args(annotation))), None)
 
 
 def read_toml(path: Path) -> dict[str, Any]:

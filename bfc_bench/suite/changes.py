@@ -38,7 +38,6 @@ def apply(values: dict[str, Any], change: str) -> None:
             del parents[:taken]
         elif seen and seen[-1] == "grid" and parents[0] not in here:
             last = ".".join([*parents, last])  # one key of the grid, such as inputs.condition
-            parents = []
             break
         else:
             part = parents.pop(0)
