@@ -90,17 +90,14 @@ class Database:
         """A transaction: everything that is written inside the block is committed together, or nothing is."""
         try:
             self.connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield self.connection
-            except BaseException:
-                if self.connection.in_transaction:  # SQLite has ended it if the disk is full
-                    self.connection.execute("ROLLBACK")
-                raise
+            yield self.connection
             self.connection.execute("COMMIT")
-        except sqlite3.Error as error:
-            if self.connection.in_transaction:
+        except BaseException as error:
+            if self.connection.in_transaction:  # SQLite has ended it if the disk is full
                 self.connection.execute("ROLLBACK")
-            raise self.write_error(error) from None
+            if isinstance(error, sqlite3.Error):
+                raise self.write_error(error) from None
+            raise
 
     def write_error(self, error: Exception) -> StoreFailure:
         """The exception to raise after an ``error`` in writing."""
