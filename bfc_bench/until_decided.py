@@ -17,7 +17,8 @@ from bfc_bench.analysis.interim_analyses import ClaimLooks, Look
 from bfc_bench.analysis.sizes_needed import NewSizes, finer_sizes, sizes_beyond_grid
 from bfc_bench.errors import UsageError
 from bfc_bench.run.grid import Cell
-from bfc_bench.run.session import Rounds, Session, plan_for
+from bfc_bench.run.plan import plan_for
+from bfc_bench.run.session import Rounds, Session
 from bfc_bench.store import Redo
 from bfc_bench.store.export import FlatRecord, Records
 from bfc_bench.store.rows import Rows

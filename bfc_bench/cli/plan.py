@@ -64,7 +64,7 @@ def plan(
     from bfc_bench.executors.base import usable_cores
     from bfc_bench.plugins import load_plugins
     from bfc_bench.run.executor_selection import executor_of
-    from bfc_bench.run.session import plan_for
+    from bfc_bench.run.plan import plan_for
     from bfc_bench.store.store import Store
     from bfc_bench.store.unpacking import store_folder
     from bfc_bench.stored_suite import StoredSuite

@@ -7,10 +7,12 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, S
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from importlib.metadata import version as installed_version
 from math import frexp
 from typing import Any, get_args
 
 from bfc_bench.errors import PluginError
+from bfc_bench.executors.base import Executor
 from bfc_bench.learner import TaskFacts
 from bfc_bench.run.costs import Costs
 from bfc_bench.run.grid import Cell, Grid, GridLearner
@@ -19,9 +21,11 @@ from bfc_bench.run.theories import theory_of
 from bfc_bench.run.work_units import Batch, LearnerSpec, RunSettings
 from bfc_bench.store import Redo
 from bfc_bench.store.reader import KnownCell
-from bfc_bench.store.row import Origin, Row
-from bfc_bench.suite.model import Suite
+from bfc_bench.store.row import Origin
+from bfc_bench.store.store import Store
+from bfc_bench.suite.model import Budget, Suite
 from bfc_bench.tasks.task import Problem
+from bfc_bench.toolkit.gpu import cell_memory
 from bfc_bench.toolkit.precision import Device
 from bfc_bench.utils.plain_json import canonical_json
 
@@ -188,15 +192,32 @@ def spec(entry: GridLearner) -> LearnerSpec:
     return LearnerSpec(entry.learner.name, entry.learner.version, options, candidates, entry.tuned)
 
 
-def make_plan(
+def plan_for(
     grid: Grid,
-    common: RunSettings,
-    held: Mapping[str, KnownCell],
-    history: Sequence[Row],
+    store: Store | None,
+    device: Device,
     *,
+    session: str = "",
     redo: Collection[Redo] = (),
+    executor: Executor | None = None,
 ) -> Plan:
-    """The plan of a run."""
+    """Plan the cells of a grid, given what the store has already."""
+    suite = grid.suite
+    common = RunSettings(
+        suite=suite.name,
+        version=suite.version,
+        seed=suite.seed,
+        test_size=suite.test_size,
+        device=device,
+        cell_seconds=suite.budget.cell_seconds,
+        memory_bytes=int(suite.budget.memory_gb * 1e9),
+        release=installed_version("bfc-bench"),
+        provenance=session,
+        gpu_bytes=_gpu_bytes(suite.budget, executor) if device == "cuda" else 0,
+    )
+    held = store.known_cells(suite.name, suite.version) if store else {}
+    missing = bool(redo) or any(cell.id not in held or held[cell.id].status != "ok" for cell in grid.cells())
+    history = store.columns(suite.name, suite.version) if store and missing else []
     costs = Costs(grid, history, common.device)
     plan = Plan(grid, common, costs)
     problems: dict[tuple[str, int, int], Problem] = {}
@@ -232,8 +253,14 @@ def make_plan(
     plan.peak_bytes = max((costs.bytes(cell) for cell in run if plan.device(cell) == "cpu"), default=0.0)
     plan.peak_gpu_bytes = max((costs.bytes(cell) for cell in run if plan.device(cell) != "cpu"), default=0.0)
     plan.cautions = [*_cautions(grid, [*run, *plan.done], facts), *_long_cells(plan, run), *_unplanned(grid.suite)]
-    plan.cautions += _without_theory(grid)
+    plan.cautions += [*_without_theory(grid), *(_of_other_tasks(grid, store) if store else ())]
     return plan
+
+
+def _gpu_bytes(budget: Budget, executor: Executor | None) -> int:
+    """GPU memory of a cell: the suite's limit, else what the executor or this machine has, else the host's limit."""
+    limit = None if budget.gpu_memory_gb is None else int(budget.gpu_memory_gb * 1e9)
+    return limit or (executor.gpu_bytes() if executor else cell_memory()) or int(budget.memory_gb * 1e9)
 
 
 def _reason_and_fault(plan: Plan, cell: Cell, facts: TaskFacts) -> tuple[str | None, str]:
@@ -318,6 +345,18 @@ def _unplanned(suite: Suite) -> Iterator[str]:
             for key, known in sizes.items():
                 if isinstance(value := asked.get(key), int) and value not in known:
                     yield f"claim {claim.id}: {key} = {value} is not among those of task {asked['task']}: {known}."
+
+
+def _of_other_tasks(grid: Grid, store: Store) -> Iterator[str]:
+    """That the store has results of the suite on tasks which this suite does not have."""
+    named = f"{grid.suite.name}@{grid.suite.version}"
+    stored = store.sessions.definitions(grid.suite.name, grid.suite.version)
+    if foreign := sorted(name for kind, name in stored if kind == "task" and name not in grid.tasks):
+        more = f" and {len(foreign) - 3} more tasks" if len(foreign) > 3 else ""
+        yield (
+            f"the store also has results of {named} on {', '.join(foreign[:3])}{more}, which this suite does not have; "
+            "they are shown together. Give a suite of its own another name or version."
+        )
 
 
 def _without_theory(grid: Grid) -> Iterator[str]:

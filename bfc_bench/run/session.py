@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from html import escape
-from importlib.metadata import version as installed_version
 from itertools import islice
 from math import inf
 from pathlib import Path
@@ -23,15 +22,13 @@ from bfc_bench.run.cell import make_row
 from bfc_bench.run.executor_selection import open_pool
 from bfc_bench.run.grid import Cell, Grid
 from bfc_bench.run.memory_limits import memory_warnings
-from bfc_bench.run.plan import Plan, make_plan
+from bfc_bench.run.plan import Plan, plan_for
 from bfc_bench.run.provenance import provenance
 from bfc_bench.run.wire_format import TRACEBACK, BatchReport, FinishedCell, receive
-from bfc_bench.run.work_units import Batch, Extra, RunSettings, uninstalled
+from bfc_bench.run.work_units import Batch, Extra, uninstalled
 from bfc_bench.store import Redo
 from bfc_bench.store.row import Status
 from bfc_bench.store.store import Store
-from bfc_bench.suite.model import Budget
-from bfc_bench.toolkit.gpu import cell_memory
 from bfc_bench.toolkit.precision import Device
 from bfc_bench.utils.escape_control import visible
 from bfc_bench.utils.masking import masker
@@ -89,49 +86,6 @@ class Session:
 def counts_text(statuses: Mapping[str, int]) -> str:
     """``3 failed, 177 ok``, or ``nothing to do``."""
     return ", ".join(f"{count} {status}" for status, count in sorted(statuses.items())) or "nothing to do"
-
-
-def plan_for(
-    grid: Grid,
-    store: Store | None,
-    device: Device,
-    *,
-    session: str = "",
-    redo: Collection[Redo] = (),
-    executor: Executor | None = None,
-) -> Plan:
-    """Plan the cells of a grid, given what the store has already."""
-    suite = grid.suite
-    common = RunSettings(
-        suite=suite.name,
-        version=suite.version,
-        seed=suite.seed,
-        test_size=suite.test_size,
-        device=device,
-        cell_seconds=suite.budget.cell_seconds,
-        memory_bytes=int(suite.budget.memory_gb * 1e9),
-        release=installed_version("bfc-bench"),
-        provenance=session,
-        gpu_bytes=_gpu_bytes(suite.budget, executor) if device == "cuda" else 0,
-    )
-    held = store.known_cells(suite.name, suite.version) if store else {}
-    missing = bool(redo) or any(cell.id not in held or held[cell.id].status != "ok" for cell in grid.cells())
-    history = store.columns(suite.name, suite.version) if store and missing else []
-    plan = make_plan(grid, common, held, history, redo=redo)
-    stored = store.sessions.definitions(suite.name, suite.version) if store else {}
-    if foreign := sorted(name for kind, name in stored if kind == "task" and name not in grid.tasks):
-        more = f" and {len(foreign) - 3} more tasks" if len(foreign) > 3 else ""
-        plan.cautions.append(
-            f"the store also has results of {suite.name}@{suite.version} on {', '.join(foreign[:3])}{more}, which this "
-            "suite does not have; they are shown together. Give a suite of its own another name or version."
-        )
-    return plan
-
-
-def _gpu_bytes(budget: Budget, executor: Executor | None) -> int:
-    """GPU memory of a cell: the suite's limit, else what the executor or this machine has, else the host's limit."""
-    limit = None if budget.gpu_memory_gb is None else int(budget.gpu_memory_gb * 1e9)
-    return limit or (executor.gpu_bytes() if executor else cell_memory()) or int(budget.memory_gb * 1e9)
 
 
 def run(

@@ -10,7 +10,7 @@ from declared_gpus import H200, declare
 from bfc_bench.executors.processes import ProcessExecutor
 from bfc_bench.plugins import load_plugins
 from bfc_bench.run.grid import resolve
-from bfc_bench.run.session import plan_for
+from bfc_bench.run.plan import plan_for
 from bfc_bench.suite.model import Suite
 
 TASK = {

@@ -91,7 +91,7 @@ def test_a_result_stays_where_it_cannot_be_made_again(made, planned):
     path, store = made
     from bfc_bench.plugins import load_plugins
     from bfc_bench.run.grid import resolve
-    from bfc_bench.run.session import plan_for
+    from bfc_bench.run.plan import plan_for
     from bfc_bench.suite.read import read_suite
 
     plugins = load_plugins()
@@ -106,7 +106,7 @@ def test_a_run_for_a_gpu_leaves_what_cannot_use_one_to_the_cpu(made):
     path, store = made
     from bfc_bench.plugins import load_plugins
     from bfc_bench.run.grid import resolve
-    from bfc_bench.run.session import plan_for
+    from bfc_bench.run.plan import plan_for
     from bfc_bench.suite.read import read_suite
 
     grid = resolve(read_suite(path), load_plugins(), "test")

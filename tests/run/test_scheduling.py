@@ -12,8 +12,7 @@ from stored_rows import read_results
 from bfc_bench import RunOptions, run_suite
 from bfc_bench.plugins import load_plugins
 from bfc_bench.run.grid import resolve
-from bfc_bench.run.plan import SHORTEST_SECONDS, Plan
-from bfc_bench.run.session import plan_for
+from bfc_bench.run.plan import SHORTEST_SECONDS, Plan, plan_for
 from bfc_bench.run.work_units import CellWork
 from bfc_bench.store.row import Row
 from bfc_bench.store.store import Store
