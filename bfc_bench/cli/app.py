@@ -144,12 +144,11 @@ def _with_advice(error: Any, arguments: Sequence[str] | None) -> str:
     """The text of a usage error; for an option that is a key of suites, how to set it."""
     option, verb = getattr(error, "option_name", None), getattr(error, "ctx", None)
     text = str(error.format_message())
-    if text.startswith("No such command") and "Did you mean" not in text:
-        text += " `bfc-bench --help` shows the commands."
     if text.startswith("No such command"):
         from bfc_bench.plugins import load_plugins
 
-        return text + broken_plugins(load_plugins().unavailable, "", "verb")
+        more = "" if "Did you mean" in text else " `bfc-bench --help` shows the commands."
+        return text + more + broken_plugins(load_plugins().unavailable, "", "verb")
     if option is None or verb is None or "set_" not in {parameter.name for parameter in verb.command.params}:
         return text
     from bfc_bench.suite.model import Suite, TaskEntry

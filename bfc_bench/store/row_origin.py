@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from importlib.metadata import version
+from typing import get_args
 
-import numpy as np
-
-from bfc_bench.store.row import Origin, Row
+from bfc_bench.store.row import Origin, Row, Status
 from bfc_bench.store.rows import Rows
 from bfc_bench.utils.counted import counted
 
@@ -22,8 +21,7 @@ def origin_remarks(rows: Iterable[Row]) -> list[str]:
     have different origins, including learner versions.
     """
     rows = Rows.of(rows)
-    skipped = np.array(rows.mapped_column("status", lambda status: status == "skipped"), dtype=bool)
-    tried = rows.at(~skipped)
+    tried = rows.where(status={*get_args(Status)} - {"skipped"})
     groups = tried.groups("release", "device")
     counts = Counter({Origin(release, device, None): len(group) for (release, device), group in groups.items()})
     alike = len(counts) < 2 and all(origin.release == version("bfc-bench") for origin in counts)
