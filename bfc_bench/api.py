@@ -87,12 +87,12 @@ def run_suite(suite: str | Path | Suite, options: RunOptions = RunOptions()) -> 
         UsageError: The suite or an option is wrong, for example an unknown name.
         StoreError: The store cannot be written.
     """
-    from bfc_bench.run.session import run
+    from bfc_bench.run.session import Runner
 
     arguments = _arguments(suite, options)
     if arguments["grid"].suite.resolve:
         raise UsageError("run_suite runs the sizes of the tasks, and the suite has resolve; use run_resolved.")
-    return run(**arguments)
+    return Runner(**arguments).run_cells(redo=options.redo)
 
 
 def run_until_decided(
@@ -122,7 +122,7 @@ def run_until_decided(
     """
     from bfc_bench.until_decided import UntilDecided
 
-    return UntilDecided(**_arguments(suite, options), hours=hours, last=last, tell=tell).run()
+    return UntilDecided(**_arguments(suite, options), redo=options.redo, hours=hours, last=last, tell=tell).run()
 
 
 def run_resolved(
@@ -154,7 +154,7 @@ def run_resolved(
     resolve = arguments["grid"].suite.resolve or Resolve()
     if factor is not None:
         resolve = Resolve.parse({"factor": factor, "levels": resolve.levels}, "resolve")
-    return ResolvedRun(**arguments, resolve=resolve, tell=tell).run()
+    return ResolvedRun(**arguments, redo=options.redo, resolve=resolve, tell=tell).run()
 
 
 def _arguments(suite: str | Path | Suite, options: RunOptions) -> dict[str, Any]:
@@ -173,7 +173,6 @@ def _arguments(suite: str | Path | Suite, options: RunOptions) -> dict[str, Any]
         "device": executor.resolve_device(options.device),
         "executor": executor,
         "jobs": options.jobs,
-        "redo": options.redo,
         "listeners": options.listeners,
     }
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -18,7 +18,7 @@ from bfc_bench.analysis.sizes_needed import NewSizes, finer_sizes, sizes_beyond_
 from bfc_bench.errors import UsageError
 from bfc_bench.run.grid import Cell
 from bfc_bench.run.plan import plan_for
-from bfc_bench.run.session import Rounds, Session
+from bfc_bench.run.session import Runner, Session
 from bfc_bench.store import Redo
 from bfc_bench.store.export import FlatRecord, Records
 from bfc_bench.store.rows import Rows
@@ -65,7 +65,7 @@ class _Stopped(Exception):
 
 
 @dataclass(kw_only=True)
-class UntilDecided(Rounds):
+class UntilDecided(Runner):
     """Runs a grid, judges its claims at a series of looks, and runs what the undecided claims need for the next look.
 
     The confidence of each look is such that all looks hold together (``analysis.alpha_spending``). The store records
@@ -76,8 +76,12 @@ class UntilDecided(Rounds):
     ``hours``. Claims about learners or tasks that the grid lacks are ignored.
     """
 
+    redo: Collection[Redo]
+    """Which cells with a row the first round runs again."""
     hours: float | None
     last: int
+    tell: Callable[[str], None]
+    """Called with what there is to say of a look."""
     result: Decided = field(default_factory=Decided)
     why_stuck: dict[str, str] = field(default_factory=dict)
     """Why more replicates would not decide a claim, by claim id."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from html import escape
@@ -88,140 +88,114 @@ def counts_text(statuses: Mapping[str, int]) -> str:
     return ", ".join(f"{count} {status}" for status, count in sorted(statuses.items())) or "nothing to do"
 
 
-def run(
-    grid: Grid,
-    plugins: Plugins,
-    directory: Path,
-    *,
-    device: Device = "cpu",
-    executor: Executor,
-    jobs: int | None = None,
-    redo: Collection[Redo] = (),
-    listeners: Sequence[object] = (),
-    until: float = inf,
-) -> Session:
-    """Run the cells of a grid that the store does not have."""
-    extra = uninstalled(plugins, sent=executor.place != "session")
-    if executor.place == "machine":
-        jobs = jobs or usable_cores()
-    suite = grid.suite
-    with Store(directory, write=True) as store, plugins.with_listeners(listeners):
-        id = secrets.token_hex(6)
-        plan = plan_for(grid, store, device, session=id, redo=redo, executor=executor)
-        facts = provenance(device, executor, jobs)
-        store.sessions.begin(id, suite.name, suite.version, suite.definition(), facts)
-        store.sessions.define(suite.name, suite.version, grid.task_digests, grid.learner_digests)
-        session = Session(id, suite.name, suite.version, store, plan, facts)
-        if plan.todo and jobs and executor.place == "machine" and "memory" in executor.promises:
-            session.warnings += memory_warnings(jobs, suite.budget.memory_gb)
-        plugins.manager.hook.bfc_run_started(session=session)
-        try:
-            with not_dumpable() if executor.place != "session" else nullcontext():
-                _run(session, plugins, executor, jobs, extra, until)
-        except KeyboardInterrupt:
-            session.interrupted = True
-        finally:
-            plugins.manager.hook.bfc_run_finished(session=session)
-        store.sessions.end(id)
-        return session
-
-
 @dataclass(kw_only=True)
-class Rounds:
-    """How the cells of several runs are run, of which each depends on the results of those before."""
+class Runner:
+    """How and where the cells of a grid are run, once or in several rounds."""
 
     grid: Grid
     plugins: Plugins
     directory: Path
-    device: Device
+    """Folder of the store."""
     executor: Executor
-    jobs: int | None
-    redo: Collection[Redo]
-    """Which cells with a row the first round runs again."""
-    listeners: Sequence[object]
-    tell: Callable[[str], None]
-    """Called with what there is to say of a round."""
+    device: Device = "cpu"
+    jobs: int | None = None
+    listeners: Sequence[object] = ()
 
     def run_cells(
         self, cells: Iterable[Cell] | None = None, redo: Collection[Redo] = (), until: float = inf
     ) -> Session:
-        """Run cells, those of the grid by default, that have no row or that ``redo`` names."""
-        return run(
-            self.grid if cells is None else replace(self.grid, only=tuple(cells)), self.plugins, self.directory,
-            device=self.device, executor=self.executor, jobs=self.jobs, redo=redo, listeners=self.listeners,
-            until=until,
-        )  # fmt: skip
+        """Run cells, those of the grid by default, that the store does not have or that ``redo`` names.
 
+        No batch begins after ``until`` on the clock of ``time.monotonic``.
+        """
+        plugins, executor, jobs = self.plugins, self.executor, self.jobs
+        grid = self.grid if cells is None else replace(self.grid, only=tuple(cells))
+        extra = uninstalled(plugins, sent=executor.place != "session")
+        if executor.place == "machine":
+            jobs = jobs or usable_cores()
+        suite = grid.suite
+        with Store(self.directory, write=True) as store, plugins.with_listeners(self.listeners):
+            id = secrets.token_hex(6)
+            plan = plan_for(grid, store, self.device, session=id, redo=redo, executor=executor)
+            facts = provenance(self.device, executor, jobs)
+            store.sessions.begin(id, suite.name, suite.version, suite.definition(), facts)
+            store.sessions.define(suite.name, suite.version, grid.task_digests, grid.learner_digests)
+            session = Session(id, suite.name, suite.version, store, plan, facts)
+            if plan.todo and jobs and executor.place == "machine" and "memory" in executor.promises:
+                session.warnings += memory_warnings(jobs, suite.budget.memory_gb)
+            plugins.manager.hook.bfc_run_started(session=session)
+            try:
+                with not_dumpable() if executor.place != "session" else nullcontext():
+                    self._run(session, jobs, extra, until)
+            except KeyboardInterrupt:
+                session.interrupted = True
+            finally:
+                plugins.manager.hook.bfc_run_finished(session=session)
+            store.sessions.end(id)
+            return session
 
-def _run(
-    session: Session,
-    plugins: Plugins,
-    executor: Executor,
-    jobs: int | None,
-    extra: Extra,
-    until: float,
-) -> None:
-    def commit(finished: Sequence[FinishedCell]) -> None:
-        grid, mask = session.plan.grid, masker()
-        rows, files = [], {}
-        for row, text, artifacts in [done.without_credentials(mask) for done in finished]:
-            with_axes = replace(row, axes=grid.axes(row.task, row.label))
-            rows.append((with_axes, grid.task_digests[row.task], grid.learner_digests[row.label], text))
-            if artifacts:
-                files[row.cell] = artifacts
-        session.store.put(rows, files)
-        for row, *_ in rows:
-            session.statuses[row.status] += 1
-            plugins.manager.hook.bfc_result(result=row)
+    def _run(self, session: Session, jobs: int | None, extra: Extra, until: float) -> None:
+        def commit(finished: Sequence[FinishedCell]) -> None:
+            grid, mask = session.plan.grid, masker()
+            rows, files = [], {}
+            for row, text, artifacts in [done.without_credentials(mask) for done in finished]:
+                with_axes = replace(row, axes=grid.axes(row.task, row.label))
+                rows.append((with_axes, grid.task_digests[row.task], grid.learner_digests[row.label], text))
+                if artifacts:
+                    files[row.cell] = artifacts
+            session.store.put(rows, files)
+            for row, *_ in rows:
+                session.statuses[row.status] += 1
+                self.plugins.manager.hook.bfc_result(result=row)
 
-    plan = session.plan
-    unfit: list[tuple[Cell, Status, str]] = [(cell, "skipped", plan.skipped[cell]) for cell in plan.to_skip]
-    unfit += [(cell, "failed", visible(fault)) for cell, fault in plan.broken.items()]
-    for start in range(0, len(unfit), 1000):
-        part = unfit[start : start + 1000]
-        commit([FinishedCell(make_row(plan.single(cell), cell, status, why)) for cell, status, why in part])
-    if len(plan.broken) == len(plan.todo):
-        return
-    batches: dict[int, Batch] = {}
-    lost: set[str] = set()
-    pool = open_pool(plan, plugins, executor, jobs, extra)
-    try:
-        slots = {device: pool.slots(device) for device in sorted({*map(plan.device, plan.todo)})}
-        _note(session, {"jobs": pool.slots("cpu"), **({"gpu_jobs": slots["cuda"]} if "cuda" in slots else {})})
+        plan = session.plan
+        unfit: list[tuple[Cell, Status, str]] = [(cell, "skipped", plan.skipped[cell]) for cell in plan.to_skip]
+        unfit += [(cell, "failed", visible(fault)) for cell, fault in plan.broken.items()]
+        for start in range(0, len(unfit), 1000):
+            part = unfit[start : start + 1000]
+            commit([FinishedCell(make_row(plan.single(cell), cell, status, why)) for cell, status, why in part])
+        if len(plan.broken) == len(plan.todo):
+            return
+        batches: dict[int, Batch] = {}
+        lost: set[str] = set()
+        pool = open_pool(plan, self.plugins, self.executor, jobs, extra)
+        try:
+            slots = {device: pool.slots(device) for device in sorted({*map(plan.device, plan.todo)})}
+            _note(session, {"jobs": pool.slots("cpu"), **({"gpu_jobs": slots["cuda"]} if "cuda" in slots else {})})
 
-        def submit(batch: Batch) -> None:
-            if time.monotonic() > until:
-                session.not_begun += 1
-                return
-            batches[len(batches)] = batch
-            needs = Resources(plan.common.cell_seconds, device=batch.common.device, group=batch.learner)
-            pool.submit(len(batches) - 1, batch, needs)
+            def submit(batch: Batch) -> None:
+                if time.monotonic() > until:
+                    session.not_begun += 1
+                    return
+                batches[len(batches)] = batch
+                needs = Resources(plan.common.cell_seconds, device=batch.common.device, group=batch.learner)
+                pool.submit(len(batches) - 1, batch, needs)
 
-        waiting = iter(plan.batches(max(pool.slots("cpu"), 1), slots.get("cuda")))
-        for batch in waiting if until == inf else islice(waiting, sum(slots.values())):
-            submit(batch)
-        for key, outcome in pool.outcomes():
-            batch = batches[key]
-            report = outcome if isinstance(outcome, UnitFailure) else _checked_report(batch, outcome)
-            if isinstance(report, BatchReport):
-                commit(report.finished)
-                _note(session, report.precision, "precision")
-            elif len(batch.cells) > 1:  # so that only the cell that failed is marked
-                for cell in batch.cells:
-                    submit(plan.single(cell))
-            elif report.kind == "lost" and (cell := batch.cells[0]).id not in lost:  # perhaps not because of the cell
-                lost.add(cell.id)
+            waiting = iter(plan.batches(max(pool.slots("cpu"), 1), slots.get("cuda")))
+            for batch in waiting if until == inf else islice(waiting, sum(slots.values())):
                 submit(batch)
-            else:
-                row = make_row(batch, batch.cells[0], STATUS[report.kind], visible(report.reason))
-                commit([FinishedCell(row, visible(report.traceback, TRACEBACK))])
-            for batch in islice(waiting, 1):  # with a time limit, a batch is queued when a worker is free
-                submit(batch)
-        session.not_begun += len(list(waiting))
-    except BaseException:
-        pool.close(now=True)
-        raise
-    pool.close()
+            for key, outcome in pool.outcomes():
+                batch = batches[key]
+                report = outcome if isinstance(outcome, UnitFailure) else _checked_report(batch, outcome)
+                if isinstance(report, BatchReport):
+                    commit(report.finished)
+                    _note(session, report.precision, "precision")
+                elif len(batch.cells) > 1:  # so that only the cell that failed is marked
+                    for cell in batch.cells:
+                        submit(plan.single(cell))
+                elif report.kind == "lost" and (cell := batch.cells[0]).id not in lost:
+                    lost.add(cell.id)  # perhaps not because of the cell
+                    submit(batch)
+                else:
+                    row = make_row(batch, batch.cells[0], STATUS[report.kind], visible(report.reason))
+                    commit([FinishedCell(row, visible(report.traceback, TRACEBACK))])
+                for batch in islice(waiting, 1):  # with a time limit, a batch is queued when a worker is free
+                    submit(batch)
+            session.not_begun += len(list(waiting))
+        except BaseException:
+            pool.close(now=True)
+            raise
+        pool.close()
 
 
 def _note(session: Session, facts: Mapping[str, Any], table: str = "") -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, get_args
@@ -14,7 +14,7 @@ from bfc_bench.plugins import Plugins
 from bfc_bench.run.executor_selection import executor_of
 from bfc_bench.run.grid import Cell, Grid, resolve
 from bfc_bench.run.provenance import package_versions, processor
-from bfc_bench.run.session import run
+from bfc_bench.run.session import Runner
 from bfc_bench.seeds import stream
 from bfc_bench.store.equality import GPU_TOLERANCE, closely_differing, differing
 from bfc_bench.store.row import Row
@@ -123,11 +123,12 @@ class Cells:
         return None
 
     def _run_again(self, grid: Grid, cells: Sequence[Cell], device: Device) -> None:
-        part = replace(grid, only=tuple(cells))
         executor = executor_of(grid.suite, self.plugins, self.executor)
         with TemporaryDirectory(prefix="bfc-bench-") as folder:
-            done = run(part, self.plugins, Path(folder), device=device, executor=executor, jobs=1)
-            if done.interrupted:
+            runner = Runner(
+                grid=grid, plugins=self.plugins, directory=Path(folder), executor=executor, device=device, jobs=1
+            )
+            if runner.run_cells(cells).interrupted:
                 raise KeyboardInterrupt
             with OpenStore(Path(folder), self.plugins) as again:
                 for row in again.store.iter_rows(grid.suite.name, grid.suite.version):
