@@ -267,16 +267,8 @@ def _reason_and_fault(plan: Plan, cell: Cell, facts: TaskFacts) -> tuple[str | N
     """Why a cell is skipped, or None; and what its learner did wrong when it was asked, or an empty string."""
     grid, common, entry = plan.grid, plan.common, plan.grid.entries[cell.label]
     try:
-        reason = skip_reason(
-            entry.learner,
-            facts,
-            cell.n,
-            device=common.device,
-            memory_bytes=common.memory_bytes,
-            gpu_bytes=common.gpu_bytes if common.device == "cuda" else None,
-            test_size=grid.tasks[cell.task].test_points(common.test_size),
-            tuned=bool(entry.candidates),
-        )
+        test_size = grid.tasks[cell.task].test_points(common.test_size)
+        reason = skip_reason(entry.learner, facts, cell.n, common, test_size, tuned=bool(entry.candidates))
         if reason is None:
             plan.costs.seconds(cell)
             for learner in entry.candidates or (entry.learner,):
