@@ -8,24 +8,24 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from html import escape
 from itertools import islice
 from math import inf
 from pathlib import Path
 from typing import Any
 
-from bfc_bench.errors import describe_error
-from bfc_bench.executors.base import Executor, Resources, UnitFailure, usable_cores
+from bfc_bench.errors import BenchError, PluginError, describe_error
+from bfc_bench.executors.base import Executor, Pool, Resources, UnitFailure, usable_cores
 from bfc_bench.executors.environment import not_dumpable
 from bfc_bench.plugins import Plugins
-from bfc_bench.run.cell import make_row
-from bfc_bench.run.executor_selection import open_pool
+from bfc_bench.run.cell import make_row, run_batch
 from bfc_bench.run.grid import Cell, Grid
 from bfc_bench.run.memory_limits import memory_warnings
 from bfc_bench.run.plan import Plan, plan_for
 from bfc_bench.run.provenance import provenance
 from bfc_bench.run.wire_format import TRACEBACK, BatchReport, FinishedCell, receive
-from bfc_bench.run.work_units import Batch, Extra, uninstalled
+from bfc_bench.run.work_units import Batch, Extra, forget_plugins, import_learner, uninstalled
 from bfc_bench.store import Redo
 from bfc_bench.store.row import Status
 from bfc_bench.store.store import Store
@@ -158,7 +158,7 @@ class Runner:
             return
         batches: dict[int, Batch] = {}
         lost: set[str] = set()
-        pool = open_pool(plan, self.plugins, self.executor, jobs, extra)
+        pool = self._open_pool(plan, jobs, extra)
         try:
             slots = {device: pool.slots(device) for device in sorted({*map(plan.device, plan.todo)})}
             _note(session, {"jobs": pool.slots("cpu"), **({"gpu_jobs": slots["cuda"]} if "cuda" in slots else {})})
@@ -196,6 +196,21 @@ class Runner:
             pool.close(now=True)
             raise
         pool.close()
+
+    def _open_pool(self, plan: Plan, jobs: int | None, extra: Extra) -> Pool:
+        """The executor's pool for the cells of a plan."""
+        executor = self.executor
+        if executor.place == "session":
+            forget_plugins()
+        learners = sorted({plan.grid.entries[cell.label].learner.name for cell in plan.todo})
+        preload = {name: partial(import_learner, name, extra) for name in learners}
+        try:
+            return executor.open(partial(run_batch, extra=extra), preload, jobs)
+        except BenchError:
+            raise
+        except (Exception, SystemExit) as error:
+            named = f"executor {executor.name!r} of plugin {self.plugins.executors.origin(executor.name)!r}"
+            raise PluginError(f"{named}: open raised {describe_error(error)}.") from error
 
 
 def _note(session: Session, facts: Mapping[str, Any], table: str = "") -> None:
