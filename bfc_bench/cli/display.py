@@ -65,15 +65,14 @@ class Display:
     @hookimpl
     def bfc_result(self, result: Row) -> None:
         """Count a cell that ended and print it if it failed."""
-        row = result
         self._ended += 1
         self._progress.update(self._task, completed=self._ended)
-        if row.status not in ("ok", "skipped"):
-            where = f"{row.label} · {row.task} · d={row.d} · n={row.n} · r{row.replicate}"
-            self.say(f"{row.status}: {where}: {row.reason.splitlines()[0] if row.reason else ''}")
+        if result.status not in ("ok", "skipped"):
+            where = f"{result.label} · {result.task} · d={result.d} · n={result.n} · r{result.replicate}"
+            self.say(f"{result.status}: {where}: {result.reason.splitlines()[0] if result.reason else ''}")
         if not self._console.is_terminal and time.monotonic() - self._last_line_at > QUIET_SECONDS:
             self._last_line_at = time.monotonic()
-            self.say(f"{row.suite}: {self._ended} of {counted(self._total, 'cell')}")
+            self.say(f"{result.suite}: {self._ended} of {counted(self._total, 'cell')}")
 
     def say(self, text: str) -> None:
         """Print a line above the progress bar."""
