@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import cached_property
 from pkgutil import resolve_name
 from types import FrameType
-from typing import Annotated, Any, TextIO
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -181,14 +181,8 @@ def _complain(message: str, code: int) -> int:
     return code
 
 
-def _warn(
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    file: TextIO | None = None,
-    line: str | None = None,
-) -> None:
+def _warn(message: Warning | str, *place: object, **unused: object) -> None:
+    """Print a warning without its class and its place in the code."""
     print(f"bfc-bench: warning: {visible(masked(str(message)))}", file=sys.stderr)
 
 
