@@ -116,17 +116,14 @@ class Plan:
         return self._batch([cell], 0.0)
 
     def _groups(self) -> Iterable[list[Cell]]:
-        """The cells to run, grouped by ``_key``."""
+        """The cells to run, grouped by the learner's batch key or, if it has none, by curve."""
         groups: dict[Hashable, list[Cell]] = {}
         for cell in self.todo:
             if cell not in self.broken:
-                groups.setdefault(self._key(cell), []).append(cell)
+                name, key = self.grid.entries[cell.label].learner.name, self.keys[cell.id]
+                curve = (name, cell.label, cell.task, cell.d, cell.replicate)
+                groups.setdefault(curve if key is None else (name, key), []).append(cell)
         return groups.values()
-
-    def _key(self, cell: Cell) -> Hashable:
-        """What cells of one batch have in common: the learner's batch key or, if it has none, the curve."""
-        name, key = self.grid.entries[cell.label].learner.name, self.keys[cell.id]
-        return (name, cell.label, cell.task, cell.d, cell.replicate) if key is None else (name, key)
 
     def _divided(self, cells: list[Cell], jobs: int) -> Iterable[tuple[list[Cell], float]]:
         """Divide a group into batches by estimated time and declared memory; yields cells and seconds.
