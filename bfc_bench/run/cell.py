@@ -118,9 +118,10 @@ def _measured(
         if isinstance(info, Failure):
             return replace(info, reason=f"{item.learner.name}: info must be plain facts of the fit. {info.reason}")
         facts["chosen"]["info"] = info
-    if isinstance(test, Failure):
+    if isinstance(outcome, Failure) or isinstance(test, Failure):  # a failed fit is passed on as its prediction
         return test
-    measured = _measure(item, outcome, x, test)
+    measured = _all_errors(item, outcome, x, test)
+    measured["stages"] = {name: _stage(item, stage, x) for name, stage in outcome.stages.items()}
     artifacts, failure = _artifacts(outcome)
     reason = "; ".join(filter(None, [_caution(item, choice), measured.pop("reason", ""), failure.reason]))
     beside: dict[str, Any] = {name: values for name in BESIDES if (values := measured.pop(name))}
@@ -211,29 +212,22 @@ def _chosen(item: CellWork, choice: Choice | Failure) -> dict[str, Any]:
     return chosen
 
 
-def _measure(item: CellWork, predictor: Any, x: Array, test: np.ndarray) -> dict[str, Any]:
-    """Errors of the final prediction and of each stage on the test points x, (m, d)."""
-    hidden = item.problem.test_hidden
-    measured = _all_errors(item, hidden, predictor, x, test)
-    measured["stages"] = {name: _stage(item, hidden, stage, x) for name, stage in predictor.stages.items()}
-    return measured
-
-
-def _stage(item: CellWork, hidden: Any, stage: Predictor, x: Any) -> dict[str, Any]:
+def _stage(item: CellWork, stage: Predictor, x: Any) -> dict[str, Any]:
+    """Errors of an intermediate predictor, or the reason why there are none."""
     prediction = attempt(lambda: check_prediction(stage.predict(x), len(x), item.problem.task.classes))
     if isinstance(prediction, Failure):
         return {"reason": prediction.reason}
     try:
-        return _all_errors(item, hidden, stage, x, prediction)
+        return _all_errors(item, stage, x, prediction)
     except Diverged as error:
         return {"reason": str(error)}
 
 
-def _all_errors(item: CellWork, hidden: Any, predictor: Predictor, x: Any, prediction: np.ndarray) -> dict[str, Any]:
-    """Errors of a prediction, of the hidden layers, and in named parts of the target."""
+def _all_errors(item: CellWork, predictor: Predictor, x: Any, prediction: np.ndarray) -> dict[str, Any]:
+    """Errors of a prediction at the test points x (m, d), of the hidden layers, and in named parts of the target."""
     errors = _errors(item, predictor, x, prediction)
     parts = item.problem.part_errors(prediction.astype(np.float64))
-    return {**errors, **_features(hidden, predictor, x), "part_errors": dict(parts)}
+    return {**errors, **_features(item.problem.test_hidden, predictor, x), "part_errors": dict(parts)}
 
 
 def _errors(item: CellWork, predictor: Predictor, x: Any, prediction: np.ndarray) -> dict[str, Any]:
