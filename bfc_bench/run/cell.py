@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+import warnings
 from collections.abc import Callable, Hashable
 from dataclasses import replace
 from functools import cache, partial
@@ -31,6 +32,9 @@ from bfc_bench.toolkit.held_out import EVERY
 from bfc_bench.toolkit.precision import precision_state
 from bfc_bench.utils.plain_json import plain_json
 
+SETTINGS = r"pydantic\.main|bfc_bench\.tasks\."
+"""Modules of which warnings of settings are. The session has given these when it read the suite."""
+
 
 def run_batch(batch: Batch, extra: Extra) -> bytes:
     """Packed rows of the batch's cells.
@@ -38,9 +42,11 @@ def run_batch(batch: Batch, extra: Extra) -> bytes:
     If anything outside a fit goes wrong, a cell alone has a failed row; several cells raise, and the session runs them
     one by one.
     """
-    attempt(partial(load_libraries, batch, extra))  # if this fails, the cells meet the same error and report it
-    may_take(batch.common.memory_bytes, refuse=batch.common.device == "cpu")  # CUDA maps more than it uses
-    rows = attempt(partial(_packed_rows, batch, extra))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", module=SETTINGS)
+        attempt(partial(load_libraries, batch, extra))  # if this fails, the cells meet the same error and report it
+        may_take(batch.common.memory_bytes, refuse=batch.common.device == "cpu")  # CUDA maps more than it uses
+        rows = attempt(partial(_packed_rows, batch, extra))
     if isinstance(rows, Failure):
         if len(batch.cells) > 1:
             raise BenchError(rows.reason)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import pickle
 import sys
-import warnings
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
@@ -234,16 +233,7 @@ def _plugins(extra: Extra) -> Plugins:
     return _LOADED[key]
 
 
-@contextmanager
-def _settings_known() -> Iterator[None]:
-    """Inside, settings give no warnings, since the session has given them when it read the suite."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
-
-
 @lru_cache(maxsize=256)
-@_settings_known()
 def _task(plugins: Plugins, definition: str) -> Task:
     return build_task(**json.loads(definition), kinds=plugins, where="suite")
 
@@ -259,6 +249,5 @@ def forget_plugins() -> None:
 
 
 @lru_cache(maxsize=1024)
-@_settings_known()
 def _learner(plugins: Plugins, name: str, options: str) -> Learner:
     return plugins.learner(name).parse(json.loads(options), "suite")
