@@ -62,7 +62,8 @@ class RowReader(Database):
 
         The last result is returned again as long as the file has not changed.
         """
-        request = (suite, version, every, self._state())
+        ((by_others,),) = self.read("PRAGMA data_version")  # changes when another connection writes
+        request = (suite, version, every, by_others, self.connection.total_changes)
         if self._columns is None or self._columns[0] != request:
             self._columns = None
             self._columns = request, self._read_columns(suite, version, every)
@@ -97,10 +98,6 @@ class RowReader(Database):
                 f"A row of the store in {self.directory} was replaced while it was read. Read the rows again."
             )
         return Row(**parse(records[0][0]))
-
-    def _state(self) -> tuple[int, int]:
-        """A value that changes with every write to the file, by this connection or another one."""
-        return int(self.read("PRAGMA data_version")[0][0]), self.connection.total_changes
 
     def finish_times(self, suite: str, version: int) -> list[tuple[str, float | None]]:
         """Cells of the current rows with their ``finished_at``, sorted; this tells whether rows have changed."""
