@@ -124,7 +124,9 @@ def _measured(
         if isinstance(info, Failure):
             return replace(info, reason=f"{item.learner.name}: info must be plain facts of the fit. {info.reason}")
         facts["chosen"]["info"] = info
-    if isinstance(outcome, Failure) or isinstance(test, Failure):  # a failed fit is passed on as its prediction
+    if isinstance(outcome, Failure):
+        return outcome
+    if isinstance(test, Failure):
         return test
     measured = _all_errors(item, outcome, x, test)
     measured["stages"] = {name: _stage(item, stage, x) for name, stage in outcome.stages.items()}
