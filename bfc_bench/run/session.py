@@ -88,7 +88,7 @@ def counts_text(statuses: Mapping[str, int]) -> str:
     return ", ".join(f"{count} {status}" for status, count in sorted(statuses.items())) or "nothing to do"
 
 
-@dataclass(kw_only=True)
+@dataclass
 class Runner:
     """How and where the cells of a grid are run, once or in several rounds."""
 

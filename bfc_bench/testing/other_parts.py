@@ -129,7 +129,7 @@ def it_hears_a_run(listener: object) -> None:
     require(bool(hooks), "it implements no hook with @bfc_bench.hookimpl, such as bfc_result")
     with TestCase().assertNoLogs("bfc_bench.plugins"), TemporaryDirectory() as folder:
         grid = resolve(Suite.parse(SUITE, "check"), plugins, "check")
-        Runner(grid=grid, plugins=plugins, directory=Path(folder), executor=SerialExecutor()).run_cells()
+        Runner(grid, plugins, Path(folder), SerialExecutor()).run_cells()
 
 
 class Mean(Learner):

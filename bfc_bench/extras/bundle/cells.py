@@ -125,9 +125,7 @@ class Cells:
     def _run_again(self, grid: Grid, cells: Sequence[Cell], device: Device) -> None:
         executor = executor_of(grid.suite, self.plugins, self.executor)
         with TemporaryDirectory(prefix="bfc-bench-") as folder:
-            runner = Runner(
-                grid=grid, plugins=self.plugins, directory=Path(folder), executor=executor, device=device, jobs=1
-            )
+            runner = Runner(grid, self.plugins, Path(folder), executor, device, jobs=1)
             if runner.run_cells(cells).interrupted:
                 raise KeyboardInterrupt
             with OpenStore(Path(folder), self.plugins) as again:

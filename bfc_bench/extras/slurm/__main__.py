@@ -31,10 +31,7 @@ def main(folder: Path, number: int) -> int:
                 f"{job.name}: {strange} cells of shard {number} are other ones here than where it was submitted. Use "
                 "the same versions of bfc-bench and of its plugins on both machines."
             )
-        store, executor = job.store(number), ProcessExecutor()
-        runner = Runner(
-            grid=grid, plugins=plugins, directory=store, executor=executor, device=job.device, jobs=job.workers
-        )
+        runner = Runner(grid, plugins, job.store(number), ProcessExecutor(), job.device, job.workers)
         session = runner.run_cells(cells)
     except BenchError as error:
         print(f"bfc-bench: {error}", file=sys.stderr)

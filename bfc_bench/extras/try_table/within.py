@@ -22,7 +22,7 @@ def run_within(suite: Path, store: Path, seconds: float, say: Callable[[str], No
     end, plugins = time.monotonic() + seconds, load_plugins()
     grid = grid_of(suite, [f"budget.cell_seconds={max(seconds, 5):g}"], plugins, (), ())
     executor = executor_of(grid.suite, plugins, "serial", {})  # starting workers would take longer than these cells
-    runner = Runner(grid=grid, plugins=plugins, directory=store, executor=executor)
+    runner = Runner(grid, plugins, store, executor)
     sizes = sorted({cell.n for cell in grid.cells()})
     for position, n in enumerate(sizes):
         say(f"{n:,} rows ...")
