@@ -203,20 +203,13 @@ class UntilDecided(Runner):
         return {curve: before.replicates_of(curve) for curve in before.reads if curve[1] not in open_.labels}
 
     def _with_more_sizes(self, looks: Sequence[Look]) -> list[Look]:
-        """The looks with sizes added where they would narrow the interval of N*; empty if none can be added.
-
-        The first look adds none: it is at the suite as it is.
-        """
+        """The looks with sizes added where they would narrow the interval of N*; empty if none can be added."""
         wider, added = [], False
         with self._opened() as (suite, rows):
             claims = {claim_looks.claim.id: claim_looks.claim for claim_looks in self._looks_by_claim(suite, rows)}
             for look in looks:
                 reads = dict(look.reads)
-                for new in (
-                    self._possible_sizes(suite, look, claims[look.claim].at_look(look.at), rows)
-                    if look.at.number > 1
-                    else ()
-                ):
+                for new in self._possible_sizes(suite, look, claims[look.claim].at_look(look.at), rows):
                     curve = (new.task, new.label, new.d)
                     if sizes := sorted({*new.sizes} - {*reads[curve]}):
                         reads[curve] = tuple(sorted({*reads[curve], *sizes}))
@@ -228,7 +221,12 @@ class UntilDecided(Runner):
         return wider if added else []
 
     def _possible_sizes(self, suite: StoredSuite, look: Look, claim: Claim, rows: Rows) -> list[NewSizes]:
-        """The sizes that would narrow the interval of a claim after a look, and can be added."""
+        """The sizes that would narrow the interval of a claim after a look, and can be added.
+
+        The first look adds none: it is at the suite as it is.
+        """
+        if look.at.number == 1:
+            return []
         look_rows = rows.at(look.row_mask(rows))
         beyond = [new for new in sizes_beyond_grid(claim, look_rows) if not self._obstacle(suite.store, new, look_rows)]
         return beyond or finer_sizes(claim, look_rows, look.more)
