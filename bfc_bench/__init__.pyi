@@ -3,7 +3,6 @@ __all__: list[str]
 from .analysis.claims import Claim as Claim, PointClaim as PointClaim, Verdict as Verdict
 from .api import (
     RunOptions as RunOptions,
-    as_sklearn as as_sklearn,
     load_learner as load_learner,
     run_resolved as run_resolved,
     run_suite as run_suite,
@@ -19,6 +18,7 @@ from .errors import (
     UnknownSuite as UnknownSuite,
     UsageError as UsageError,
 )
+from .estimator import as_sklearn as as_sklearn
 from .executors.base import Executor as Executor, Pool as Pool, Resources as Resources, UnitFailure as UnitFailure
 from .learner import (
     BatchLearner as BatchLearner,

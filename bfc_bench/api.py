@@ -17,8 +17,6 @@ from bfc_bench.suite.model import Resolve, Suite
 from bfc_bench.suite.read import read_suite
 
 if TYPE_CHECKING:
-    from sklearn.base import BaseEstimator
-
     from bfc_bench.run.grid import Grid
     from bfc_bench.run.session import Session
     from bfc_bench.until_decided import Decided
@@ -75,41 +73,6 @@ def load_learner(name: str, **options: Any) -> Learner:
     return load_plugins().learner(name).parse(options, f"learner {name!r}")
 
 
-def as_sklearn(
-    learner: Learner | str,
-    *,
-    classifier: bool | None = None,
-    standardize: bool = True,
-    shape: Sequence[int] | None = None,
-    search: bool = False,
-    **options: Any,
-) -> BaseEstimator:
-    """Any learner as a scikit-learn estimator.
-
-    Args:
-        learner: A learner, or the name of one.
-        classifier: Whether it is a classifier; by default a regressor if the learner can be one.
-        standardize: Whether to standardize inputs and y by their mean and variance over the training points.
-        shape: (channels, height, width) if a row is an image.
-        search: Whether to return a ``GridSearchCV`` over the learner's own search space.
-        options: Options of a learner given by name.
-
-    Raises:
-        UsageError: The name or an option is unknown, or a value is out of range.
-    """
-    from bfc_bench.estimator import as_sklearn
-
-    if isinstance(learner, type):
-        raise UsageError(f"as_sklearn takes a learner, not its class; write as_sklearn({learner.__name__}()).")
-    if isinstance(learner, str):
-        learner = load_learner(learner, **options)
-    elif options:
-        raise TypeError(
-            f"as_sklearn: options go with a learner's name; {learner.name!r} has its own. Got {sorted(options)}."
-        )
-    return as_sklearn(learner, classifier=classifier, standardize=standardize, shape=shape, search=search)
-
-
 def run_suite(suite: str | Path | Suite, options: RunOptions = RunOptions()) -> Session:
     """Run the cells of a suite that have no row, and return the finished session.
 
@@ -124,12 +87,12 @@ def run_suite(suite: str | Path | Suite, options: RunOptions = RunOptions()) -> 
         UsageError: The suite or an option is wrong, for example an unknown name.
         StoreError: The store cannot be written.
     """
-    from bfc_bench.run.session import run
+    from bfc_bench.run.session import Runner
 
     arguments = _arguments(suite, options)
     if arguments["grid"].suite.resolve:
         raise UsageError("run_suite runs the sizes of the tasks, and the suite has resolve; use run_resolved.")
-    return run(**arguments)
+    return Runner(**arguments).run_cells(redo=options.redo)
 
 
 def run_until_decided(
@@ -159,7 +122,7 @@ def run_until_decided(
     """
     from bfc_bench.until_decided import UntilDecided
 
-    return UntilDecided(**_arguments(suite, options), hours=hours, last=last, tell=tell).run()
+    return UntilDecided(**_arguments(suite, options), redo=options.redo, hours=hours, last=last, tell=tell).run()
 
 
 def run_resolved(
@@ -191,7 +154,7 @@ def run_resolved(
     resolve = arguments["grid"].suite.resolve or Resolve()
     if factor is not None:
         resolve = Resolve.parse({"factor": factor, "levels": resolve.levels}, "resolve")
-    return ResolvedRun(**arguments, resolve=resolve, tell=tell).run()
+    return ResolvedRun(**arguments, redo=options.redo, resolve=resolve, tell=tell).run()
 
 
 def _arguments(suite: str | Path | Suite, options: RunOptions) -> dict[str, Any]:
@@ -210,7 +173,6 @@ def _arguments(suite: str | Path | Suite, options: RunOptions) -> dict[str, Any]
         "device": executor.resolve_device(options.device),
         "executor": executor,
         "jobs": options.jobs,
-        "redo": options.redo,
         "listeners": options.listeners,
     }
 

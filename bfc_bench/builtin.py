@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from importlib import import_module
+from pkgutil import resolve_name
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +17,6 @@ from bfc_bench.utils.hook_markers import hookimpl
 
 if TYPE_CHECKING:
     from bfc_bench.analysis.claims.base import Claim
-    from bfc_bench.executors.base import Executor
-    from bfc_bench.tasks.base import DataSet, Inputs, JointLaw, Labels, Target
     from bfc_bench.tasks.metrics import Metric
 
 VERBS = (
@@ -45,49 +44,23 @@ def own(kind: str) -> dict[str, Callable[..., Any] | str]:
     return found
 
 
-@hookimpl
-def bfc_register_inputs(register: Callable[[type[Inputs]], None]) -> None:
-    """Register every input law."""
-    from bfc_bench.tasks.inputs import INPUTS
+def _all_of(place: str) -> Callable[[Callable[[Any], None]], None]:
+    """A hook that registers each part of a list, which is given as ``module:name``."""
 
-    for inputs in INPUTS:
-        register(inputs)
+    @hookimpl
+    def hook(register: Callable[[Any], None]) -> None:
+        for part in resolve_name(place):
+            register(part)
 
-
-@hookimpl
-def bfc_register_targets(register: Callable[[type[Target]], None]) -> None:
-    """Register every target."""
-    from bfc_bench.tasks.targets import TARGETS
-
-    for target in TARGETS:
-        register(target)
+    return hook
 
 
-@hookimpl
-def bfc_register_laws(register: Callable[[type[JointLaw]], None]) -> None:
-    """Register every joint law."""
-    from bfc_bench.tasks.laws import LAWS
-
-    for law in LAWS:
-        register(law)
-
-
-@hookimpl
-def bfc_register_labels(register: Callable[[type[Labels]], None]) -> None:
-    """Register every labelling."""
-    from bfc_bench.tasks.labels import LABELS
-
-    for labels in LABELS:
-        register(labels)
-
-
-@hookimpl
-def bfc_register_data(register: Callable[[type[DataSet]], None]) -> None:
-    """Register every data set."""
-    from bfc_bench.tasks.data import DATA_SETS
-
-    for data in DATA_SETS:
-        register(data)
+bfc_register_inputs = _all_of("bfc_bench.tasks.inputs:INPUTS")
+bfc_register_targets = _all_of("bfc_bench.tasks.targets:TARGETS")
+bfc_register_laws = _all_of("bfc_bench.tasks.laws:LAWS")
+bfc_register_labels = _all_of("bfc_bench.tasks.labels:LABELS")
+bfc_register_data = _all_of("bfc_bench.tasks.data:DATA_SETS")
+bfc_register_executors = _all_of("bfc_bench.executors:EXECUTORS")
 
 
 @hookimpl
@@ -106,15 +79,6 @@ def bfc_register_claims(register: Callable[[type[Claim]], None]) -> None:
 
     for kind in KINDS.values():
         register(kind)
-
-
-@hookimpl
-def bfc_register_executors(register: Callable[[type[Executor]], None]) -> None:
-    """Register every executor."""
-    from bfc_bench.executors import EXECUTORS
-
-    for executor in EXECUTORS:
-        register(executor)
 
 
 @hookimpl

@@ -169,26 +169,18 @@ def _dotted_path(loc: tuple[int | str, ...]) -> str:
 
 def _fields_at(model: type[BaseModel], loc: tuple[int | str, ...]) -> list[str]:
     """The valid option names at ``loc``, through nested models."""
-    here: Any = model
+    here: type[BaseModel] | None = model
     for part in loc[:-1]:
-        field = here.model_fields.get(part) if isinstance(part, str) and _is_model(here) else None
-        if field is not None:
-            here = _model_in(field.annotation)
-    return list(here.model_fields) if _is_model(here) else []
+        if here is not None and part in here.model_fields:
+            here = _model_in(here.model_fields[str(part)].annotation)
+    return list(here.model_fields) if here is not None else []
 
 
-def _is_model(value: Any) -> bool:
-    return isinstance(value, type) and issubclass(value, BaseModel)
-
-
-def _model_in(annotation: Any) -> Any:
-    if _is_model(annotation):
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    """The first model in an annotation such as ``list[Model] | None``."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    for inner in getattr(annotation, "__args__", ()):
-        nested = _model_in(inner)
-        if nested is not None:
-            return nested
-    return None
+    return next(filter(None, map(_model_in, get_args(annotation))), None)
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -209,29 +201,23 @@ def parse_toml(text: str, where: str) -> dict[str, Any]:
     ``where`` for tables and lists that are nested deeper than ``DEPTH`` and integers of more than 64 bits."""
     try:
         values = tomllib.loads(text)
-        _check_extent(values, where, DEPTH)
+        _check_extent(values, DEPTH)
     except tomllib.TOMLDecodeError:
         raise
     except RecursionError:
-        raise UsageError(_too_deep(where)) from None
+        limit = f"tables and lists must be nested at most {DEPTH} levels deep. Got more."
+        raise UsageError(f"{where}: {limit}") from None
     except ValueError:  # Python reads no integer of thousands of digits
-        raise UsageError(_too_large(where)) from None
+        raise UsageError(f"{where}: integers must have at most 64 bits, as TOML says. Got a larger one.") from None
     return values
 
 
-def _check_extent(value: Any, where: str, depth: int) -> None:
+def _check_extent(value: Any, depth: int) -> None:
+    """Raise as Python does for what is far larger: ``RecursionError`` beyond a depth, ``ValueError`` beyond 64 bits."""
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
-        raise UsageError(_too_large(where))
+        raise ValueError
     if isinstance(value, dict | list):
         if depth == 0:
-            raise UsageError(_too_deep(where))
+            raise RecursionError
         for inner in value.values() if isinstance(value, dict) else value:
-            _check_extent(inner, where, depth - 1)
-
-
-def _too_deep(where: str) -> str:
-    return f"{where}: tables and lists must be nested at most {DEPTH} levels deep. Got more."
-
-
-def _too_large(where: str) -> str:
-    return f"{where}: integers must have at most 64 bits, as TOML says. Got a larger one."
+            _check_extent(inner, depth - 1)

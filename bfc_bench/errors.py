@@ -2,6 +2,7 @@
 
 import difflib
 import signal
+import traceback
 from collections.abc import Iterable
 
 
@@ -72,6 +73,14 @@ def error_text(error: BaseException) -> str:
 def describe_error(error: BaseException) -> str:
     """The type and the text of an exception, even if its ``__str__`` raises."""
     return f"{type(error).__name__}: {error_text(error)}"
+
+
+def traceback_of(error: BaseException) -> str:
+    """The traceback of an exception as Python prints it; empty if methods of the exception raise."""
+    try:
+        return "".join(traceback.format_exception(error))
+    except Exception:
+        return ""
 
 
 def is_ctrl_c(error: BaseException) -> bool:

@@ -22,18 +22,20 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, validate_dat
 
 from bfc_bench.errors import UsageError
 from bfc_bench.learner import Context, Data, DataSpec, LabelKind, Learner, Predictor
+from bfc_bench.plugins import load_plugins
 from bfc_bench.toolkit.arrays import convert, to_numpy
 from bfc_bench.toolkit.held_out import held_out
 from bfc_bench.toolkit.libraries import missing
 
 
 def as_sklearn(
-    learner: Learner,
+    learner: Learner | str,
     *,
     classifier: bool | None = None,
     standardize: bool = True,
     shape: Sequence[int] | None = None,
     search: bool = False,
+    **options: Any,
 ) -> BaseEstimator:
     """A scikit-learn estimator that fits ``learner``; its parameters are the learner's options.
 
@@ -42,7 +44,7 @@ def as_sklearn(
     inputs.
 
     Args:
-        learner: The learner with its options.
+        learner: A learner with its options, or the name of one.
         classifier: Whether to make a classifier; None: if the learner takes no real labels. Classes may be numbers or
             texts, more than two where the learner takes them.
         standardize: Whether to bring the columns of x, and the y of a regressor, to mean 0 and variance 1 by the
@@ -51,10 +53,20 @@ def as_sklearn(
         shape: (channels, height, width) if a row of x is an image.
         search: Whether to return a ``GridSearchCV`` over the learner's search space, which trains each candidate on
             four fifths of the points, scores it on every fifth, and trains the best on all.
+        options: Options of a learner given by name.
 
     Raises:
-        UsageError: The learner does not take such labels, or ``search`` is set and it has no search space.
+        UsageError: The name or an option is unknown, or a value is out of range; the learner does not take such labels,
+            or ``search`` is set and it has no search space.
     """
+    if isinstance(learner, type):
+        raise UsageError(f"as_sklearn takes a learner, not its class; write as_sklearn({learner.__name__}()).")
+    if isinstance(learner, str):
+        learner = load_plugins().learner(learner).parse(options, f"learner {learner!r}")
+    elif options:
+        raise TypeError(
+            f"as_sklearn: options go with a learner's name; {learner.name!r} has its own. Got {sorted(options)}."
+        )
     if search:
         if not learner.search:
             raise UsageError(f"as_sklearn: {learner.name} has no search space of its own; leave out search=True.")
@@ -64,8 +76,8 @@ def as_sklearn(
     wanted = "real" not in labels if classifier is None else classifier
     if not (_takes_classes(type(learner)) if wanted else "real" in labels):
         raise UsageError(f"as_sklearn: {learner.name} takes {' and '.join(sorted(labels))} labels only.")
-    options = {field.alias or name: getattr(learner, name) for name, field in type(learner).model_fields.items()}
-    return _estimator_class(type(learner), wanted)(**options, standardize=standardize, shape=shape)
+    own = {field.alias or name: getattr(learner, name) for name, field in type(learner).model_fields.items()}
+    return _estimator_class(type(learner), wanted)(**own, standardize=standardize, shape=shape)
 
 
 class EveryFifth(BaseCrossValidator):  # type: ignore[misc]

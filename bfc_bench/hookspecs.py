@@ -7,10 +7,9 @@ wrappers. An exception in a hook is reported once with the plugin's name and doe
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from bfc_bench.utils.hook_markers import hookspec
 from bfc_bench.utils.stability import provisional
@@ -19,37 +18,8 @@ if TYPE_CHECKING:
     from bfc_bench.analysis.claims.base import Claim
     from bfc_bench.executors.base import Executor
     from bfc_bench.store.row import Row
-    from bfc_bench.store.store import Store
     from bfc_bench.tasks.base import DataSet, Inputs, JointLaw, Labels, Target
     from bfc_bench.tasks.metrics import Metric
-
-
-class RunSession(Protocol):
-    """The part of ``bfc_bench.Session`` that the events of a run receive."""
-
-    id: str
-    suite: str
-    version: int
-    store: Store
-    """Open for writing; ``store.directory`` is its folder."""
-    provenance: dict[str, Any]
-    """Versions, machine, precision and command line."""
-    warnings: list[str]
-    interrupted: bool
-    statuses: Counter[str]
-    """Number of rows of this run by status."""
-
-
-class ReportedSuite(Protocol):
-    """The part of ``bfc_bench.StoredSuite`` that is the same in every release."""
-
-    name: str
-    version: int
-    store: Store
-
-    @property
-    def directory(self) -> Path:
-        """The folder of the report."""
 
 
 @hookspec
@@ -129,8 +99,8 @@ def bfc_register_listeners(register: Callable[[str, Callable[..., object | None]
 
 
 @hookspec
-def bfc_run_started(session: RunSession) -> None:
-    """A run has started."""
+def bfc_run_started(session: Any) -> None:
+    """A run has started; ``session`` is its ``bfc_bench.Session``."""
 
 
 @hookspec
@@ -140,11 +110,11 @@ def bfc_result(result: Row) -> None:
 
 @hookspec
 @provisional("0.1.0")
-def bfc_reported(suite: ReportedSuite) -> str | None:
-    """``bfc-bench run`` has written the report of a suite, which is in ``suite.directory``. A text that this returns is
-    a command, without its options, that shows the results too; ``run`` advises it."""
+def bfc_reported(suite: Any) -> str | None:
+    """``bfc-bench run`` has written the report of a ``bfc_bench.StoredSuite``, into ``suite.directory``. A text that
+    this returns is a command, without its options, that shows the results too; ``run`` advises it."""
 
 
 @hookspec
-def bfc_run_finished(session: RunSession) -> None:
+def bfc_run_finished(session: Any) -> None:
     """The run has ended; ``session.interrupted`` says whether it was interrupted."""

@@ -84,18 +84,9 @@ class Plugins:
         """Whether a plugin object implements a hook that registers something."""
         return any(hook.name.startswith(REGISTRATION) for hook in self.manager.get_hookcallers(plugin) or ())
 
-    def executor(self, name: str, options: Mapping[str, Any] = MappingProxyType({}), where: str = "") -> Executor:
-        """An executor with its options.
-
-        Args:
-            name: Its name.
-            options: Values of its options.
-            where: Start of error messages, such as a file.
-
-        Raises:
-            UsageError: The name, an option or a value is unknown.
-        """
-        return self.executors.get(name, where).parse(options, f"{where + ': ' if where else ''}executor {name!r}")
+    def executor(self, name: str, options: Mapping[str, Any] = MappingProxyType({})) -> Executor:
+        """An executor with the values of its options. Raises ``UsageError`` if the name or an option is unknown."""
+        return self.executors.get(name).parse(options, f"executor {name!r}")
 
     def figures(self, rows: Sequence[Row]) -> dict[str, Any]:
         """The figures of all plots for the rows of a suite, by file stem. A plot that raises is left out."""

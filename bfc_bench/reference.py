@@ -6,8 +6,10 @@ import ast
 import inspect
 import textwrap
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from math import inf
 from pathlib import Path
 from types import NoneType, UnionType
@@ -20,7 +22,6 @@ from bfc_bench.errors import BenchError, UsageError, suggest
 from bfc_bench.learner import LabelKind, Learner
 from bfc_bench.plugins import Plugins
 from bfc_bench.registry import broken_plugins
-from bfc_bench.store.export import FlatRecord
 from bfc_bench.suite.read import read_suite
 from bfc_bench.tasks.metrics import Invariance, Metric
 from bfc_bench.toolkit.libraries import missing
@@ -50,7 +51,7 @@ class Option:
 
 
 @dataclass(frozen=True, slots=True)
-class ReferenceEntry(FlatRecord):
+class ReferenceEntry:
     """One thing that a suite or a command can name."""
 
     kind: str
@@ -166,15 +167,11 @@ def options_of(cls: type[Settings]) -> tuple[Option, ...]:
         Option(
             field.alias or name,
             _values_in_words(field.annotation, field.metadata),
-            _default(field),
+            "required" if field.is_required() else _as_toml(field.get_default(call_default_factory=True)),
             texts.get(name, ""),
         )
         for name, field in cls.model_fields.items()
     )
-
-
-def _default(field: FieldInfo) -> str:
-    return "required" if field.is_required() else _as_toml(field.get_default(call_default_factory=True))
 
 
 def _as_toml(value: Any) -> str:
@@ -233,25 +230,21 @@ def _limits(item: Any) -> list[str]:
 
 @cache
 def _field_texts(cls: type) -> dict[str, str]:
-    """The string below each annotated field of a class and of its base classes."""
+    """The string below each annotated field of a class and of its base classes, as far as they have a source."""
     texts: dict[str, str] = {}
     for base in reversed(cls.__mro__):
         if issubclass(base, Settings) and base is not Settings:
-            texts |= texts_below_fields(base)
+            with suppress(OSError, TypeError, SyntaxError):  # made at run time or in a console
+                texts |= _strings_below_fields(textwrap.dedent(inspect.getsource(base)))
     return texts
 
 
-def texts_below_fields(cls: type) -> dict[str, str]:
-    """The string below each annotated field of a class in its source; empty for a class without source."""
-    try:
-        (tree,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
-    except (OSError, TypeError, SyntaxError, ValueError):  # made at run time or in a console
-        return {}
-    return dict(_strings_below_fields(tree)) if isinstance(tree, ast.ClassDef) else {}
-
-
-def _strings_below_fields(tree: ast.ClassDef) -> Iterable[tuple[str, str]]:
-    for field, below in zip(tree.body, tree.body[1:], strict=False):
+def _strings_below_fields(source: str) -> dict[str, str]:
+    (tree,) = ast.parse(source).body
+    assert isinstance(tree, ast.ClassDef)
+    texts = {}
+    for field, below in pairwise(tree.body):
         named = isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
         if named and isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant):
-            yield field.target.id, " ".join(str(below.value.value).split())  # type: ignore[attr-defined]
+            texts[field.target.id] = " ".join(str(below.value.value).split())  # type: ignore[attr-defined]
+    return texts

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
@@ -11,8 +11,8 @@ from bfc_bench.analysis.curves import Curve, by_task, curves, metric_of
 from bfc_bench.analysis.resolving import Ladder, sizes_to_run
 from bfc_bench.analysis.thresholds import threshold
 from bfc_bench.run.grid import Cell
-from bfc_bench.run.rounds import Rounds
-from bfc_bench.run.session import Session
+from bfc_bench.run.session import Runner, Session
+from bfc_bench.store import Redo
 from bfc_bench.store.store import Store
 from bfc_bench.stored_suite import StoredSuite
 from bfc_bench.suite.model import Resolve
@@ -23,14 +23,18 @@ Place: TypeAlias = tuple[str, str, int]
 
 
 @dataclass(kw_only=True)
-class ResolvedRun(Rounds):
+class ResolvedRun(Runner):
     """Runs, instead of the sizes of a grid, those that locate N* (``analysis.resolving``).
 
     All learners and replicates take part in each round, so that ensembles stay ensembles. Cells are those that an
     ordinary run has at the same n: the same call continues an interrupted one, and any later run uses them.
     """
 
+    redo: Collection[Redo]
+    """Which cells with a row the first round runs again."""
     resolve: Resolve
+    tell: Callable[[str], None]
+    """Called with what there is to say of a curve."""
 
     def run(self) -> list[Session]:
         """Run rounds of cells until N* of every replicate is located, or cannot be."""

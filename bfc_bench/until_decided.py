@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -17,8 +17,8 @@ from bfc_bench.analysis.interim_analyses import ClaimLooks, Look
 from bfc_bench.analysis.sizes_needed import NewSizes, finer_sizes, sizes_beyond_grid
 from bfc_bench.errors import UsageError
 from bfc_bench.run.grid import Cell
-from bfc_bench.run.rounds import Rounds
-from bfc_bench.run.session import Session, plan_for
+from bfc_bench.run.plan import plan_for
+from bfc_bench.run.session import Runner, Session
 from bfc_bench.store import Redo
 from bfc_bench.store.export import FlatRecord, Records
 from bfc_bench.store.rows import Rows
@@ -65,7 +65,7 @@ class _Stopped(Exception):
 
 
 @dataclass(kw_only=True)
-class UntilDecided(Rounds):
+class UntilDecided(Runner):
     """Runs a grid, judges its claims at a series of looks, and runs what the undecided claims need for the next look.
 
     The confidence of each look is such that all looks hold together (``analysis.alpha_spending``). The store records
@@ -76,8 +76,12 @@ class UntilDecided(Rounds):
     ``hours``. Claims about learners or tasks that the grid lacks are ignored.
     """
 
+    redo: Collection[Redo]
+    """Which cells with a row the first round runs again."""
     hours: float | None
     last: int
+    tell: Callable[[str], None]
+    """Called with what there is to say of a look."""
     result: Decided = field(default_factory=Decided)
     why_stuck: dict[str, str] = field(default_factory=dict)
     """Why more replicates would not decide a claim, by claim id."""
@@ -204,19 +208,14 @@ class UntilDecided(Rounds):
     def _with_more_sizes(self, looks: Sequence[Look], beyond: bool) -> list[Look]:
         """The looks with sizes added where they would narrow the interval of N* and decide; empty if none can be added.
 
-        The first look adds none: it is at the suite as it is. ``beyond`` says whether a look may add sizes beyond the
-        tested ones.
+        ``beyond`` says whether a look may add sizes beyond the tested ones.
         """
         wider, added = [], False
         with self._opened() as (suite, rows):
             claims = {claim_looks.claim.id: claim_looks.claim for claim_looks in self._looks_by_claim(suite, rows)}
             for look in looks:
                 reads = dict(look.reads)
-                for new in (
-                    self._possible_sizes(suite, look, claims[look.claim].at_look(look.at), rows, beyond)
-                    if look.at.number > 1
-                    else ()
-                ):
+                for new in self._possible_sizes(suite, look, claims[look.claim].at_look(look.at), rows, beyond):
                     curve = (new.task, new.label, new.d)
                     if sizes := sorted({*new.sizes} - {*reads[curve]}):
                         reads[curve] = tuple(sorted({*reads[curve], *sizes}))
@@ -228,7 +227,12 @@ class UntilDecided(Rounds):
         return wider if added else []
 
     def _possible_sizes(self, suite: StoredSuite, look: Look, claim: Claim, rows: Rows, beyond: bool) -> list[NewSizes]:
-        """The sizes that would narrow the interval of a claim that a look leaves undecided, and can be added."""
+        """The sizes that would narrow the interval of a claim that a look leaves undecided, and can be added.
+
+        The first look adds none: it is at the suite as it is.
+        """
+        if look.at.number == 1:
+            return []
         look_rows = rows.at(look.row_mask(rows))
         (verdict,) = judge([claim], rows, suite.theories, {claim.id: look_rows})
         if verdict.verdict != "undecided":

@@ -390,7 +390,7 @@ def test_the_looks_stand_in_the_report_and_the_verb(suite, tmp_path, capsys):
     assert "clear: supported after look 1 of 3, at 98.12 %. decided" in out
     page = (store / "reports" / "tiny@1" / "report.html").read_text()
     assert "after look 1 of 3, at 98.12 %" in page
-    assert run(["claims", str(path), "--store", str(store), "--details"]) == 0
+    assert run(["claims", str(path), "clear", "--store", str(store)]) == 0
     assert "after look 1 of 3, at 98.12 %" in capsys.readouterr().out
     with open_store(store) as held:
         assert held[str(path)].reported

@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import cached_property
 from pkgutil import resolve_name
 from types import FrameType
-from typing import Annotated, Any, TextIO
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -144,12 +144,11 @@ def _with_advice(error: Any, arguments: Sequence[str] | None) -> str:
     """The text of a usage error; for an option that is a key of suites, how to set it."""
     option, verb = getattr(error, "option_name", None), getattr(error, "ctx", None)
     text = str(error.format_message())
-    if text.startswith("No such command") and "Did you mean" not in text:
-        text += " `bfc-bench --help` shows the commands."
     if text.startswith("No such command"):
         from bfc_bench.plugins import load_plugins
 
-        return text + broken_plugins(load_plugins().unavailable, "", "verb")
+        more = "" if "Did you mean" in text else " `bfc-bench --help` shows the commands."
+        return text + more + broken_plugins(load_plugins().unavailable, "", "verb")
     if option is None or verb is None or "set_" not in {parameter.name for parameter in verb.command.params}:
         return text
     from bfc_bench.suite.model import Suite, TaskEntry
@@ -182,14 +181,8 @@ def _complain(message: str, code: int) -> int:
     return code
 
 
-def _warn(
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    file: TextIO | None = None,
-    line: str | None = None,
-) -> None:
+def _warn(message: Warning | str, *place: object, **unused: object) -> None:
+    """Print a warning without its class and its place in the code."""
     print(f"bfc-bench: warning: {visible(masked(str(message)))}", file=sys.stderr)
 
 

@@ -24,12 +24,12 @@ WORDS: tuple[Word, ...] = ("supported", "contradicted", "undecided")
 
 def claims(
     suite: SuiteArgument,
-    claim: Annotated[list[str] | None, typer.Argument(metavar="[CLAIM]...", help="Show these claims in words.")] = None,
+    claim: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[CLAIM]...", help="Say these in words, with their source, numbers and remarks."),
+    ] = None,
     family: Annotated[
         bool, typer.Option("--family", help="Decide a claim only if its p, adjusted for all claims (Holm), allows it.")
-    ] = False,
-    details: Annotated[
-        bool, typer.Option("--details", help="Also print each claim in words, its source, numbers and remarks.")
     ] = False,
     store: StoreOption = STORE,
 ) -> None:
@@ -51,10 +51,10 @@ def claims(
         return
     shown = [verdict for verdict in verdicts if not claim or verdict.id in claim]
     print_table(out, HEADER, map(_line, shown))
-    if details or claim:
+    if claim:
         _print_details(shown, out)
-    if not claim:
-        print_text(out, _summary(verdicts) + ("" if details else f" `claims {suite} CLAIM` says one in words."))
+    else:
+        print_text(out, f"{_summary(verdicts)} `claims {suite} CLAIM` says one in words.")
         print_text(out, expected_errors(verdicts, family))
 
 

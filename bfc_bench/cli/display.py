@@ -1,16 +1,14 @@
-"""The progress display of a run: a bar with the time left, and the best error so far of each learner."""
+"""The progress display of a run: a line with a bar and the time left."""
 
 from __future__ import annotations
 
 import time
-from types import TracebackType
 from typing import Self
 
-from rich.console import Console, Group
+from rich.console import Console
 from rich.constrain import Constrain
 from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from rich.table import Table
 
 from bfc_bench.run.session import Session
 from bfc_bench.store.row import Row
@@ -19,8 +17,6 @@ from bfc_bench.utils.hook_markers import hookimpl
 
 QUIET_SECONDS = 10.0
 """Time between two lines of progress if the output is no terminal."""
-TASKS = 3
-"""The latest tasks that have a column."""
 
 
 class Display:
@@ -39,8 +35,6 @@ class Display:
             console=console,
         )
         self._task = self._progress.add_task("", total=None)
-        self._best: dict[str, dict[str, float]] = {}
-        self._tasks: list[str] = []
         self._printed_lines: list[str] = []
         self._ended = 0
         self._total = 0
@@ -52,9 +46,7 @@ class Display:
             self._live.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._console.is_terminal:
             self._live.stop()
 
@@ -64,43 +56,28 @@ class Display:
         self._total, self._ended = len(session.plan.todo) + len(session.plan.to_skip), 0
         self._progress.reset(self._task, total=self._total, description=session.suite)
         for warning in session.warnings:
-            self._print(f"warning: {warning}")
+            self.say(f"warning: {warning}")
         for line in (*(f"caution: {caution}" for caution in session.plan.cautions), *session.plan.remarks):
             if line not in self._printed_lines:  # one command may have several sessions
                 self._printed_lines.append(line)
-                self._print(line)
+                self.say(line)
 
     @hookimpl
     def bfc_result(self, result: Row) -> None:
         """Count a cell that ended and print it if it failed."""
-        row = result
         self._ended += 1
         self._progress.update(self._task, completed=self._ended)
-        error = row.error_rate if row.nmse is None else row.nmse
-        if error is not None:
-            best = self._best.setdefault(row.label, {})
-            best[row.task] = min(error, best.get(row.task, error))
-            if row.task not in self._tasks:
-                self._tasks.append(row.task)
-        if row.status not in ("ok", "skipped"):
-            where = f"{row.label} · {row.task} · d={row.d} · n={row.n} · r{row.replicate}"
-            self._print(f"{row.status}: {where}: {row.reason.splitlines()[0] if row.reason else ''}")
+        if result.status not in ("ok", "skipped"):
+            where = f"{result.label} · {result.task} · d={result.d} · n={result.n} · r{result.replicate}"
+            self.say(f"{result.status}: {where}: {result.reason.splitlines()[0] if result.reason else ''}")
         if not self._console.is_terminal and time.monotonic() - self._last_line_at > QUIET_SECONDS:
             self._last_line_at = time.monotonic()
-            self._print(f"{row.suite}: {self._ended} of {counted(self._total, 'cell')}")
+            self.say(f"{result.suite}: {self._ended} of {counted(self._total, 'cell')}")
 
     def say(self, text: str) -> None:
         """Print a line above the progress bar."""
-        self._print(text)
-
-    def _print(self, text: str) -> None:
-        console = self._live.console if self._console.is_terminal else self._console
-        console.print(text, markup=False, highlight=False, soft_wrap=True)
+        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def _render(self) -> Constrain:
-        tasks = self._tasks[-TASKS:]
-        table = Table("best error so far", *tasks, box=None, header_style="bold")
-        for label, best in sorted(self._best.items()):
-            table.add_row(label, *(f"{best[task]:.2g}" if task in best else "" for task in tasks))
-        # The terminal writes ^C behind the last line; if that is full, a line too few is taken away at the end.
-        return Constrain(Group(table, self._progress), self._console.width - len("^C"))
+        # The terminal writes ^C behind the line; if that is full, a line too few is taken away at the end.
+        return Constrain(self._progress, self._console.width - len("^C"))

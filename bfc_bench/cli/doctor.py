@@ -47,14 +47,12 @@ def doctor(store: StoreOption = STORE) -> None:
     for item in plugins.unavailable:
         typer.echo(f"  {item}")
         broken = True
-    try:
-        suites = None
-        if (store / "results.sqlite").exists():
+    contents = "none yet"
+    if (store / "results.sqlite").exists():
+        try:
             with Store(store) as opened:
-                suites = opened.suites()
-        contents = ", ".join(f"{name}@{version}" for name, version in suites or ()) or "empty"
-        typer.echo(f"store {store}: {'none yet' if suites is None else contents}")
-    except BenchError as error:
-        typer.echo(f"store {store}: {error}")
-        broken = True
+                contents = ", ".join(f"{name}@{version}" for name, version in opened.suites()) or "empty"
+        except BenchError as error:
+            contents, broken = str(error), True
+    typer.echo(f"store {store}: {contents}")
     raise typer.Exit(1 if broken else 0)

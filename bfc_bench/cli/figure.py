@@ -21,12 +21,6 @@ def figure(
     level: Annotated[
         list[float] | None, typer.Option("--level", metavar="E", help="Level of error for N*. Repeatable.")
     ] = None,
-    format: Annotated[
-        Literal["pdf", "svg", "png", "json"] | None,
-        typer.Option(
-            "--format", help="Format; json is Vega-Lite's specification with the data. By default as --output ends."
-        ),
-    ] = None,
     theme: Annotated[
         Literal["paper", "page"], typer.Option("--theme", help="With page, title and notes as in the report.")
     ] = "paper",
@@ -34,7 +28,12 @@ def figure(
         str | None, typer.Option("--width", metavar="LENGTH", help="Width of the whole figure, such as 3.25in or 84mm.")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", metavar="FILE", help="File to write; SUITE-KIND.FORMAT by default.")
+        Path | None,
+        typer.Option(
+            "--output",
+            metavar="FILE",
+            help="File to write, as .pdf, .svg, .png or .json (Vega-Lite's, with the data); SUITE-KIND.pdf by default.",
+        ),
     ] = None,
     store: StoreOption = STORE,
 ) -> None:
@@ -47,14 +46,13 @@ def figure(
     if width is not None and theme == "page":
         raise UsageError("--width is for --theme paper. Leave one of them out.")
     wide = None if width is None else inches(width)
-    ending = output.suffix.removeprefix(".").lower() if output else ""
-    if format is None and ending and ending not in FORMATS:
-        raise UsageError(f"--output must end with .pdf, .svg, .png or .json, or give --format. Got {output}.")
-    suffix = format or ending or "pdf"
+    ending = output.suffix.removeprefix(".").lower() if output else "pdf"
+    if ending not in FORMATS:
+        raise UsageError(f"--output must end with .pdf, .svg, .png or .json. Got {output}.")
     with open_store(store) as suites:
         stored = suites[suite]
         drawn = stored.drawing(task or (), metric, kind=kind, learners=learner or (), d=d or (), levels=level or None)
         spec = drawn.spec() if theme == "page" else for_paper(drawn.spec(), wide)
-        file = output or Path(f"{stored.name}-{kind}.{suffix}")
-        write_file(file, picture(spec, suffix))
+        file = output or Path(f"{stored.name}-{kind}.pdf")
+        write_file(file, picture(spec, ending))
     typer.echo(f"Figure: {file}")

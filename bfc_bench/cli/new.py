@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import keyword
 import re
-from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from string import Template
@@ -16,29 +15,8 @@ import bfc_bench
 from bfc_bench.errors import UsageError
 from bfc_bench.learner import ArrayKind
 
-
-@dataclass(frozen=True)
-class Scaffold:
-    """A kind of plugin package that can be written."""
-
-    what: str
-    """The kind in words."""
-    example: str
-    """An example of a name."""
-    hook: str = ""
-    """Its hook; empty if the kind has a template of its package."""
-    base: str = ""
-    """Its base class."""
-    packaged: str = ""
-    """A section of pyproject.toml, for packages with files other than Python."""
-
-
-KINDS = {
-    "learner": Scaffold("learner", "nearest-neighbour", "bfc_register_learners", "Learner"),
-    "target": Scaffold("target", "wave", "bfc_register_targets", "Target"),
-    "suite": Scaffold("suite", "first-steps", packaged='[tool.setuptools.package-data]\n$package = ["*.toml"]\n\n'),
-}
-"""By the word after ``bfc-bench new``."""
+EXAMPLES = {"learner": "nearest-neighbour", "target": "wave", "suite": "first-steps"}
+"""An example of a name for each kind of package, by the word after ``bfc-bench new``."""
 OPTIONS = {
     "numpy": {"option": "neighbours = 10", "tuned": "neighbours = [1, 3, 10]"},
     "torch": {"option": "width = 128", "tuned": "width = [16, 64]"},
@@ -97,8 +75,9 @@ def write_distribution(command: str, name: str, directory: Path, arrays: ArrayKi
 
     Raises ``UsageError`` if the name is not kebab-case or not usable in Python, or the folder is not empty.
     """
-    names = {**_names(name, KINDS[command]), **OPTIONS[arrays]}
+    names = {**_names(command, name), **OPTIONS[arrays]}
     names["library"] = "" if arrays == "numpy" else f', "{arrays}"'
+    names["packaged"] = f'[tool.setuptools.package-data]\n{names["package"]} = ["*.toml"]\n\n' * (command == "suite")
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise UsageError(f"{directory}: must be a new or an empty folder. Choose another one or move its files.")
     written = []
@@ -126,27 +105,23 @@ def _layout(command: str, arrays: ArrayKind) -> dict[str, str]:
     return {**layout, "first.toml": f"{command}/first.toml", **part, "tests/test_$module.py": f"{command}/{test}"}
 
 
-def _names(name: str, kind: Scaffold) -> dict[str, str]:
-    article = "An" if kind.what[0] in "aeiou" else "A"
+def _names(command: str, name: str) -> dict[str, str]:
     if NAME.fullmatch(name) is None or len(name) > LONGEST:
         raise UsageError(
-            f"{article} {kind.what}'s name must be lower-case words of letters and digits joined by hyphens, at most "
-            f"{LONGEST} characters, for example {kind.example!r}. Got {name[: LONGEST + 1]!r}."
+            f"A {command}'s name must be lower-case words of letters and digits joined by hyphens, at most "
+            f"{LONGEST} characters, for example {EXAMPLES[command]!r}. Got {name[: LONGEST + 1]!r}."
         )
     module = name.replace("-", "_")
     cls = "".join(word.capitalize() for word in name.split("-"))
     if keyword.iskeyword(module) or keyword.iskeyword(cls) or cls in IMPORTED:
-        raise UsageError(
-            f"{article} {kind.what} cannot be called {name!r}: {cls!r} or {module!r} is already taken. Add a word."
-        )
-    names = {
+        raise UsageError(f"A {command} cannot be called {name!r}: {cls!r} or {module!r} is already taken. Add a word.")
+    return {
         "name": name,
         "module": module,
         "cls": cls,
         "package": f"bfc_bench_{module}",
         "distribution": f"bfc-bench-{name}",
-        "what": kind.what,
-        "hook": kind.hook,
-        "base": kind.base,
+        "what": command,
+        "hook": f"bfc_register_{command}s",
+        "base": command.capitalize(),
     }
-    return {**names, "packaged": Template(kind.packaged).substitute(names)}

@@ -64,7 +64,7 @@ def plan(
     from bfc_bench.executors.base import usable_cores
     from bfc_bench.plugins import load_plugins
     from bfc_bench.run.executor_selection import executor_of
-    from bfc_bench.run.session import plan_for
+    from bfc_bench.run.plan import plan_for
     from bfc_bench.store.store import Store
     from bfc_bench.store.unpacking import store_folder
     from bfc_bench.stored_suite import StoredSuite
@@ -80,7 +80,12 @@ def plan(
         stored = StoredSuite(opened, plugins, *named, model=grid.suite) if opened else None
         claims = stored.replicates_needed() if stored and stored.sessions else None
     gpu = made.common.device == "cuda"
-    remarks = [*made.remarks, *([_no_gpu_remark(made.common.gpu_bytes)] if gpu and not count_gpus() else [])]
+    remarks = made.remarks
+    if gpu and not count_gpus():
+        remarks.append(
+            f"no GPU is visible here: times are for an unknown GPU, of whose memory a cell may use "
+            f"{made.common.gpu_bytes / 1e9:.3g} GB (--set budget.gpu_memory_gb=...)."
+        )
     count = jobs or usable_cores()
     total = sum(made.seconds.get(cell.id, 0.0) for cell in made.todo)
     states = {"to do": made.todo, "done": made.done, "failed": made.failed, "skipped": list(made.skipped)}
@@ -153,13 +158,6 @@ def _device(executor: Executor, request: str) -> Device:
         if request != "cuda":
             raise
         return "cuda"
-
-
-def _no_gpu_remark(gpu_bytes: int) -> str:
-    return (
-        f"no GPU is visible here: times are for an unknown GPU, of whose memory a cell may use "
-        f"{gpu_bytes / 1e9:.3g} GB (--set budget.gpu_memory_gb=...)."
-    )
 
 
 def _print_claims(claims: Sequence[ReplicatesNeeded], out: Console) -> None:

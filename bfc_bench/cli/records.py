@@ -37,7 +37,8 @@ def records_of(stored: StoredSuite, what: str, kept: Mapping[str, Sequence[str]]
         found = (point for curve in stored.curves() for point in curve.points)
     else:
         found = stored.exponents() if what == "exponents" else stored.claims()
-    return _chosen((record.as_dict() for record in found), kept)
+    records = (record.as_dict() for record in found)
+    return [record for record in records if all(record[name] in values for name, values in kept.items())]
 
 
 def for_readers(
@@ -102,10 +103,6 @@ def latex(header: Sequence[str], lines: Iterable[Sequence[str]]) -> bytes:
     for sign, command in SYMBOLS.items():
         text = text.replace(sign, command)
     return text.encode()
-
-
-def _chosen(records: Iterable[Record], kept: Mapping[str, Sequence[str]]) -> list[Record]:
-    return [record for record in records if all(record[name] in values for name, values in kept.items())]
 
 
 def readable(value: Any) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bfc_bench.cli.options import console, print_json
+from bfc_bench.cli.options import console
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,18 +19,13 @@ def show(
     kind: Annotated[
         str, typer.Option("--kind", metavar="KIND", help="Show only this kind, e.g. learner or target.")
     ] = "",
-    format: Annotated[Literal["text", "json"], typer.Option("--format", help="Output format.")] = "text",
 ) -> None:
     """Describe a learner, a target or another part that suites name, with its options."""
     from bfc_bench.plugins import load_plugins
     from bfc_bench.reference import find
 
-    matches = find(load_plugins(), name, kind)
-    if format == "json":
-        print_json([entry.as_dict() for entry in matches])
-        return
     out = console(100)
-    for entry in matches:
+    for entry in find(load_plugins(), name, kind):
         _print(entry, out)
 
 

@@ -8,7 +8,6 @@ counts it.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,16 +42,11 @@ def family(process: int) -> list[int]:
     """A process and its descendants."""
     members = [process]
     for member in members:
-        members += children(member)
+        with suppress(OSError):  # it has ended
+            for thread in os.listdir(f"/proc/{member}/task"):
+                with suppress(OSError):
+                    members += map(int, _content(f"/proc/{member}/task/{thread}/children").split())
     return members
-
-
-def children(process: int) -> Iterator[int]:
-    """The child processes of a process; none if it has ended."""
-    with suppress(OSError):
-        for thread in os.listdir(f"/proc/{process}/task"):
-            with suppress(OSError):
-                yield from map(int, _content(f"/proc/{process}/task/{thread}/children").split())
 
 
 def _sum(table: bytes, *names: bytes) -> int:

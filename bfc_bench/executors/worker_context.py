@@ -6,20 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 
-def _nothing() -> None:
-    pass
-
-
-def _no_limit(memory_bytes: int, refuse: bool) -> None:
-    pass
-
-
 @dataclass
 class WorkerContext:
     """What the functions of this module call; a worker process sets it."""
 
-    clock_starts: Callable[[], None] = _nothing
-    may_take: Callable[[int, bool], None] = _no_limit
+    clock_starts: Callable[[], None] = lambda: None
+    may_take: Callable[[int, bool], None] = lambda memory_bytes, refuse: None
 
 
 context = WorkerContext()

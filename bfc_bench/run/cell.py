@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+import warnings
 from collections.abc import Callable, Hashable
 from dataclasses import replace
 from functools import cache, partial
@@ -31,6 +32,9 @@ from bfc_bench.toolkit.held_out import EVERY
 from bfc_bench.toolkit.precision import precision_state
 from bfc_bench.utils.plain_json import plain_json
 
+SETTINGS = r"pydantic\.main|bfc_bench\.tasks\."
+"""Modules of which warnings of settings are. The session has given these when it read the suite."""
+
 
 def run_batch(batch: Batch, extra: Extra) -> bytes:
     """Packed rows of the batch's cells.
@@ -38,9 +42,11 @@ def run_batch(batch: Batch, extra: Extra) -> bytes:
     If anything outside a fit goes wrong, a cell alone has a failed row; several cells raise, and the session runs them
     one by one.
     """
-    attempt(partial(load_libraries, batch, extra))  # if this fails, the cells meet the same error and report it
-    may_take(batch.common.memory_bytes, refuse=batch.common.device == "cpu")  # CUDA maps more than it uses
-    rows = attempt(partial(_packed_rows, batch, extra))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", module=SETTINGS)
+        attempt(partial(load_libraries, batch, extra))  # if this fails, the cells meet the same error and report it
+        may_take(batch.common.memory_bytes, refuse=batch.common.device == "cpu")  # CUDA maps more than it uses
+        rows = attempt(partial(_packed_rows, batch, extra))
     if isinstance(rows, Failure):
         if len(batch.cells) > 1:
             raise BenchError(rows.reason)
@@ -57,7 +63,7 @@ def _packed_rows(batch: Batch, extra: Extra) -> list[bytes] | Failure:
         groups.setdefault(("alone", cell.id) if key is None else ("together", key), []).append(item)
     clock_starts()
     (first, *_), *_ = groups.values()
-    guard = first.array_guard()
+    guard = ArrayGuard(first.learner.capabilities.arrays[0], batch.common.device)
     finished = [done for work in groups.values() for done in _run(work, guard)]
     if changed := guard.changed():
         name, arrays = first.learner.name, " and ".join(changed)
@@ -118,9 +124,12 @@ def _measured(
         if isinstance(info, Failure):
             return replace(info, reason=f"{item.learner.name}: info must be plain facts of the fit. {info.reason}")
         facts["chosen"]["info"] = info
+    if isinstance(outcome, Failure):
+        return outcome
     if isinstance(test, Failure):
         return test
-    measured = _measure(item, outcome, x, test)
+    measured = _all_errors(item, outcome, x, test)
+    measured["stages"] = {name: _stage(item, stage, x) for name, stage in outcome.stages.items()}
     artifacts, failure = _artifacts(outcome)
     reason = "; ".join(filter(None, [_caution(item, choice), measured.pop("reason", ""), failure.reason]))
     beside: dict[str, Any] = {name: values for name in BESIDES if (values := measured.pop(name))}
@@ -211,29 +220,22 @@ def _chosen(item: CellWork, choice: Choice | Failure) -> dict[str, Any]:
     return chosen
 
 
-def _measure(item: CellWork, predictor: Any, x: Array, test: np.ndarray) -> dict[str, Any]:
-    """Errors of the final prediction and of each stage on the test points x, (m, d)."""
-    hidden = item.problem.test_hidden
-    measured = _all_errors(item, hidden, predictor, x, test)
-    measured["stages"] = {name: _stage(item, hidden, stage, x) for name, stage in predictor.stages.items()}
-    return measured
-
-
-def _stage(item: CellWork, hidden: Any, stage: Predictor, x: Any) -> dict[str, Any]:
+def _stage(item: CellWork, stage: Predictor, x: Any) -> dict[str, Any]:
+    """Errors of an intermediate predictor, or the reason why there are none."""
     prediction = attempt(lambda: check_prediction(stage.predict(x), len(x), item.problem.task.classes))
     if isinstance(prediction, Failure):
         return {"reason": prediction.reason}
     try:
-        return _all_errors(item, hidden, stage, x, prediction)
+        return _all_errors(item, stage, x, prediction)
     except Diverged as error:
         return {"reason": str(error)}
 
 
-def _all_errors(item: CellWork, hidden: Any, predictor: Predictor, x: Any, prediction: np.ndarray) -> dict[str, Any]:
-    """Errors of a prediction, of the hidden layers, and in named parts of the target."""
+def _all_errors(item: CellWork, predictor: Predictor, x: Any, prediction: np.ndarray) -> dict[str, Any]:
+    """Errors of a prediction at the test points x (m, d), of the hidden layers, and in named parts of the target."""
     errors = _errors(item, predictor, x, prediction)
     parts = item.problem.part_errors(prediction.astype(np.float64))
-    return {**errors, **_features(hidden, predictor, x), "part_errors": dict(parts)}
+    return {**errors, **_features(item.problem.test_hidden, predictor, x), "part_errors": dict(parts)}
 
 
 def _errors(item: CellWork, predictor: Predictor, x: Any, prediction: np.ndarray) -> dict[str, Any]:

@@ -97,15 +97,20 @@ class Grid:
         """All cells in the order of the suite, or ``only``."""
         return self._cells() if self.only is None else iter(self.only)
 
-    def _cells(self) -> Iterator[Cell]:
+    def points(self) -> Iterator[tuple[str, str, int, int]]:
+        """Task, label, d and n of all cells of the suite, in its order."""
         sizes = {task.name: task for task in self.suite.task}
         for label, entry in self.entries.items():
             for name in entry.tasks:
-                base = curve_digest(self.task_digests[name], self.learner_digests[label], label)
                 for d in (d for d in sizes[name].d if d <= entry.max_d):
                     for n in (n for n in sizes[name].sizes(d) if n <= entry.max_n):
-                        for replicate in range(self.suite.replicates):
-                            yield Cell(cell_id(base, d, n, replicate), name, label, d, n, replicate)
+                        yield name, label, d, n
+
+    def _cells(self) -> Iterator[Cell]:
+        for name, label, d, n in self.points():
+            base = curve_digest(self.task_digests[name], self.learner_digests[label], label)
+            for replicate in range(self.suite.replicates):
+                yield Cell(cell_id(base, d, n, replicate), name, label, d, n, replicate)
 
 
 def resolve(
@@ -125,16 +130,15 @@ def resolve(
     entries = [_entry(entry, plugins, wanted, f"{where}: learner {entry.label!r}") for entry in suite.learner]
     parse_claims(suite, plugins.claims, where)
     chosen = {entry.label: entry for entry in entries if entry.label in labels}
-    points = (
-        (d, n)
-        for entry in chosen.values()
-        for task in suite.task
-        if task.name in entry.tasks
-        for d in task.d
-        for n in task.sizes(d)
-        if d <= entry.max_d and n <= entry.max_n
+    common = {"suite": suite.name, "version": suite.version, "seed": suite.seed, "test_size": suite.test_size}
+    grid = Grid(
+        suite,
+        built,
+        chosen,
+        {name: digest({**common, "task": task.identity()}) for name, task in built.items()},
+        {label: digest(entry.identity()) for label, entry in chosen.items()},
     )
-    count = suite.replicates * sum(1 for _ in islice(points, MOST_CELLS + 1))
+    count = suite.replicates * sum(1 for _ in islice(grid.points(), MOST_CELLS + 1))
     if not count and (learners or tasks):
         raise UsageError(f"{where}: the learners and tasks that were chosen have no cell in common.")
     if count > MOST_CELLS:
@@ -142,14 +146,7 @@ def resolve(
             f"{where}: the suite has {count:,} cells or more; at most {MOST_CELLS:,} can be planned. "
             "Take fewer replicates, sizes or learners."
         )
-    common = {"suite": suite.name, "version": suite.version, "seed": suite.seed, "test_size": suite.test_size}
-    return Grid(
-        suite,
-        built,
-        chosen,
-        {name: digest({**common, "task": task.identity()}) for name, task in built.items()},
-        {label: digest(entry.identity()) for label, entry in chosen.items()},
-    )
+    return grid
 
 
 def _is_added(name: str, suite: Suite, plugins: Plugins) -> bool:

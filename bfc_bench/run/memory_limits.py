@@ -19,20 +19,12 @@ class PeakMemory:
 
     def __init__(self) -> None:
         with suppress(OSError):
-            Path("/proc/self/clear_refs").write_bytes(b"5")  # Linux: reset the peak
-        self._before = _resident() or _peak()
+            Path("/proc/self/clear_refs").write_bytes(b"5")  # Linux: the peak is then what the process holds now
+        self._before = _peak()
 
     def bytes(self) -> int:
         """The peak so far, in bytes above the start."""
         return max(0, _peak() - self._before)
-
-
-def _resident() -> int | None:
-    """Resident bytes of this process on Linux, or None elsewhere."""
-    try:
-        return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
-    except OSError:
-        return None
 
 
 def _peak() -> int:

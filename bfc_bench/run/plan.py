@@ -7,10 +7,12 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, S
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from importlib.metadata import version as installed_version
 from math import frexp
 from typing import Any, get_args
 
 from bfc_bench.errors import PluginError
+from bfc_bench.executors.base import Executor
 from bfc_bench.learner import TaskFacts
 from bfc_bench.run.costs import Costs
 from bfc_bench.run.grid import Cell, Grid, GridLearner
@@ -19,9 +21,11 @@ from bfc_bench.run.theories import theory_of
 from bfc_bench.run.work_units import Batch, LearnerSpec, RunSettings
 from bfc_bench.store import Redo
 from bfc_bench.store.reader import KnownCell
-from bfc_bench.store.row import Origin, Row
-from bfc_bench.suite.model import Suite
+from bfc_bench.store.row import Origin
+from bfc_bench.store.store import Store
+from bfc_bench.suite.model import Budget, Suite
 from bfc_bench.tasks.task import Problem
+from bfc_bench.toolkit.gpu import cell_memory
 from bfc_bench.toolkit.precision import Device
 from bfc_bench.utils.plain_json import canonical_json
 
@@ -112,17 +116,14 @@ class Plan:
         return self._batch([cell], 0.0)
 
     def _groups(self) -> Iterable[list[Cell]]:
-        """The cells to run, grouped by ``_key``."""
+        """The cells to run, grouped by the learner's batch key or, if it has none, by curve."""
         groups: dict[Hashable, list[Cell]] = {}
         for cell in self.todo:
             if cell not in self.broken:
-                groups.setdefault(self._key(cell), []).append(cell)
+                name, key = self.grid.entries[cell.label].learner.name, self.keys[cell.id]
+                curve = (name, cell.label, cell.task, cell.d, cell.replicate)
+                groups.setdefault(curve if key is None else (name, key), []).append(cell)
         return groups.values()
-
-    def _key(self, cell: Cell) -> Hashable:
-        """What cells of one batch have in common: the learner's batch key or, if it has none, the curve."""
-        name, key = self.grid.entries[cell.label].learner.name, self.keys[cell.id]
-        return (name, cell.label, cell.task, cell.d, cell.replicate) if key is None else (name, key)
 
     def _divided(self, cells: list[Cell], jobs: int) -> Iterable[tuple[list[Cell], float]]:
         """Divide a group into batches by estimated time and declared memory; yields cells and seconds.
@@ -188,15 +189,32 @@ def spec(entry: GridLearner) -> LearnerSpec:
     return LearnerSpec(entry.learner.name, entry.learner.version, options, candidates, entry.tuned)
 
 
-def make_plan(
+def plan_for(
     grid: Grid,
-    common: RunSettings,
-    held: Mapping[str, KnownCell],
-    history: Sequence[Row],
+    store: Store | None,
+    device: Device,
     *,
+    session: str = "",
     redo: Collection[Redo] = (),
+    executor: Executor | None = None,
 ) -> Plan:
-    """The plan of a run."""
+    """Plan the cells of a grid, given what the store has already."""
+    suite = grid.suite
+    common = RunSettings(
+        suite=suite.name,
+        version=suite.version,
+        seed=suite.seed,
+        test_size=suite.test_size,
+        device=device,
+        cell_seconds=suite.budget.cell_seconds,
+        memory_bytes=int(suite.budget.memory_gb * 1e9),
+        release=installed_version("bfc-bench"),
+        provenance=session,
+        gpu_bytes=_gpu_bytes(suite.budget, executor) if device == "cuda" else 0,
+    )
+    held = store.known_cells(suite.name, suite.version) if store else {}
+    missing = bool(redo) or any(cell.id not in held or held[cell.id].status != "ok" for cell in grid.cells())
+    history = store.columns(suite.name, suite.version) if store and missing else []
     costs = Costs(grid, history, common.device)
     plan = Plan(grid, common, costs)
     problems: dict[tuple[str, int, int], Problem] = {}
@@ -204,10 +222,9 @@ def make_plan(
     answers: dict[tuple[str, str, int, int], tuple[str | None, str]] = {}
     for cell in grid.cells():
         known = held.get(cell.id)
-        done, stale = (
-            known is not None and known.status == "ok",
-            known is not None and _stale(known, plan.device(cell), common),
-        )
+        here = common.release, plan.device(cell)
+        done = known is not None and known.status == "ok"
+        stale = known is not None and (known.origin.release, known.origin.device) != here
         if done and not stale and "all" not in redo:
             plan.done.append(cell)
             continue
@@ -233,24 +250,22 @@ def make_plan(
     plan.peak_bytes = max((costs.bytes(cell) for cell in run if plan.device(cell) == "cpu"), default=0.0)
     plan.peak_gpu_bytes = max((costs.bytes(cell) for cell in run if plan.device(cell) != "cpu"), default=0.0)
     plan.cautions = [*_cautions(grid, [*run, *plan.done], facts), *_long_cells(plan, run), *_unplanned(grid.suite)]
-    plan.cautions += _without_theory(grid)
+    plan.cautions += [*_without_theory(grid), *(_of_other_tasks(grid, store) if store else ())]
     return plan
+
+
+def _gpu_bytes(budget: Budget, executor: Executor | None) -> int:
+    """GPU memory of a cell: the suite's limit, else what the executor or this machine has, else the host's limit."""
+    limit = None if budget.gpu_memory_gb is None else int(budget.gpu_memory_gb * 1e9)
+    return limit or (executor.gpu_bytes() if executor else cell_memory()) or int(budget.memory_gb * 1e9)
 
 
 def _reason_and_fault(plan: Plan, cell: Cell, facts: TaskFacts) -> tuple[str | None, str]:
     """Why a cell is skipped, or None; and what its learner did wrong when it was asked, or an empty string."""
     grid, common, entry = plan.grid, plan.common, plan.grid.entries[cell.label]
     try:
-        reason = skip_reason(
-            entry.learner,
-            facts,
-            cell.n,
-            device=common.device,
-            memory_bytes=common.memory_bytes,
-            gpu_bytes=common.gpu_bytes if common.device == "cuda" else None,
-            test_size=grid.tasks[cell.task].test_points(common.test_size),
-            tuned=bool(entry.candidates),
-        )
+        test_size = grid.tasks[cell.task].test_points(common.test_size)
+        reason = skip_reason(entry.learner, facts, cell.n, common, test_size, tuned=bool(entry.candidates))
         if reason is None:
             plan.costs.seconds(cell)
             for learner in entry.candidates or (entry.learner,):
@@ -272,11 +287,6 @@ def _key_fault(plan: Plan, cell: Cell, problems: dict[tuple[str, int, int], Prob
     except PluginError as error:
         return str(error)
     return ""
-
-
-def _stale(known: KnownCell, device: Device, common: RunSettings) -> bool:
-    """Whether a row was made by another release or on another device than this run would use."""
-    return (known.origin.release, known.origin.device) != (common.release, device)
 
 
 def _runs_again(known: KnownCell, stale: bool, redo: Collection[Redo]) -> bool:
@@ -324,6 +334,18 @@ def _unplanned(suite: Suite) -> Iterator[str]:
             for key, known in sizes.items():
                 if isinstance(value := asked.get(key), int) and value not in known:
                     yield f"claim {claim.id}: {key} = {value} is not among those of task {asked['task']}: {known}."
+
+
+def _of_other_tasks(grid: Grid, store: Store) -> Iterator[str]:
+    """That the store has results of the suite on tasks which this suite does not have."""
+    named = f"{grid.suite.name}@{grid.suite.version}"
+    stored = store.sessions.definitions(grid.suite.name, grid.suite.version)
+    if foreign := sorted(name for kind, name in stored if kind == "task" and name not in grid.tasks):
+        more = f" and {len(foreign) - 3} more tasks" if len(foreign) > 3 else ""
+        yield (
+            f"the store also has results of {named} on {', '.join(foreign[:3])}{more}, which this suite does not have; "
+            "they are shown together. Give a suite of its own another name or version."
+        )
 
 
 def _without_theory(grid: Grid) -> Iterator[str]:

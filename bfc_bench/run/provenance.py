@@ -31,8 +31,10 @@ PACKAGES = (
 
 def provenance(device: str, executor: Executor, jobs: int | None) -> dict[str, Any]:
     """What a reader needs to judge or repeat the results of this session, as plain data."""
+    program = Path(sys.argv[0])
+    name = "bfc-bench" if program.parts[-2:] == ("bfc_bench", "__main__.py") else program.name
     return {
-        "command": shlex.join([_program(Path(sys.argv[0])), *map(masked, sys.argv[1:])]),
+        "command": shlex.join([name, *map(masked, sys.argv[1:])]),
         "packages": package_versions(),
         "python": platform.python_version(),
         "host": platform.node(),
@@ -52,11 +54,6 @@ def provenance(device: str, executor: Executor, jobs: int | None) -> dict[str, A
 def package_versions() -> dict[str, str | None]:
     """Versions of the packages that results depend on; None for one that is not installed."""
     return {name: release(name) for name in PACKAGES}
-
-
-def _program(path: Path) -> str:
-    """Name of the program: bfc-bench for ``python -m bfc_bench``, else the name of its file."""
-    return "bfc-bench" if path.parts[-2:] == ("bfc_bench", "__main__.py") else path.name
 
 
 @cache

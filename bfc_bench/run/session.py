@@ -5,33 +5,30 @@ from __future__ import annotations
 import secrets
 import time
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from html import escape
-from importlib.metadata import version as installed_version
 from itertools import islice
 from math import inf
 from pathlib import Path
 from typing import Any
 
-from bfc_bench.errors import describe_error
-from bfc_bench.executors.base import Executor, Resources, UnitFailure, usable_cores
+from bfc_bench.errors import BenchError, PluginError, describe_error
+from bfc_bench.executors.base import Executor, Pool, Resources, UnitFailure, usable_cores
 from bfc_bench.executors.environment import not_dumpable
 from bfc_bench.plugins import Plugins
-from bfc_bench.run.cell import make_row
-from bfc_bench.run.executor_selection import open_pool
+from bfc_bench.run.cell import make_row, run_batch
 from bfc_bench.run.grid import Cell, Grid
 from bfc_bench.run.memory_limits import memory_warnings
-from bfc_bench.run.plan import Plan, make_plan
+from bfc_bench.run.plan import Plan, plan_for
 from bfc_bench.run.provenance import provenance
 from bfc_bench.run.wire_format import TRACEBACK, BatchReport, FinishedCell, receive
-from bfc_bench.run.work_units import Batch, Extra, RunSettings, uninstalled
+from bfc_bench.run.work_units import Batch, Extra, forget_plugins, import_learner, uninstalled
 from bfc_bench.store import Redo
 from bfc_bench.store.row import Status
 from bfc_bench.store.store import Store
-from bfc_bench.suite.budget import Budget
-from bfc_bench.toolkit.gpu import cell_memory
 from bfc_bench.toolkit.precision import Device
 from bfc_bench.utils.escape_control import visible
 from bfc_bench.utils.masking import masker
@@ -91,159 +88,129 @@ def counts_text(statuses: Mapping[str, int]) -> str:
     return ", ".join(f"{count} {status}" for status, count in sorted(statuses.items())) or "nothing to do"
 
 
-def plan_for(
-    grid: Grid,
-    store: Store | None,
-    device: Device,
-    *,
-    session: str = "",
-    redo: Collection[Redo] = (),
-    executor: Executor | None = None,
-) -> Plan:
-    """Plan the cells of a grid, given what the store has already."""
-    suite = grid.suite
-    common = RunSettings(
-        suite=suite.name,
-        version=suite.version,
-        seed=suite.seed,
-        test_size=suite.test_size,
-        device=device,
-        cell_seconds=suite.budget.cell_seconds,
-        memory_bytes=int(suite.budget.memory_gb * 1e9),
-        release=installed_version("bfc-bench"),
-        provenance=session,
-        gpu_bytes=_gpu_bytes(suite.budget, executor) if device == "cuda" else 0,
-    )
-    held = store.known_cells(suite.name, suite.version) if store else {}
-    missing = bool(redo) or any(cell.id not in held or held[cell.id].status != "ok" for cell in grid.cells())
-    history = store.columns(suite.name, suite.version) if store and missing else []
-    plan = make_plan(grid, common, held, history, redo=redo)
-    stored = store.sessions.definitions(suite.name, suite.version) if store else {}
-    if foreign := sorted(name for kind, name in stored if kind == "task" and name not in grid.tasks):
-        more = f" and {len(foreign) - 3} more tasks" if len(foreign) > 3 else ""
-        plan.cautions.append(
-            f"the store also has results of {suite.name}@{suite.version} on {', '.join(foreign[:3])}{more}, which this "
-            "suite does not have; they are shown together. Give a suite of its own another name or version."
-        )
-    return plan
+@dataclass
+class Runner:
+    """How and where the cells of a grid are run, once or in several rounds."""
 
+    grid: Grid
+    plugins: Plugins
+    directory: Path
+    """Folder of the store."""
+    executor: Executor
+    device: Device = "cpu"
+    jobs: int | None = None
+    listeners: Sequence[object] = ()
 
-def _gpu_bytes(budget: Budget, executor: Executor | None) -> int:
-    """GPU memory of a cell: the suite's limit, else what the executor or this machine has, else the host's limit."""
-    limit = None if budget.gpu_memory_gb is None else int(budget.gpu_memory_gb * 1e9)
-    return limit or (executor.gpu_bytes() if executor else cell_memory()) or int(budget.memory_gb * 1e9)
+    def run_cells(
+        self, cells: Iterable[Cell] | None = None, redo: Collection[Redo] = (), until: float = inf
+    ) -> Session:
+        """Run cells, those of the grid by default, that the store does not have or that ``redo`` names.
 
+        No batch begins after ``until`` on the clock of ``time.monotonic``.
+        """
+        plugins, executor, jobs = self.plugins, self.executor, self.jobs
+        grid = self.grid if cells is None else replace(self.grid, only=tuple(cells))
+        extra = uninstalled(plugins, sent=executor.place != "session")
+        if executor.place == "machine":
+            jobs = jobs or usable_cores()
+        suite = grid.suite
+        with Store(self.directory, write=True) as store, plugins.with_listeners(self.listeners):
+            id = secrets.token_hex(6)
+            plan = plan_for(grid, store, self.device, session=id, redo=redo, executor=executor)
+            facts = provenance(self.device, executor, jobs)
+            store.sessions.begin(id, suite.name, suite.version, suite.definition(), facts)
+            store.sessions.define(suite.name, suite.version, grid.task_digests, grid.learner_digests)
+            session = Session(id, suite.name, suite.version, store, plan, facts)
+            if plan.todo and jobs and executor.place == "machine" and "memory" in executor.promises:
+                session.warnings += memory_warnings(jobs, suite.budget.memory_gb)
+            plugins.manager.hook.bfc_run_started(session=session)
+            try:
+                with not_dumpable() if executor.place != "session" else nullcontext():
+                    self._run(session, jobs, extra, until)
+            except KeyboardInterrupt:
+                session.interrupted = True
+            finally:
+                plugins.manager.hook.bfc_run_finished(session=session)
+            store.sessions.end(id)
+            return session
 
-def run(
-    grid: Grid,
-    plugins: Plugins,
-    directory: Path,
-    *,
-    device: Device = "cpu",
-    executor: Executor,
-    jobs: int | None = None,
-    redo: Collection[Redo] = (),
-    listeners: Sequence[object] = (),
-    until: float = inf,
-) -> Session:
-    """Run the cells of a grid that the store does not have."""
-    extra = uninstalled(plugins, sent=executor.place != "session")
-    if executor.place == "machine":
-        jobs = jobs or usable_cores()
-    suite = grid.suite
-    with Store(directory, write=True) as store, plugins.with_listeners(listeners):
-        id = secrets.token_hex(6)
-        plan = plan_for(grid, store, device, session=id, redo=redo, executor=executor)
-        facts = provenance(device, executor, jobs)
-        store.sessions.begin(id, suite.name, suite.version, suite.definition(), facts)
-        store.sessions.define(suite.name, suite.version, grid.task_digests, grid.learner_digests)
-        session = Session(id, suite.name, suite.version, store, plan, facts)
-        if plan.todo and jobs and executor.place == "machine" and "memory" in executor.promises:
-            session.warnings += memory_warnings(jobs, suite.budget.memory_gb)
-        plugins.manager.hook.bfc_run_started(session=session)
+    def _run(self, session: Session, jobs: int | None, extra: Extra, until: float) -> None:
+        def commit(finished: Sequence[FinishedCell]) -> None:
+            grid, mask = session.plan.grid, masker()
+            rows, files = [], {}
+            for row, text, artifacts in [done.without_credentials(mask) for done in finished]:
+                with_axes = replace(row, axes=grid.axes(row.task, row.label))
+                rows.append((with_axes, grid.task_digests[row.task], grid.learner_digests[row.label], text))
+                if artifacts:
+                    files[row.cell] = artifacts
+            session.store.put(rows, files)
+            for row, *_ in rows:
+                session.statuses[row.status] += 1
+                self.plugins.manager.hook.bfc_result(result=row)
+
+        plan = session.plan
+        unfit: list[tuple[Cell, Status, str]] = [(cell, "skipped", plan.skipped[cell]) for cell in plan.to_skip]
+        unfit += [(cell, "failed", visible(fault)) for cell, fault in plan.broken.items()]
+        for start in range(0, len(unfit), 1000):
+            part = unfit[start : start + 1000]
+            commit([FinishedCell(make_row(plan.single(cell), cell, status, why)) for cell, status, why in part])
+        if len(plan.broken) == len(plan.todo):
+            return
+        batches: dict[int, Batch] = {}
+        lost: set[str] = set()
+        pool = self._open_pool(plan, jobs, extra)
         try:
-            with not_dumpable() if executor.place != "session" else nullcontext():
-                _run(session, plugins, executor, jobs, extra, until)
-        except KeyboardInterrupt:
-            session.interrupted = True
-        finally:
-            plugins.manager.hook.bfc_run_finished(session=session)
-        store.sessions.end(id)
-        return session
+            slots = {device: pool.slots(device) for device in sorted({*map(plan.device, plan.todo)})}
+            _note(session, {"jobs": pool.slots("cpu"), **({"gpu_jobs": slots["cuda"]} if "cuda" in slots else {})})
 
+            def submit(batch: Batch) -> None:
+                if time.monotonic() > until:
+                    session.not_begun += 1
+                    return
+                batches[len(batches)] = batch
+                needs = Resources(plan.common.cell_seconds, device=batch.common.device, group=batch.learner)
+                pool.submit(len(batches) - 1, batch, needs)
 
-def _run(
-    session: Session,
-    plugins: Plugins,
-    executor: Executor,
-    jobs: int | None,
-    extra: Extra,
-    until: float,
-) -> None:
-    def commit(finished: Sequence[FinishedCell]) -> None:
-        grid, mask = session.plan.grid, masker()
-        rows, files = [], {}
-        for row, text, artifacts in [done.without_credentials(mask) for done in finished]:
-            with_axes = replace(row, axes=grid.axes(row.task, row.label))
-            rows.append((with_axes, grid.task_digests[row.task], grid.learner_digests[row.label], text))
-            if artifacts:
-                files[row.cell] = artifacts
-        session.store.put(rows, files)
-        for row, *_ in rows:
-            session.statuses[row.status] += 1
-            plugins.manager.hook.bfc_result(result=row)
-
-    plan = session.plan
-    unfit: list[tuple[Cell, Status, str]] = [(cell, "skipped", plan.skipped[cell]) for cell in plan.to_skip]
-    unfit += [(cell, "failed", visible(fault)) for cell, fault in plan.broken.items()]
-    for start in range(0, len(unfit), 1000):
-        part = unfit[start : start + 1000]
-        commit([FinishedCell(make_row(plan.single(cell), cell, status, why)) for cell, status, why in part])
-    if len(plan.broken) == len(plan.todo):
-        return
-    batches: dict[int, Batch] = {}
-    lost: set[str] = set()
-    pool = open_pool(plan, plugins, executor, jobs, extra)
-    try:
-        slots = {device: pool.slots(device) for device in sorted({*map(plan.device, plan.todo)})}
-        _note(session, {"jobs": pool.slots("cpu"), **({"gpu_jobs": slots["cuda"]} if "cuda" in slots else {})})
-
-        def submit(batch: Batch) -> None:
-            if time.monotonic() > until:
-                session.not_begun += 1
-                return
-            batches[len(batches)] = batch
-            pool.submit(len(batches) - 1, batch, _needs(plan, batch))
-
-        waiting = iter(plan.batches(max(pool.slots("cpu"), 1), slots.get("cuda")))
-        for batch in waiting if until == inf else islice(waiting, sum(slots.values())):
-            submit(batch)
-        for key, outcome in pool.outcomes():
-            batch = batches[key]
-            report = outcome if isinstance(outcome, UnitFailure) else _checked_report(batch, outcome)
-            if isinstance(report, BatchReport):
-                commit(report.finished)
-                _note(session, report.precision, "precision")
-            elif len(batch.cells) > 1:  # so that only the cell that failed is marked
-                for cell in batch.cells:
-                    submit(plan.single(cell))
-            elif report.kind == "lost" and (cell := batch.cells[0]).id not in lost:  # perhaps not because of the cell
-                lost.add(cell.id)
+            waiting = iter(plan.batches(max(pool.slots("cpu"), 1), slots.get("cuda")))
+            for batch in waiting if until == inf else islice(waiting, sum(slots.values())):
                 submit(batch)
-            else:
-                commit([_failed_cell(batch, report)])
-            for batch in islice(waiting, 1):  # with a time limit, a batch is queued when a worker is free
-                submit(batch)
-        session.not_begun += len(list(waiting))
-    except BaseException:
-        pool.close(now=True)
-        raise
-    pool.close()
+            for key, outcome in pool.outcomes():
+                batch = batches[key]
+                report = outcome if isinstance(outcome, UnitFailure) else _checked_report(batch, outcome)
+                if isinstance(report, BatchReport):
+                    commit(report.finished)
+                    _note(session, report.precision, "precision")
+                elif len(batch.cells) > 1:  # so that only the cell that failed is marked
+                    for cell in batch.cells:
+                        submit(plan.single(cell))
+                elif report.kind == "lost" and (cell := batch.cells[0]).id not in lost:
+                    lost.add(cell.id)  # perhaps not because of the cell
+                    submit(batch)
+                else:
+                    row = make_row(batch, batch.cells[0], STATUS[report.kind], visible(report.reason))
+                    commit([FinishedCell(row, visible(report.traceback, TRACEBACK))])
+                for batch in islice(waiting, 1):  # with a time limit, a batch is queued when a worker is free
+                    submit(batch)
+            session.not_begun += len(list(waiting))
+        except BaseException:
+            pool.close(now=True)
+            raise
+        pool.close()
 
-
-def _needs(plan: Plan, batch: Batch) -> Resources:
-    """What a batch needs; batches of one learner form a group."""
-    return Resources(plan.common.cell_seconds, device=batch.common.device, group=batch.learner)
+    def _open_pool(self, plan: Plan, jobs: int | None, extra: Extra) -> Pool:
+        """The executor's pool for the cells of a plan."""
+        executor = self.executor
+        if executor.place == "session":
+            forget_plugins()
+        learners = sorted({plan.grid.entries[cell.label].learner.name for cell in plan.todo})
+        preload = {name: partial(import_learner, name, extra) for name in learners}
+        try:
+            return executor.open(partial(run_batch, extra=extra), preload, jobs)
+        except BenchError:
+            raise
+        except (Exception, SystemExit) as error:
+            named = f"executor {executor.name!r} of plugin {self.plugins.executors.origin(executor.name)!r}"
+            raise PluginError(f"{named}: open raised {describe_error(error)}.") from error
 
 
 def _note(session: Session, facts: Mapping[str, Any], table: str = "") -> None:
@@ -260,8 +227,3 @@ def _checked_report(batch: Batch, sent: object) -> BatchReport | UnitFailure:
         return receive(batch, sent)
     except Exception as error:
         return UnitFailure("raised", f"the worker sent an invalid result: {describe_error(error)}")
-
-
-def _failed_cell(batch: Batch, failure: UnitFailure) -> FinishedCell:
-    row = make_row(batch, batch.cells[0], STATUS[failure.kind], visible(failure.reason))
-    return FinishedCell(row, visible(failure.traceback, TRACEBACK))

@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 from bfc_bench.errors import PluginError, describe_error, is_ctrl_c
 from bfc_bench.learner import Cost, Learner, TaskFacts, Theory, Work
+from bfc_bench.run.work_units import RunSettings
 from bfc_bench.toolkit.held_out import EVERY
 from bfc_bench.toolkit.libraries import missing
 from bfc_bench.toolkit.precision import Device
@@ -16,23 +17,15 @@ from bfc_bench.utils.masking import masked
 
 
 def skip_reason(
-    learner: Learner,
-    facts: TaskFacts,
-    n: int,
-    *,
-    device: Device,
-    memory_bytes: float,
-    gpu_bytes: float | None = None,
-    test_size: int = 0,
-    tuned: bool = False,
+    learner: Learner, facts: TaskFacts, n: int, common: RunSettings, test_size: int, *, tuned: bool
 ) -> str | None:
     """The reason not to run a learner on a task, or None."""
     can = learner.capabilities
     if reason := _unfit(learner, facts):
         return reason
-    where = device_of(learner, device)
+    where = device_of(learner, common.device)
     if where not in can.devices:
-        return f"{learner.name} runs on {' or '.join(sorted(can.devices))}, not on {device}"
+        return f"{learner.name} runs on {' or '.join(sorted(can.devices))}, not on {common.device}"
     if can.max_n is not None and n > can.max_n:
         return f"{learner.name} is meant for n <= {can.max_n}; n is {n}"
     if tuned and n < EVERY:
@@ -40,12 +33,12 @@ def skip_reason(
     cost = ask(learner, "cost", n, facts.d)
     declared = 0.0 if cost is None else cost.bytes
     data = data_bytes(facts, n, test_size, tuned=tuned)
-    host, gpu = ("memory; the budget is", memory_bytes), ("a GPU's memory; a cell may take", gpu_bytes)
+    host, gpu = ("memory; the budget is", common.memory_bytes), ("a GPU's memory; a cell may take", common.gpu_bytes)
     for what, size, (of, limit) in (
         ("its data take", data, host),
-        ("needs", declared, host if where == "cpu" or gpu_bytes is None else gpu),
+        ("needs", declared, host if where == "cpu" else gpu),
     ):
-        if limit is not None and size > limit:
+        if size > limit:
             return f"{what} {size / 1e9:.3g} GB of {of} {limit / 1e9:.3g} GB"
     answer: str | None = ask(learner, "skip", facts, n)
     return answer

@@ -6,7 +6,6 @@ raises, ``SystemExit`` included, into a failure.
 
 from __future__ import annotations
 
-import traceback
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -15,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from pydantic_core import from_json, to_json
 
-from bfc_bench.errors import Diverged, describe_error, error_text, is_ctrl_c
+from bfc_bench.errors import Diverged, describe_error, error_text, is_ctrl_c, traceback_of
 from bfc_bench.learner import Failure
 from bfc_bench.run.memory_limits import is_out_of_memory
 from bfc_bench.run.work_units import Batch
@@ -69,20 +68,13 @@ def attempt(call: Callable[[], T]) -> T | Failure:
     try:
         return call()
     except Diverged as error:
-        return Failure("diverged", error_text(error) or "training diverged", _traceback(error))
+        return Failure("diverged", error_text(error) or "training diverged", traceback_of(error))
     except BaseException as error:
         if is_ctrl_c(error):
             raise
         return Failure(
-            "out-of-memory" if is_out_of_memory(error) else "failed", describe_error(error), _traceback(error)
+            "out-of-memory" if is_out_of_memory(error) else "failed", describe_error(error), traceback_of(error)
         )
-
-
-def _traceback(error: BaseException) -> str:
-    try:
-        return "".join(traceback.format_exception(error))
-    except Exception:  # methods of an exception may raise too
-        return ""
 
 
 def pack(row: Row, trace: str, artifacts: Mapping[str, bytes] = MappingProxyType({})) -> bytes:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import pickle
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, lru_cache, partial
+from functools import cache, cached_property, lru_cache
 from importlib import import_module
 from types import ModuleType
 from typing import TypeAlias
@@ -130,14 +130,8 @@ class Batch:
 
         Tasks with the same teacher have the same seed, so that nothing else differs between their fits.
         """
-        return _learner_seed(self.common.seed, self.tasks[cell.task], cell.d, cell.replicate)
-
-
-@lru_cache(maxsize=256)
-def _learner_seed(seed: int, definition: str, d: int, replicate: int) -> int:
-    """``Batch.seed`` from the suite's seed and the task's definition."""
-    task = json.loads(definition)
-    return learner_seed(seed, str(task.get("teacher") or task["name"]), d, replicate)
+        task = json.loads(self.tasks[cell.task])
+        return learner_seed(self.common.seed, str(task.get("teacher") or task["name"]), cell.d, cell.replicate)
 
 
 @dataclass(frozen=True)
@@ -160,13 +154,10 @@ class CellWork:
         learner = _learner(plugins, spec.name, spec.options)
         problem = problem.framed if learner.takes_frames() else problem
         _load(learner.capabilities.arrays[0], common.device)
-        work = cls(batch, cell, problem, learner, candidates, _metrics(plugins))
+        metrics = tuple(map(plugins.metrics.get, plugins.metrics))
+        work = cls(batch, cell, problem, learner, candidates, metrics)
         _ = work.train, work.test_x, work.unlabeled, problem.truth, problem.test_hidden  # before the clock starts
         return work
-
-    def array_guard(self) -> ArrayGuard:
-        """A guard for arrays of the kind that the learner wants."""
-        return ArrayGuard(self.learner.capabilities.arrays[0], self.batch.common.device)
 
     def context(self, learner: Learner, guard: ArrayGuard) -> Context:
         """The facts that the learner gets beside its training points."""
@@ -198,12 +189,8 @@ class CellWork:
         return self.problem.unlabeled_inputs(self.cell.n)
 
 
-def preload_steps(learners: Iterable[str], extra: Extra) -> dict[str, Callable[[], object]]:
-    """By learner, a function that loads the plugins and imports its libraries, and initialises no device."""
-    return {name: partial(_import_learner, name, extra) for name in learners}
-
-
-def _import_learner(name: str, extra: Extra) -> None:
+def import_learner(name: str, extra: Extra) -> None:
+    """Load the plugins and import the libraries of a learner, without initialising a device."""
     required = _plugins(extra).learner(name).capabilities.required
     if not missing(required):  # otherwise its cells are skipped
         import_libraries(required)
@@ -246,12 +233,6 @@ def _plugins(extra: Extra) -> Plugins:
     return _LOADED[key]
 
 
-@lru_cache(maxsize=4)
-def _metrics(plugins: Plugins) -> tuple[Metric, ...]:
-    known = plugins.metrics
-    return tuple(known.get(name) for name in known)
-
-
 @lru_cache(maxsize=256)
 def _task(plugins: Plugins, definition: str) -> Task:
     return build_task(**json.loads(definition), kinds=plugins, where="suite")
@@ -263,10 +244,8 @@ def _problem(plugins: Plugins, definition: str, seed: int, d: int, replicate: in
 
 
 def forget_plugins() -> None:
-    """Clear all caches, since a later run in this process may use other plugins."""
+    """Load plugins again when they are needed, since a later run in this process may use other ones."""
     _LOADED.clear()
-    for cached in (_metrics, _task, _problem, _learner):
-        cached.cache_clear()
 
 
 @lru_cache(maxsize=1024)

@@ -8,7 +8,6 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from bfc_bench.errors import StoreError, StoreFailure
@@ -38,11 +37,12 @@ class Database:
             raise StoreError(f"--store must name the folder of a store. {self.directory} is a file.{more}")
         try:
             with ExitStack() as opening:
-                self._db = self._open_to_write(opening) if write else self._open_to_read(opening)
+                self.connection = self._open_to_write(opening) if write else self._open_to_read(opening)
                 self._opened = opening.pop_all()
         except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or error
             raise StoreError(
-                f"The store in {self.directory} cannot be {'written' if write else 'read'}: {_reason(error)}."
+                f"The store in {self.directory} cannot be {'written' if write else 'read'}: {reason}."
             ) from None
 
     def _open_to_write(self, opening: ExitStack) -> sqlite3.Connection:
@@ -73,42 +73,31 @@ class Database:
             raise StoreError(
                 f"There is no store in {self.directory}; `bfc-bench run SUITE --store {self.directory}` makes one."
             )
-        return opening.enter_context(closing(self._connect_to_read()))
-
-    def _connect_to_read(self) -> sqlite3.Connection:
-        log = self.path.with_name(f"{self.path.name}-wal")
         try:
-            return _connect(self.path, "ro")
+            return opening.enter_context(closing(_connect(self.path, "ro")))
         except sqlite3.OperationalError as error:
             # In a read-only folder SQLite cannot make the index of the write-ahead log. An empty log needs none.
             if os.access(self.directory, os.W_OK):
                 raise
+            log = self.path.with_name(f"{self.path.name}-wal")
             if log.exists() and log.stat().st_size:
                 advice = "its folder is read-only and holds a log. Copy the folder to a disk that you can write"
                 raise OSError(f"{error}; {advice}") from None
-            return _connect(self.path, "ro", "&immutable=1")
-
-    @property
-    def connection(self) -> sqlite3.Connection:
-        """The open connection."""
-        return self._db
+            return opening.enter_context(closing(_connect(self.path, "ro", "&immutable=1")))
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """A transaction: everything that is written inside the block is committed together, or nothing is."""
         try:
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
-                yield self._db
-            except BaseException:
-                if self._db.in_transaction:  # SQLite has ended it if the disk is full
-                    self._db.execute("ROLLBACK")
-                raise
-            self._db.execute("COMMIT")
-        except sqlite3.Error as error:
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
-            raise self.write_error(error) from None
+            self.connection.execute("BEGIN IMMEDIATE")
+            yield self.connection
+            self.connection.execute("COMMIT")
+        except BaseException as error:
+            if self.connection.in_transaction:  # SQLite has ended it if the disk is full
+                self.connection.execute("ROLLBACK")
+            if isinstance(error, sqlite3.Error):
+                raise self.write_error(error) from None
+            raise
 
     def write_error(self, error: Exception) -> StoreFailure:
         """The exception to raise after an ``error`` in writing."""
@@ -129,7 +118,7 @@ class Database:
     def stream(self, query: str, values: Sequence[Any] = ()) -> Iterator[Any]:
         """Results of an SQL query, one by one. Raises ``StoreError`` if the file cannot be read."""
         try:
-            yield from self._db.execute(query, values)
+            yield from self.connection.execute(query, values)
         except (sqlite3.Error, UnicodeDecodeError) as error:
             raise StoreError(f"The store in {self.directory} cannot be read: {error}.") from None
 
@@ -151,9 +140,7 @@ class Database:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 
@@ -180,7 +167,3 @@ def _connect(path: Path, mode: str, extra: str = "") -> sqlite3.Connection:
         db.close()
         raise
     return db
-
-
-def _reason(error: sqlite3.Error | OSError | UnicodeDecodeError) -> str:
-    return str(error.strerror or error) if isinstance(error, OSError) else str(error)

@@ -15,10 +15,10 @@ SHARED = frozenset(
 """File systems on which SQLite's write-ahead log does not work, because machines do not share its index in memory."""
 
 
-def file_system(folder: Path, table: Path = Path("/proc/self/mountinfo")) -> str:
+def file_system(folder: Path) -> str:
     """The type of a folder's file system in the kernel's table of mounts; empty if it is unknown."""
     try:
-        lines = table.read_text().splitlines()
+        lines = Path("/proc/self/mountinfo").read_text().splitlines()
     except OSError:
         return ""
     path, depth, kind = Path(os.path.realpath(folder)), -1, ""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import accumulate
 from operator import itemgetter
@@ -61,14 +61,14 @@ def merge(sources: Sequence[Path], into: Path, *, prefer: str = "") -> Merged:
     (``equality.differing``). Runs are sorted by time, in each store's own order. The store with the last run of a suite
     defines what is current of it. A finished look replaces a planned one. Artifacts follow their rows.
     """
-    if len(sources) < 1:
-        raise UsageError("merge needs at least one store to read. Got none.")
     known = {str(path) for path in (*sources, into)}
     if prefer and prefer != NEWER and prefer not in known:
         raise UsageError(f"--prefer must be {NEWER} or one of {', '.join(sorted(known))}. Got {prefer!r}.")
     others = [path for path in sources if path.resolve() != into.resolve()]
     with ExitStack() as opened:
-        stores = {str(path): opened.enter_context(_snapshot(path)) for path in others}
+        stores = {str(path): opened.enter_context(Store(store_folder(path))) for path in others}
+        for store in stores.values():
+            opened.enter_context(store.snapshot())
         if (into / "results.sqlite").exists() or (into / "lock").exists():  # one whose first start was killed
             with Store(into, write=True) as target:
                 return _Merge(str(into), target, stores, prefer).run()
@@ -76,13 +76,6 @@ def merge(sources: Sequence[Path], into: Path, *, prefer: str = "") -> Merged:
             with Store(temporary, write=True) as target:
                 merged = _Merge(str(into), target, stores, prefer).run()
             return merged
-
-
-@contextmanager
-def _snapshot(directory: Path) -> Iterator[Store]:
-    """A store to read, as it is at one moment."""
-    with Store(store_folder(directory)) as store, store.snapshot():
-        yield store
 
 
 @dataclass

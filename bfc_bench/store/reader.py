@@ -32,9 +32,8 @@ READ_TOGETHER = 1000
 
 @dataclass(frozen=True, slots=True)
 class KnownCell:
-    """Label, status and origin of the row of a cell."""
+    """Status and origin of the row of a cell."""
 
-    label: str
     status: str
     origin: Origin
 
@@ -63,7 +62,8 @@ class RowReader(Database):
 
         The last result is returned again as long as the file has not changed.
         """
-        request = (suite, version, every, self._state())
+        ((by_others,),) = self.read("PRAGMA data_version")  # changes when another connection writes
+        request = (suite, version, every, by_others, self.connection.total_changes)
         if self._columns is None or self._columns[0] != request:
             self._columns = None
             self._columns = request, self._read_columns(suite, version, every)
@@ -99,10 +99,6 @@ class RowReader(Database):
             )
         return Row(**parse(records[0][0]))
 
-    def _state(self) -> tuple[int, int]:
-        """A value that changes with every write to the file, by this connection or another one."""
-        return int(self.read("PRAGMA data_version")[0][0]), self._db.total_changes
-
     def finish_times(self, suite: str, version: int) -> list[tuple[str, float | None]]:
         """Cells of the current rows with their ``finished_at``, sorted; this tells whether rows have changed."""
         query = f"SELECT cell, row -> '$.finished_at' FROM rows r WHERE suite = ? AND version = ?{_CURRENT}"
@@ -115,12 +111,11 @@ class RowReader(Database):
 
     def known_cells(self, suite: str, version: int) -> dict[str, KnownCell]:
         """What is known of each cell, of all definitions, without parsing rows."""
-        facts = 'label, status, "release", device, learner_version'
-        query = f"SELECT cell, {facts} FROM rows WHERE suite = ? AND version = ?"
+        query = 'SELECT cell, status, "release", device, learner_version FROM rows WHERE suite = ? AND version = ?'
         distinct: dict[tuple[Any, ...], KnownCell] = {}
         return {
-            cell: distinct.setdefault((label, status, *origin), KnownCell(label, status, Origin(*origin)))
-            for cell, label, status, *origin in self.stream(query, (suite, version))
+            cell: distinct.setdefault((status, *origin), KnownCell(status, Origin(*origin)))
+            for cell, status, *origin in self.stream(query, (suite, version))
         }
 
     def traceback(self, cell: str) -> str:

@@ -6,7 +6,7 @@ Names become names of files and folders, so they have the form of names.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cache
 from operator import lt
 from typing import Annotated, Any, Literal, NotRequired, TypeAlias
@@ -96,20 +96,15 @@ def _adapter(table: str) -> TypeAdapter[Any]:
     return TypeAdapter(records[table])
 
 
-def check_record(table: str, record: Sequence[Any]) -> None:
-    """Raise ``ValueError`` for a record of a table that no release of this program could have written."""
-    if table == "rows":
-        parse(record[ROW])
-    else:
-        validated(_adapter(table).validate_python, tuple(record))
-
-
 def records_of(database: Database, table: str, suite: tuple[str, int] | None = None) -> Iterator[Record]:
     """The records of a table, or those of one suite, in the order of commits. Raises ``StoreError`` for a wrong one."""
     chosen = "WHERE suite = ? AND version = ? " if suite else ""
     for rowid, *record in database.stream(f"SELECT rowid, * FROM {table} {chosen}ORDER BY rowid", suite or ()):
         try:
-            check_record(table, record)
+            if table == "rows":
+                parse(record[ROW])
+            else:
+                validated(_adapter(table).validate_python, tuple(record))
         except ValueError as error:
             raise database.unreadable(f"record {rowid} of the table {table!r}", error) from None
         yield tuple(record)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from importlib.metadata import version
+from typing import get_args
 
-import numpy as np
-
-from bfc_bench.store.row import Origin, Row
+from bfc_bench.store.row import Origin, Row, Status
 from bfc_bench.store.rows import Rows
+from bfc_bench.utils.counted import counted
 
 ORIGIN = ("release", "device", "learner_version")
 
@@ -21,12 +21,11 @@ def origin_remarks(rows: Iterable[Row]) -> list[str]:
     have different origins, including learner versions.
     """
     rows = Rows.of(rows)
-    skipped = np.array(rows.mapped_column("status", lambda status: status == "skipped"), dtype=bool)
-    tried = rows.at(~skipped)
+    tried = rows.where(status={*get_args(Status)} - {"skipped"})
     groups = tried.groups("release", "device")
     counts = Counter({Origin(release, device, None): len(group) for (release, device), group in groups.items()})
     alike = len(counts) < 2 and all(origin.release == version("bfc-bench") for origin in counts)
-    lines = [] if alike else [f"{_cells(count)} made by {origin}." for origin, count in counts.most_common()]
+    lines = [] if alike else [f"{counted(count, 'cell')} made by {origin}." for origin, count in counts.most_common()]
     curves: dict[tuple[str, str, int], set[Origin]] = {}
     for label, task, d, *origin in tried.groups("label", "task", "d", *ORIGIN):
         curves.setdefault((label, task, d), set()).add(Origin(*origin))
@@ -38,7 +37,3 @@ def origin_remarks(rows: Iterable[Row]) -> list[str]:
         mixed_curves = ", ".join(f"{task} (d = {', '.join(map(str, dims))})" for task, dims in tasks.items())
         lines.append(f"Curves of {label} with points of different origins: {mixed_curves}.")
     return lines
-
-
-def _cells(count: int) -> str:
-    return f"{count} cell{'s' * (count != 1)}"

@@ -58,7 +58,7 @@ class RowsBuilder:
     def __init__(self) -> None:
         self.coded = {name: _CodedColumn() for name in (*_TEXTS, *_CHOSEN)}
         """Columns with one entry per distinct combination of texts, since many rows share a combination."""
-        self.layouts: dict[tuple[str | int, ...], _LayoutNumbers] = {}
+        self.layouts: dict[tuple[_Name, ...], _LayoutNumbers] = {}
         """By the names that ``_collect`` gives."""
         self.combination, self.layout, self.line = array("i"), array("i"), array("q")
         """For each row: its combination of texts, its layout, and its line among the rows of the layout."""
@@ -75,7 +75,7 @@ class RowsBuilder:
             for column, text in zip(self.coded.values(), texts, strict=True):
                 column.add(text)
         self.combination.append(combination)
-        names: list[str | int] = []
+        names: list[_Name] = []
         numbers: list[float] = []
         _collect(values, names, numbers)
         layout_key = tuple(names)
@@ -92,15 +92,13 @@ class RowsBuilder:
         return Rows(_Columns(self, read), np.arange(len(self.layout)))
 
 
-_DOWN, _UP = 1, -1
+_Name: TypeAlias = str | tuple[str] | None
+"""Name of a number; a nested mapping begins with its name in a tuple and ends with None."""
 _EXACT = 2**53
 
 
-def _collect(values: Mapping[str, Any], names: list[str | int], numbers: list[float]) -> None:
-    """Append the numbers of nested values and their names, with ``_DOWN`` and ``_UP`` around nested mappings.
-
-    None is a missing number.
-    """
+def _collect(values: Mapping[str, Any], names: list[_Name], numbers: list[float]) -> None:
+    """Append the numbers of nested values and their names. A value of None is a missing number."""
     for name, value in values.items():
         kind = type(value)
         if kind is float:
@@ -113,28 +111,23 @@ def _collect(values: Mapping[str, Any], names: list[str | int], numbers: list[fl
             numbers.append(math.nan)
         elif kind is dict:
             if value and name not in ("options", "axes"):
-                names += name, _DOWN
+                names.append((name,))
                 _collect(value, names, numbers)
-                names.append(_UP)
+                names.append(None)
         elif kind is int or kind is bool or kind is np.float64:
             names.append(name)
             numbers.append(float(value) if -_EXACT < value < _EXACT or int(value).bit_length() < 1000 else math.nan)
 
 
-def _paths(names: Iterable[str | int]) -> Iterator[NumberPath]:
+def _paths(names: Iterable[_Name]) -> Iterator[NumberPath]:
     """The paths of the names that ``_collect`` gives."""
     above: list[str] = []
-    last = ""
-    leaf = False
-    for name in (*names, _UP):
-        if leaf and name != _DOWN:
-            yield (*above, last)
-        leaf = isinstance(name, str)
+    for name in names:
         if isinstance(name, str):
-            last = name
-        elif name == _DOWN:
-            above.append(last)
-        elif above:
+            yield (*above, name)
+        elif name is not None:
+            above += name
+        else:
             above.pop()
 
 

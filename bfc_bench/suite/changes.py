@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -38,7 +37,6 @@ def apply(values: dict[str, Any], change: str) -> None:
             del parents[:taken]
         elif seen and seen[-1] == "grid" and parents[0] not in here:
             last = ".".join([*parents, last])  # one key of the grid, such as inputs.condition
-            parents = []
             break
         else:
             part = parents.pop(0)
@@ -71,9 +69,7 @@ def _entry_at(items: Sequence[Mapping[str, Any]], parts: Sequence[str], change: 
     for count in range(len(parts) - 1, 0, -1):
         if (name := ".".join(parts[:count])) in names:
             return name
-    near = difflib.get_close_matches(parts[0], names, n=1, cutoff=0.5)
-    hint = f" Did you mean {near[0]!r}?" if near else f" Known: {', '.join(names)}."
-    raise UsageError(f"--set {change}: there is no entry called {parts[0]!r}.{hint}")
+    raise UsageError(f"--set {change}: there is no entry called {parts[0]!r}.{suggest(parts[0], names)}")
 
 
 def _may_create(seen: Sequence[str], part: str) -> bool:

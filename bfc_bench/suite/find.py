@@ -17,19 +17,21 @@ def suite_path(suite: str | Path, known: Registry[Path]) -> Path:
 
     Raises ``UsageError`` that suggests the nearest name, or says what to do with a table.
     """
-    path = Path(suite)
-    if path.suffix.lower() in DATA_SUFFIXES and str(suite) not in known:
+    path, name = Path(suite), str(suite)
+    if name in known:
+        return known.get(name)
+    if path.suffix.lower() in DATA_SUFFIXES:
         kind, more = ("npz", "") if path.suffix == ".npz" else ("table", ', target = "COLUMN"')
-        trial = f"`bfc-bench try {shlex.quote(str(suite))} --target COLUMN` writes one for it. Or name it"
+        trial = f"`bfc-bench try {shlex.quote(name)} --target COLUMN` writes one for it. Or name it"
         raise UsageError(
             f"{suite} is a table, not a suite. {'Name it' if kind == 'npz' else trial} in the file of a suite, as a "
             f'task with data = {{ kind = "{kind}", path = "{path}"{more} }}; docs/tutorials/data.md has a whole file.'
         )
-    if str(suite) not in known and path.suffix != ".toml" and path.exists():
+    if path.suffix != ".toml" and path.exists():
         what = "a folder" if path.is_dir() else "a file whose name does not end in .toml"
         raise UsageError(f"a suite must be the name of a suite or the path of its .toml file. {suite} is {what}.")
-    if str(suite) not in known and (path.suffix == ".toml" or path.parent != Path(".")):
+    if path.suffix == ".toml" or path.parent != Path("."):
         return path
-    if str(suite) not in known and (file := path.with_name(f"{path.name}.toml")).is_file():
-        raise UsageError(f"there is no suite {str(suite)!r}. Did you mean the file {file}?")
-    return known.get(str(suite))
+    if (file := path.with_name(f"{path.name}.toml")).is_file():
+        raise UsageError(f"there is no suite {name!r}. Did you mean the file {file}?")
+    return known.get(name)  # raises an error that suggests the nearest name

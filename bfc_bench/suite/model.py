@@ -23,7 +23,6 @@ from pydantic import (
 from bfc_bench.config import Settings, plain_option
 from bfc_bench.errors import UsageError, suggest
 from bfc_bench.suite.axes import MOST_CANDIDATES, MOST_MEMBERS
-from bfc_bench.suite.budget import Budget
 from bfc_bench.suite.members import check_membership, expanded, members_by_grid
 from bfc_bench.suite.sizes import check_increasing, sizes_at
 from bfc_bench.utils.names import NAME_RULE, is_name
@@ -257,6 +256,18 @@ class LearnerEntry(Settings):
     def spaces(self) -> list[dict[str, list[Any]]] | None:
         """The tables of ``tune``."""
         return self.tune if self.tune is None or isinstance(self.tune, list) else [self.tune]
+
+
+class Budget(Settings):
+    """``[budget]``: what one cell may use."""
+
+    cell_seconds: Annotated[float, Field(gt=0)] = 120.0
+    """Wall time in seconds after which a cell is stopped."""
+    memory_gb: Annotated[float, Field(gt=0)] = 8.0
+    """Memory of a cell in 10^9 bytes; a cell that declares more, or whose data take more, is skipped."""
+    gpu_memory_gb: Annotated[float, Field(gt=0)] | None = None
+    """GPU memory of a cell in 10^9 bytes, which replaces ``memory_gb`` for what it declares; None: what one library may
+    take of the visible GPU, or ``memory_gb`` if none is visible."""
 
 
 class ExecutorEntry(Settings):

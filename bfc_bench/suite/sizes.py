@@ -36,7 +36,9 @@ _FUNCTIONS: Mapping[str, Callable[..., float]] = {
 def sizes_at(n: Any, known: Mapping[str, Any], key: str = "n") -> list[int]:
     """The training sizes at the values that are ``known``: d, and those of a task's axes."""
     if isinstance(n, list):
-        return _checked(n, key)
+        if not n or not all(type(size) is int and size >= 1 for size in n):
+            raise ValueError(f"{key} must be a list of at least 1 integer >= 1. Got {n!r}")
+        return check_increasing(n, f"{key} ")
     if not isinstance(n, Mapping):
         raise ValueError(f"{key} must be a list of integers >= 1, or a table. Got {n!r}")
     if "from" in n or "to" in n:
@@ -53,12 +55,6 @@ def sizes_at(n: Any, known: Mapping[str, Any], key: str = "n") -> list[int]:
     if value not in table:
         raise ValueError(f"{key}.{axis} has no sizes for {axis} = {value}. It has some for: {', '.join(table)}")
     return sizes_at(table[value], known, f"{key}.{axis}.{value}")
-
-
-def _checked(sizes: list[Any], key: str) -> list[int]:
-    if not sizes or not all(type(size) is int and size >= 1 for size in sizes):
-        raise ValueError(f"{key} must be a list of at least 1 integer >= 1. Got {sizes!r}")
-    return check_increasing(sizes, f"{key} ")
 
 
 def check_increasing(sizes: list[int], who: str = "") -> list[int]:

@@ -17,7 +17,7 @@ from bfc_bench.executors.serial import SerialExecutor
 from bfc_bench.learner import Context, Data, Learner, Predictor
 from bfc_bench.plugins import draw_figure, load_plugins
 from bfc_bench.run.grid import resolve
-from bfc_bench.run.session import run
+from bfc_bench.run.session import Runner
 from bfc_bench.store.row import Row
 from bfc_bench.suite.model import Suite
 from bfc_bench.suite.read import read_suite
@@ -128,7 +128,8 @@ def it_hears_a_run(listener: object) -> None:
     hooks = [hook.name for hook in plugins.manager.get_hookcallers(listener) or ()]
     require(bool(hooks), "it implements no hook with @bfc_bench.hookimpl, such as bfc_result")
     with TestCase().assertNoLogs("bfc_bench.plugins"), TemporaryDirectory() as folder:
-        run(resolve(Suite.parse(SUITE, "check"), plugins, "check"), plugins, Path(folder), executor=SerialExecutor())
+        grid = resolve(Suite.parse(SUITE, "check"), plugins, "check")
+        Runner(grid, plugins, Path(folder), SerialExecutor()).run_cells()
 
 
 class Mean(Learner):

@@ -26,7 +26,8 @@ def write_file(
             with path.open("wb") as file:
                 file.writelines(parts)
             return
-        with os.fdopen(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _mode(path, private)), "wb") as file:
+        mode = 0o600 if private else path.parent.stat().st_mode & 0o666
+        with os.fdopen(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
             if path.exists():
                 os.fchmod(file.fileno(), path.stat().st_mode & 0o777)
             file.writelines(parts)
@@ -94,7 +95,3 @@ def inside(folder: Path, *names: str) -> Path:
             "device. Remove it, or choose another folder."
         )
     return path
-
-
-def _mode(path: Path, private: bool) -> int:
-    return 0o600 if private else path.parent.stat().st_mode & 0o666

@@ -10,13 +10,7 @@ def process_start(process: int) -> str:
     platform has no ``/proc``."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-        ticks, state = _ticks(process)
+        state, *facts = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     except OSError:
         return ""
-    return "" if state == "Z" else f"{boot}/{ticks}"
-
-
-def _ticks(process: int) -> tuple[str, str]:
-    """Start of a process in ticks since boot, and its state."""
-    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return fields[19], fields[0]
+    return "" if state == "Z" else f"{boot}/{facts[18]}"

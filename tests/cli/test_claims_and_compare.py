@@ -82,7 +82,8 @@ def test_claims_are_judged_and_the_exit_code_is_0_whatever_they_say(held, capsys
 
 def test_the_table_shows_sign_word_numbers_and_what_to_expect(held, capsys):
     path, store = held()
-    text = answer(capsys, "claims", path, "--store", store, "--details")
+    text = answer(capsys, "claims", path, "--store", store)
+    text += answer(capsys, "claims", path, "separation", "reverse", "equal", "--store", store)
     for shown in ("✓ supported", "✗ contradicted", "? undecided", "separation", "Theorem 1", "≤ 0.01", "Holm p"):
         assert shown in text
     assert "3 claims: 1 supported, 1 contradicted, 1 undecided." in text

@@ -14,14 +14,14 @@ import pytest
 from installed_faulty import describe
 
 from bfc_bench.cli.app import run
-from bfc_bench.cli.new import KINDS, write_distribution
+from bfc_bench.cli.new import EXAMPLES, write_distribution
 from bfc_bench.errors import UsageError
 from bfc_bench.learner import ArrayKind
 
 ROOT = Path(__file__).parents[2]
 PACKAGES: list[tuple[str, ArrayKind]] = [
     *[("learner", arrays) for arrays in get_args(ArrayKind) if find_spec(arrays)],
-    *[(command, "numpy") for command in KINDS if command != "learner"],
+    *[(command, "numpy") for command in EXAMPLES if command != "learner"],
 ]
 
 
@@ -78,7 +78,7 @@ def installed(folder: Path, site: Path) -> None:
 def test_every_kind_of_distribution_passes_its_own_tests_and_its_suite_can_be_planned(tmp_path: Path) -> None:
     site = tmp_path / "site"
     for command, arrays in PACKAGES:
-        name = f"{KINDS[command].example}-{arrays}"
+        name = f"{EXAMPLES[command]}-{arrays}"
         write_distribution(command, name, tmp_path / name, arrays)
         installed(tmp_path / name, site)
     path = os.pathsep.join(filter(None, [str(site), os.environ.get("PYTHONPATH", "")]))

@@ -25,7 +25,7 @@ from bfc_bench.executors.environment import ENVIRONMENT
 from bfc_bench.executors.processes import ProcessExecutor, ProcessPool
 from bfc_bench.executors.processes.fork_server import CAN_FORK
 from bfc_bench.plugins import load_plugins
-from bfc_bench.run.work_units import preload_steps
+from bfc_bench.run.work_units import import_learner
 
 forks = pytest.mark.skipif(not CAN_FORK, reason="workers are forked on Linux only")
 TAKEN: list[str] = []
@@ -289,7 +289,7 @@ def test_an_import_that_cannot_precede_a_fork_is_left_out_and_the_others_are_mad
 @forks
 def test_no_learner_of_this_project_starts_a_thread_when_it_is_imported() -> None:
     plugins = load_plugins()
-    steps = preload_steps([*plugins.learners, "sklearn:svm.SVR"], ())
+    steps = {name: partial(import_learner, name, ()) for name in (*plugins.learners, "sklearn:svm.SVR")}
     pool = opened(steps)
     for key, learner in enumerate(steps):
         pool.submit(key, (who, ()), Resources(300.0, group=learner))

@@ -94,9 +94,8 @@ def test_list_and_show_say_what_to_install(bench):
     assert f"(not usable here: {TORCH})" in lines["kernel-ridge"]
     assert f"(not usable here: {JAX})" in lines["quad-densenet"]
     assert "not usable" not in lines["sklearn"]
-    [entry] = json.loads(bench("show", "kernel-ridge", "--format", "json").stdout)
-    assert entry["missing"] == TORCH
-    assert "not usable here" in bench("show", "kernel-ridge").stdout
+    said = " ".join(bench("show", "kernel-ridge").stdout.split())
+    assert f"not usable here {TORCH}" in said
     assert "not usable" not in bench("show", "sklearn:linear_model.Ridge").stdout
 
 

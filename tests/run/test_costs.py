@@ -11,8 +11,7 @@ from bfc_bench import Cost, RunOptions, open_store, run_suite
 from bfc_bench.plugins import load_plugins
 from bfc_bench.run.costs import FLOPS
 from bfc_bench.run.grid import resolve
-from bfc_bench.run.plan import Plan
-from bfc_bench.run.session import plan_for
+from bfc_bench.run.plan import Plan, plan_for
 from bfc_bench.store.row import Row
 from bfc_bench.store.store import Store
 from bfc_bench.suite.model import Suite

@@ -11,7 +11,7 @@ from small_tasks import SMALL
 from bfc_bench.executors.processes import ProcessExecutor
 from bfc_bench.plugins import load_plugins
 from bfc_bench.run.grid import resolve
-from bfc_bench.run.session import plan_for
+from bfc_bench.run.plan import plan_for
 from bfc_bench.suite.model import Suite
 
 TASK = {**SMALL, "d": [20], "n": [1000, 30_000]}

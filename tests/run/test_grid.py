@@ -5,7 +5,7 @@ import pytest
 from bfc_bench import UsageError
 from bfc_bench.plugins import load_plugins
 from bfc_bench.run.grid import resolve
-from bfc_bench.run.session import plan_for
+from bfc_bench.run.plan import plan_for
 from bfc_bench.suite.model import Suite
 
 TASK = {

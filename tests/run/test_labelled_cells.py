@@ -6,6 +6,7 @@ import pytest
 from stored_rows import read_results
 
 from bfc_bench import RunOptions, run_suite
+from bfc_bench.run.array_guard import ArrayGuard
 from bfc_bench.run.grid import Cell
 from bfc_bench.run.work_units import Batch, CellWork, LearnerSpec, RunSettings
 
@@ -92,7 +93,7 @@ def test_a_learner_is_told_the_column_of_the_offset(labels, column):
         (cell := Cell("id", "t", "kernel-ridge", 4, 10, 0),),
     )
     work = CellWork.prepare(batch, cell, ())
-    told = work.context(work.learner, work.array_guard())
+    told = work.context(work.learner, ArrayGuard("numpy", "cpu"))
     assert told.margin_column == column
     d = work.train.d
     assert d == work.train.x.shape[1] == told.unlabeled.shape[1] == len(told.square_mean)

@@ -22,8 +22,10 @@ def disguise(store, **columns):
     """Make the rows of ``mean`` look as if something else had made them."""
     with Store(store, write=True) as opened:
         for name, value in columns.items():
-            opened._db.execute(f"UPDATE rows SET {name} = ? WHERE label = 'mean'", (value,))
-            opened._db.execute(f"UPDATE rows SET row = json_set(row, '$.{name}', ?) WHERE label = 'mean'", (value,))
+            opened.connection.execute(f"UPDATE rows SET {name} = ? WHERE label = 'mean'", (value,))
+            opened.connection.execute(
+                f"UPDATE rows SET row = json_set(row, '$.{name}', ?) WHERE label = 'mean'", (value,)
+            )
 
 
 @pytest.fixture
@@ -89,7 +91,7 @@ def test_a_result_stays_where_it_cannot_be_made_again(made, planned):
     path, store = made
     from bfc_bench.plugins import load_plugins
     from bfc_bench.run.grid import resolve
-    from bfc_bench.run.session import plan_for
+    from bfc_bench.run.plan import plan_for
     from bfc_bench.suite.read import read_suite
 
     plugins = load_plugins()
@@ -104,7 +106,7 @@ def test_a_run_for_a_gpu_leaves_what_cannot_use_one_to_the_cpu(made):
     path, store = made
     from bfc_bench.plugins import load_plugins
     from bfc_bench.run.grid import resolve
-    from bfc_bench.run.session import plan_for
+    from bfc_bench.run.plan import plan_for
     from bfc_bench.suite.read import read_suite
 
     grid = resolve(read_suite(path), load_plugins(), "test")
@@ -120,13 +122,17 @@ def test_another_version_of_a_learner_is_made_anew(made, planned):
     disguise(store, learner_version=0)
     with Store(store, write=True) as opened:  # its version is part of what a cell's name is hashed from
         name = "substr(cell, 2) || '-'"
-        opened._db.execute(f"UPDATE rows SET cell = {name}, row = json_set(row, '$.cell', {name}) WHERE label = 'mean'")
+        opened.connection.execute(
+            f"UPDATE rows SET cell = {name}, row = json_set(row, '$.cell', {name}) WHERE label = 'mean'"
+        )
     assert planned(path, store)["todo"] == 2
 
 
 def test_a_mixed_curve_is_named(made, cli):
     path, store = made
     with Store(store, write=True) as opened:
-        opened._db.execute("UPDATE rows SET row = json_set(row, '$.device', 'cuda') WHERE label = 'mean' AND n = 10")
+        opened.connection.execute(
+            "UPDATE rows SET row = json_set(row, '$.device', 'cuda') WHERE label = 'mean' AND n = 10"
+        )
     said = cli("run", path, "--store", store).stdout
     assert "Curves of mean with points of different origins: t (d = 4)." in said

@@ -12,9 +12,10 @@ from stored_rows import read_results
 
 from bfc_bench import RunOptions, run_suite
 from bfc_bench.plugins import load_plugins
+from bfc_bench.run.cell import run_batch
 from bfc_bench.run.grid import resolve
-from bfc_bench.run.plan import SHORTEST_SECONDS, Plan
-from bfc_bench.run.session import plan_for
+from bfc_bench.run.plan import SHORTEST_SECONDS, Plan, plan_for
+from bfc_bench.run.wire_format import receive
 from bfc_bench.store.row import Row
 from bfc_bench.store.store import Store
 from bfc_bench.suite.model import Suite
@@ -158,3 +159,14 @@ def test_workers_have_one_thread_and_leave_the_gpu_to_others(faulty, suite_file,
         assert found["JAX_PLATFORMS"] == "cpu"
         assert found["OMP_NUM_THREADS"] == found["NPROC"] == "1"
         assert "multi_thread_eigen=false" in found["XLA_FLAGS"]
+
+
+def test_a_worker_does_not_repeat_the_warnings_of_settings():
+    target = {"kind": "quadratic-densenet", "widths": [4, 2], "alphas": [1.0, 0.3], "skips": [[1], [0, 1, 2]]}
+    values = {"name": "s", "task": [{**TASK, "target": target}], "learner": [{"name": "kernel-ridge", "tune": {}}]}
+    with pytest.warns(UserWarning, match="J_3 = .0, 1, 2. contains layer 1"):
+        grid = resolve(Suite.parse(values, "s"), load_plugins(), "s")
+    cell = next(grid.cells())
+    batch = plan_for(grid, None, "cpu").single(cell)
+    (finished,) = receive(batch, run_batch(batch, ())).finished  # a warning is an error in tests
+    assert finished.row.status == "ok", finished.row.reason

@@ -16,7 +16,7 @@ from bfc_bench import RunOptions, run_suite
 from bfc_bench.plugins import load_plugins
 from bfc_bench.run.costs import WAITS
 from bfc_bench.run.grid import resolve
-from bfc_bench.run.session import plan_for
+from bfc_bench.run.plan import plan_for
 from bfc_bench.run.stopwatch import Stopwatch
 from bfc_bench.store.store import Store
 from bfc_bench.suite.read import read_suite

@@ -10,7 +10,7 @@ from bfc_bench.errors import UsageError
 from bfc_bench.plugins import load_plugins
 from bfc_bench.reference import find
 from bfc_bench.run.theories import SuiteTheories
-from bfc_bench.run.work_units import preload_steps
+from bfc_bench.run.work_units import import_learner
 from bfc_bench.testing import check_learner
 from bfc_bench.testing.global_state import global_state
 from bfc_bench.toolkit import libraries
@@ -68,8 +68,8 @@ def test_no_theory_is_asked_of_a_learner_that_cannot_be_imported(without, monkey
 def test_no_worker_loads_what_is_not_there(without, monkeypatch):
     loaded = []
     monkeypatch.setattr("bfc_bench.run.work_units.import_libraries", loaded.append)
-    for step in preload_steps(["kernel-ridge", "sklearn"], ()).values():
-        step()
+    for name in ("kernel-ridge", "sklearn"):
+        import_learner(name, ())
     assert loaded == [frozenset()]
 
 

@@ -11,13 +11,13 @@ import pickle
 import resource
 import signal
 import sys
-import traceback
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NoReturn
 
-from bfc_bench.errors import describe_error
+from bfc_bench.errors import describe_error, traceback_of
 from bfc_bench.executors.memory import READABLE, memory
-from bfc_bench.executors.worker_context import WorkerContext, context
+from bfc_bench.executors.worker_context import context
 
 RESULT, RAISED = b"=", b"!"
 """First byte of an outcome: the unit's result follows, or error and traceback as JSON."""
@@ -33,7 +33,8 @@ def work(parent: int, unit: int, notes: int, call: Callable[[Any], bytes]) -> No
     """Run a unit and end this process."""
     serve_only(parent)
     note(notes, started=os.getpid())
-    vars(context).update(vars(_context(notes)))
+    context.clock_starts = partial(note, notes, clock=True)
+    context.may_take = partial(limit_memory, notes)
     with os.fdopen(unit, "r+b") as file:
         payload = file.read()
         file.seek(0)
@@ -42,7 +43,7 @@ def work(parent: int, unit: int, notes: int, call: Callable[[Any], bytes]) -> No
         try:
             outcome = RESULT + call(pickle.loads(payload))
         except BaseException as error:
-            outcome = RAISED + json.dumps([describe_error(error), _traceback(error)]).encode()
+            outcome = RAISED + json.dumps([describe_error(error), traceback_of(error)]).encode()
         resource.setrlimit(resource.RLIMIT_DATA, free)
         file.write(outcome)
     leave()
@@ -65,26 +66,17 @@ def note(notes: int, **facts: object) -> None:
         os.write(notes, json.dumps(facts).encode() + b"\n")
 
 
-def _context(notes: int) -> WorkerContext:
-    def may_take(memory_bytes: int, refuse: bool) -> None:
-        if not READABLE:
-            return
-        now = memory()
-        if refuse:
-            soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
-            limit = now.asked + REFUSED * memory_bytes
-            if soft == resource.RLIM_INFINITY or limit < soft:
-                resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
-        note(notes, allowed=memory_bytes, held=now.held, asked=now.asked)
-
-    return WorkerContext(clock_starts=lambda: note(notes, clock=True), may_take=may_take)
-
-
-def _traceback(error: BaseException) -> str:
-    try:
-        return "".join(traceback.format_exception(error))
-    except Exception:
-        return ""
+def limit_memory(notes: int, memory_bytes: int, refuse: bool) -> None:
+    """``worker_context.may_take`` of this process."""
+    if not READABLE:
+        return
+    now = memory()
+    if refuse:
+        soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        limit = now.asked + REFUSED * memory_bytes
+        if soft == resource.RLIM_INFINITY or limit < soft:
+            resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
+    note(notes, allowed=memory_bytes, held=now.held, asked=now.asked)
 
 
 def leave() -> NoReturn:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -14,7 +14,7 @@ from bfc_bench.plugins import Plugins
 from bfc_bench.run.executor_selection import executor_of
 from bfc_bench.run.grid import Cell, Grid, resolve
 from bfc_bench.run.provenance import package_versions, processor
-from bfc_bench.run.session import run
+from bfc_bench.run.session import Runner
 from bfc_bench.seeds import stream
 from bfc_bench.store.equality import GPU_TOLERANCE, closely_differing, differing
 from bfc_bench.store.row import Row
@@ -119,9 +119,8 @@ class Cells:
         executor = executor_of(grid.suite, self.plugins, self.executor)
         device = executor.resolve_device(stored.device or "auto")
         with TemporaryDirectory(prefix="bfc-bench-") as folder:
-            only = replace(grid, only=(cell,))
-            done = run(only, self.plugins, Path(folder), device=device, executor=executor, jobs=1)
-            if done.interrupted:
+            runner = Runner(grid, self.plugins, Path(folder), executor, device, jobs=1)
+            if runner.run_cells([cell]).interrupted:
                 raise KeyboardInterrupt
             with Store(Path(folder)) as again:
                 [new] = again.rows(grid.suite.name, grid.suite.version)

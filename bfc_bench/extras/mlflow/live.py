@@ -13,7 +13,7 @@ from bfc_bench.utils.hook_markers import hookimpl
 from bfc_bench.utils.masking import masked
 
 if TYPE_CHECKING:
-    from bfc_bench.hookspecs import RunSession
+    from bfc_bench.run.session import Session
 
 THREAD = "mlflow"
 """Name of the threads that log to MLflow during a run."""
@@ -42,7 +42,7 @@ class MlflowTracker:
         self._warned = False
 
     @hookimpl
-    def bfc_run_started(self, session: RunSession) -> None:
+    def bfc_run_started(self, session: Session) -> None:
         """Note which run it is; a command may have several, one after the other."""
         self._session = session
         self._uri = default_uri(session.store.directory, self._requested_uri)
@@ -61,7 +61,7 @@ class MlflowTracker:
         self._warn_once()
 
     @hookimpl
-    def bfc_run_finished(self, session: RunSession) -> None:
+    def bfc_run_finished(self, session: Session) -> None:
         """Request the last sync and wait for it, at most ``PATIENCE`` seconds."""
         self._finished.set()
         self._wait()

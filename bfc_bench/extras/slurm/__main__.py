@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import sys
-from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 
@@ -14,7 +13,7 @@ from bfc_bench.executors.processes import ProcessExecutor
 from bfc_bench.extras.slurm.job import ShardJob
 from bfc_bench.plugins import load_plugins
 from bfc_bench.run.grid import resolve
-from bfc_bench.run.session import run
+from bfc_bench.run.session import Runner
 from bfc_bench.suite.model import Suite
 
 
@@ -32,8 +31,8 @@ def main(folder: Path, number: int) -> int:
                 f"{job.name}: {strange} cells of shard {number} are other ones here than where it was submitted. Use "
                 "the same versions of bfc-bench and of its plugins on both machines."
             )
-        grid = replace(grid, only=cells)
-        session = run(grid, plugins, job.store(number), device=job.device, executor=ProcessExecutor(), jobs=job.workers)
+        runner = Runner(grid, plugins, job.store(number), ProcessExecutor(), job.device, job.workers)
+        session = runner.run_cells(cells)
     except BenchError as error:
         print(f"bfc-bench: {error}", file=sys.stderr)
         return error.exit_code

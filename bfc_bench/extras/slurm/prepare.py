@@ -10,8 +10,7 @@ from pathlib import Path
 from bfc_bench.extras.slurm.job import ShardJob, jobs, next_folder, states
 from bfc_bench.extras.slurm.queue import tasks
 from bfc_bench.run.grid import Cell, Grid
-from bfc_bench.run.plan import Plan
-from bfc_bench.run.session import plan_for
+from bfc_bench.run.plan import Plan, plan_for
 from bfc_bench.store import Redo
 from bfc_bench.store.store import Store
 from bfc_bench.toolkit.precision import Device

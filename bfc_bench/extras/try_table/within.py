@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 from bfc_bench.api import grid_of
 from bfc_bench.plugins import load_plugins
 from bfc_bench.run.executor_selection import executor_of
-from bfc_bench.run.session import run
+from bfc_bench.run.session import Runner
 
 
 def run_within(suite: Path, store: Path, seconds: float, say: Callable[[str], None]) -> list[int]:
@@ -23,12 +22,12 @@ def run_within(suite: Path, store: Path, seconds: float, say: Callable[[str], No
     end, plugins = time.monotonic() + seconds, load_plugins()
     grid = grid_of(suite, [f"budget.cell_seconds={max(seconds, 5):g}"], plugins, (), ())
     executor = executor_of(grid.suite, plugins, "serial", {})  # starting workers would take longer than these cells
+    runner = Runner(grid, plugins, store, executor)
     sizes = sorted({cell.n for cell in grid.cells()})
     for position, n in enumerate(sizes):
         say(f"{n:,} rows ...")
-        cells = tuple(cell for cell in grid.cells() if cell.n == n)
-        until = end if position else math.inf
-        session = run(replace(grid, only=cells), plugins, store, executor=executor, until=until)
+        cells = [cell for cell in grid.cells() if cell.n == n]
+        session = runner.run_cells(cells, until=end if position else math.inf)
         if session.interrupted:
             raise KeyboardInterrupt
         if session.not_begun:

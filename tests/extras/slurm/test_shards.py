@@ -16,7 +16,7 @@ from bfc_bench.extras.slurm.collect import collect
 from bfc_bench.extras.slurm.job import jobs
 from bfc_bench.extras.slurm.prepare import divide, prepare
 from bfc_bench.plugins import load_plugins
-from bfc_bench.run.session import plan_for
+from bfc_bench.run.plan import plan_for
 from bfc_bench.store import database
 from bfc_bench.store.row import measured
 from bfc_bench.store.schema import create_tables
