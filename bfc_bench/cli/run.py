@@ -79,6 +79,7 @@ def run(
     from bfc_bench.analysis.alpha_spending import LAST
     from bfc_bench.api import RunOptions, run_resolved, run_suite, run_until_decided
     from bfc_bench.cli.display import Display
+    from bfc_bench.cli.prestart import BackgroundImports
     from bfc_bench.errors import UsageError
     from bfc_bench.plugins import load_plugins
     from bfc_bench.suite.find import suite_path
@@ -103,7 +104,7 @@ def run(
             jobs=jobs,
             redo=redo_of(redo),
             plugins=plugins,
-            listeners=[display, *listeners],
+            listeners=[display, *listeners, *([BackgroundImports()] if executor != "serial" else [])],
         )
         if resolve is None and not until_decided:
             in_suite = read_suite(suite_path(suite, plugins.suites), options.changes, options.learners).resolve
