@@ -108,12 +108,12 @@ class Section:
 
 def build(
     name: str, rows: Sequence[Row], definition: Mapping[str, Any], gallery: Gallery, styles: Styles,
-    *, levels: Sequence[float], metric: str, asymptotic: Mapping[str, float] | None = None,
+    *, levels: Sequence[float], asymptotic: Mapping[str, float] | None = None,
     theories: Theories | None = None, brief: bool = False,
 ) -> Section:  # fmt: skip
     """Build the section of one task and write its figures."""
     rows = Rows.of(rows)
-    metric = metric_of(rows, metric)
+    metric = metric_of(rows)
     measured = curves(rows, metric)
     section = Section(
         name, definition, rows, metric, styles, measured, scalings(measured, levels),
@@ -123,7 +123,7 @@ def build(
         robust = curves(rows, "nmse_trimmed") if metric == "nmse" else []
         section.trimmed_curves = [curve for curve in robust if np.isfinite(curve.values).any()]
         section.stages = stage_errors(rows, metric)
-        section.costs = cost_curves(rows, [curve for curve in measured if curve.scale == "log"], shown_cost(rows))
+        section.costs = cost_curves(rows, measured, shown_cost(rows))
     _draw(section, gallery)
     section.grids = [*_thresholds(section), _exponents(section)]
     if not brief:

@@ -95,7 +95,6 @@ class StoredSuite(Results):
             OutputError: The report cannot be written; an earlier page remains.
             UsageError: The results have no such task.
         """
-        from bfc_bench.report.artifacts import CellFiles
         from bfc_bench.report.html import write_report
 
         if tasks and (unknown := set(tasks) - set(known := self.distinct("task"))):
@@ -106,7 +105,7 @@ class StoredSuite(Results):
         key = "" if tasks else self._key  # before the rows are read: what is added meanwhile makes the page outdated
         rows = self.columns()
         artifacts = [
-            CellFiles(row.cell, row.task, row.label, row.d, row.n, row.replicate, self.artifacts(row))
+            (row, self.artifacts(row))
             for row in (self.each() if (self.store.directory / "artifacts").exists() else ())
             if row.artifacts and (not tasks or row.task in tasks)
         ]
