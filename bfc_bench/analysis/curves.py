@@ -30,6 +30,14 @@ MEDIAN_TO_SD = 1.4826
 ERROR_RATE_FLOOR = 2.5e-5
 """Error rates are clipped here: half a wrong point among 20,000."""
 
+METRIC_NAMES = {
+    "nmse": "NMSE",
+    "nmse_trimmed": "trimmed NMSE",
+    "error_rate": "error rate",
+    "train_nmse": "training NMSE",
+}
+"""Metrics as readers know them."""
+
 Scale: TypeAlias = Literal["log", "linear"]
 """How a metric is averaged over replicates: as a logarithm, or as it is."""
 

@@ -82,29 +82,24 @@ def t_interval(values: Sequence[float] | np.ndarray) -> Interval:
     return Interval(mean, mean - half, mean + half, x.size)
 
 
-def t_drop(values: int, parameters: int, confidence: float = CONFIDENCE) -> float:
+def t_drop(values: int, parameters: int) -> float:
     """The fall of the profile log-likelihood, (N / 2) log(1 + t^2 / (N - p)), at which an interval ends.
 
     For exact normal values this gives Student's interval. The usual fall, half a quantile of chi-squared, gives
     intervals that are too narrow for few values.
     """
     degrees = values - parameters
-    return values / 2 * math.log1p(t_quantile(degrees, confidence) ** 2 / degrees)
+    return values / 2 * math.log1p(t_quantile(degrees) ** 2 / degrees)
 
 
-def range_interval(lower: Sequence[float] | np.ndarray, upper: Sequence[float] | np.ndarray) -> Interval:
-    """Mean of R values that are known to lie in [lower_r, upper_r], (R,) and finite, with its likelihood interval.
+@lru_cache(10_000)  # each takes a search, and tables, figures and summaries need the same ones
+def range_interval(lows: tuple[float, ...], highs: tuple[float, ...]) -> Interval:
+    """Mean of R values that are known to lie in [low_r, high_r], (R,) and finite, with its likelihood interval.
 
     The mean is that of the middles, which has no bias if the ranges lie at random. The interval is that of the profile
     likelihood of normal values (``tobit``), cut by ``t_drop``; for exact values it is ``t_interval``. If all replicates
     lie in one range, the interval contains at least that range.
     """
-    return _range_interval(tuple(map(float, lower)), tuple(map(float, upper)))
-
-
-@lru_cache(10_000)
-def _range_interval(lows: tuple[float, ...], highs: tuple[float, ...]) -> Interval:
-    """``range_interval``, cached: each takes a search, and tables, figures and summaries need the same ones."""
     from bfc_bench.analysis.tobit import profile_interval
 
     lower, upper = np.array(lows), np.array(highs)

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, model_
 from bfc_bench.analysis.claims.measures import Measured, Point, difference_of, locate, ratio_of
 from bfc_bench.analysis.claims.replicates_to_decide import replicates_to_decide
 from bfc_bench.analysis.claims.verdict import Evidence, LookLevel, Region, Verdict, decide, short
-from bfc_bench.analysis.curves import metric_of, scale_of
+from bfc_bench.analysis.curves import METRIC_NAMES, metric_of, scale_of
 from bfc_bench.analysis.intervals import CONFIDENCE, exp
 from bfc_bench.analysis.theory import Theories
 from bfc_bench.config import Settings
@@ -25,10 +25,7 @@ FAR_BEYOND = 10
 """If a replicate is this many times beyond the bound, the verdict of a supported claim says so."""
 
 METRICS: dict[str, str] = {
-    "nmse": "NMSE",
-    "nmse_trimmed": "trimmed NMSE",
-    "error_rate": "error rate",
-    "train_nmse": "training NMSE",
+    **METRIC_NAMES,
     "chosen.measured.label_nmse": "error against the noisy labels, over Var G*,",
     "chosen.validation_error": "validation error of the chosen candidate",
 }

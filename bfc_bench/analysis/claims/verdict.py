@@ -173,7 +173,7 @@ def evidence_of_ranges(
     of_middles = evidence(middles, open_below=open_below, open_above=open_above, notes=notes)
     if len(ranges) < MIN_REPLICATES or all(lo == hi for lo, hi in ranges):
         return of_middles
-    interval, t = range_interval(lower, upper), t_quantile(of_middles.degrees)
+    interval, t = range_interval(tuple(lower), tuple(upper)), t_quantile(of_middles.degrees)
     above, below = (interval.hi - interval.mean) / t, (interval.mean - interval.lo) / t
     return replace(of_middles, error=above, error_below=below, refused="")
 
