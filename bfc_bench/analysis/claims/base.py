@@ -272,38 +272,6 @@ class Bounded(Claim):
         return " and ".join(parts)
 
 
-class Near(Bounded):
-    """A claim that a quantity is within bounds, or within ``tolerance`` of ``expected``."""
-
-    expected: Finite | None = None
-    """Expected value, instead of bounds."""
-    tolerance: Positive | None = None
-    """Allowed distance from the expected value."""
-
-    @model_validator(mode="after")
-    def _one_region(self) -> Near:
-        bounded = self.at_most is not None or self.at_least is not None
-        if bounded == (self.expected is not None):
-            raise ValueError("exactly one of bounds (at_most, at_least) and expected is required")
-        if (self.expected is None) != (self.tolerance is None):
-            raise ValueError("expected and tolerance go together")
-        return self
-
-    @property
-    def region(self) -> Region:
-        """Values that the claim allows."""
-        if self.expected is None or self.tolerance is None:
-            return super().region
-        return Region(self.expected - self.tolerance, self.expected + self.tolerance)
-
-    @property
-    def bound(self) -> str:
-        """The region in words."""
-        if self.expected is None or self.tolerance is None:
-            return super().bound
-        return f"within {short(self.tolerance)} of {short(self.expected)}"
-
-
 def in_words(metric: str) -> str:
     """A metric in words, such as ``NMSE``, ``feature error of S2`` or ``error in degree2``."""
     if metric in METRICS:
