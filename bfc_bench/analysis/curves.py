@@ -47,13 +47,6 @@ def scale_of(metric: str) -> Scale:
     return "linear" if metric.partition(".")[0] == "part_errors" else "log"
 
 
-def floor(metric: str) -> float:
-    """The value at which a metric is clipped before it is averaged; -inf if no logarithm is taken."""
-    if scale_of(metric) == "linear":
-        return -math.inf
-    return ERROR_RATE_FLOOR if metric == "error_rate" else FLOOR
-
-
 @dataclass(frozen=True, eq=False)
 class Curve:
     """One metric of one learner (``label``) on one task at one d, against n."""
@@ -166,8 +159,7 @@ class Curve:
     @property
     def floor(self) -> float:
         """The value at which values are clipped before logarithms are taken; for error rates at least half a point."""
-        least = floor(self.metric)
-        return max(least, 0.5 / self.test_points) if self.metric == "error_rate" else least
+        return max(ERROR_RATE_FLOOR, 0.5 / self.test_points) if self.metric == "error_rate" else FLOOR
 
     @cached_property
     def noise(self) -> float:

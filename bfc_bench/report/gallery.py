@@ -90,7 +90,9 @@ class Gallery:
         make_folder(folder)
         for suffix in written:
             write_file(inside(folder, f"{stem}.{suffix}"), drawn[suffix])
-        return Picture(title, stem, title, written, image=_address(drawn["svg"]))
+        # A script in a picture with such an address does not run, and its ids do not meet those of the page.
+        address = f"data:image/svg+xml;base64,{b64encode(drawn['svg']).decode()}"
+        return Picture(title, stem, title, written, image=address)
 
     def _distinct(self, stem: str) -> str:
         base = stem = re.sub(r"[^A-Za-z0-9._-]+", "-", stem).strip("-.") or "figure"
@@ -103,11 +105,6 @@ class Gallery:
 
     def _save(self, spec: dict[str, Any], stem: str) -> None:
         save(spec, inside(self.directory, "figures"), stem, self.suffixes)
-
-
-def _address(svg: bytes) -> str:
-    """A ``data:`` address of a picture. A script in it does not run, and its ids do not meet those of the page."""
-    return f"data:image/svg+xml;base64,{b64encode(svg).decode()}"
 
 
 def _for_page(figure: Drawing) -> dict[str, Any]:

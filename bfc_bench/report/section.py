@@ -265,8 +265,11 @@ def _laws(section: Section) -> ReportTable:
         if law.exponents is None:
             return TableCell("no law", law.refused)
         b, c = law.exponents["n"], law.floor
-        floor = f"c = {with_interval(c.mean, c.lo, c.hi)}"
-        return estimate(b.mean, b.lo, b.hi, floor, *_checks(law), digits=3)
+        remarks = [f"c = {with_interval(c.mean, c.lo, c.hi)}", f"lack of fit p = {law.lack_of_fit_p:.2g}"]
+        if not law.extrapolation.refused:
+            ratio = law.extrapolation.ratio
+            remarks.append(f"measured / predicted {with_interval(ratio.mean, ratio.lo, ratio.hi)}")
+        return estimate(b.mean, b.lo, b.hi, *remarks, digits=3)
 
     note = (
         "Exponent b and floor c of one law fitted to all replicates (Huber loss of log error), with t-intervals, "
@@ -277,15 +280,6 @@ def _laws(section: Section) -> ReportTable:
     title = f"Laws: {section.metric_name} ≈ c + a n⁻ᵇ"
     records = scaling_laws(curve for curve in section.curves if curve.shared.sum() >= MIN_SIZES)
     return pivot(title, records, LABEL, "d", cell, head=lambda d: f"d = {d}", order=section.order, note=note)
-
-
-def _checks(law: ScalingLaw) -> list[str]:
-    """The lack of fit of a law and its extrapolation, in words."""
-    checks = [f"lack of fit p = {law.lack_of_fit_p:.2g}"]
-    if not law.extrapolation.refused:
-        ratio = law.extrapolation.ratio
-        checks.append(f"measured / predicted {with_interval(ratio.mean, ratio.lo, ratio.hi)}")
-    return checks
 
 
 def _stages(section: Section) -> Iterable[ReportTable]:
