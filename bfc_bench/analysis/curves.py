@@ -54,7 +54,6 @@ class Curve:
     task: str
     d: int
     label: str
-    learner: str
     metric: str
     n: np.ndarray
     """Sample sizes, (K,) integers, ascending."""
@@ -345,7 +344,6 @@ def _curve(rows: Rows, metric: str, stage: str | None) -> Curve | None:
         task=task,
         d=d,
         label=label,
-        learner=rows.distinct("learner")[0],
         metric=metric,
         n=n,
         replicates=tuple(replicates.tolist()),

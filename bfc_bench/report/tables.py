@@ -53,20 +53,18 @@ def cpu_seconds(rows: Rows) -> float:
 
 
 def tuning_table(rows: Iterable[Row]) -> list[Record]:
-    """Candidates per cell, chosen options with counts, oracle facts and fixed options, per (task, label)."""
+    """Candidates per cell, chosen options with counts and oracle facts, per (task, label)."""
     records = []
     for (task, label), group in Rows.of(rows).where(status="ok").groups("task", "label").items():
         candidates = group.number("chosen", "candidates")
         counts = np.unique(np.where(candidates > 0, candidates, 1)).astype(int).tolist()
         choices = Counter(group.mapped_column("tuned", lambda tuned: _assignments(tuned or {})))
         oracle = sorted({fact for facts in group.distinct("oracle") for fact in facts or ()})
-        tuned = {name for values in group.distinct("tuned") for name in values or {}}
-        fixed = {name: value for name, value in group.distinct("options")[0].items() if name not in tuned}
         records.append(
             {"task": task, "label": label, "learner": group.distinct("learner")[0]}
             | {"candidates": "-".join(map(str, counts))}
             | {"chosen": "; ".join(f"{choice} ({count})" for choice, count in choices.most_common() if choice)}
-            | {"oracle": ", ".join(oracle), "options": _assignments(fixed)}
+            | {"oracle": ", ".join(oracle)}
         )
     return records
 

@@ -172,7 +172,7 @@ def test_a_law_that_cannot_be_known_is_refused_with_a_reason(axes, y, reason):
 
 def curve(values, d=10, label="a", n=N, replicates=None, metric="nmse"):
     replicates = tuple(range(len(values))) if replicates is None else replicates
-    return Curve("t", d, label, label, metric, n.astype(int), replicates, np.asarray(values))
+    return Curve("t", d, label, metric, n.astype(int), replicates, np.asarray(values))
 
 
 def test_replicates_without_a_value_and_sizes_of_few_replicates_are_left_out():
