@@ -136,18 +136,18 @@ def frontier(curves: Sequence[CostCurve]) -> list[FrontierPoint]:
         ]
     if not points:
         return []
-    costs, names, sizes, columns = zip(*sorted(points, key=lambda point: point[:3]), strict=True)
-    errors = np.array(columns)  # logarithms, (P, R)
+    points.sort(key=lambda point: point[:3])
+    costs = [cost for cost, *_ in points]
+    errors = np.array([log_errors for *_, log_errors in points])  # (P, R)
     means, total = errors.mean(axis=1), errors.sum(axis=1)
     by_others = (total[:, None] - errors) / (len(replicates) - 1) if len(replicates) > 1 else errors
     where, found = (shown[0].curve.task, shown[0].curve.d, shown[0].curve.metric, shown[0].cost), []
     for at in dict.fromkeys(costs):
         affordable = bisect_right(costs, at)
-        best = int(means[:affordable].argmin())
+        _, label, n, _ = points[int(means[:affordable].argmin())]
         chosen = by_others[:affordable].argmin(axis=0)
         error = t_interval(errors[chosen, np.arange(len(replicates))]).exp()
-        point = (at, names[best], sizes[best], error.mean, error.lo, error.hi, error.count)
-        found.append(FrontierPoint(*where, *point))
+        found.append(FrontierPoint(*where, at, label, n, error.mean, error.lo, error.hi, error.count))
     return found
 
 

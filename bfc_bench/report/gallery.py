@@ -69,11 +69,9 @@ class Gallery:
     def add_foreign(self, figure: Any, title: str, stem: str) -> Picture:
         """Write the figure of a plugin and return it for the page.
 
-        ``figure`` is a ``Drawing``, an object with ``to_dict``, such as a chart of Altair, or one with ``savefig``,
-        such as a figure of Matplotlib. Raises ``UsageError`` for others.
+        ``figure`` is an object with ``to_dict``, such as a chart of Altair, or one with ``savefig``, such as a figure
+        of Matplotlib. Raises ``UsageError`` for others.
         """
-        if isinstance(figure, Drawing):
-            return self.add(figure, title, stem)
         stem = self._distinct(stem)
         if hasattr(figure, "to_dict"):
             spec = figure.to_dict()
