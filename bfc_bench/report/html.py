@@ -114,7 +114,6 @@ def write_report(
         first_answers=FIRST_ANSWERS,
         headline=headline(suite, verdicts, sections, gallery),
         command=_command(suite, sessions),
-        rows_command=f"bfc-bench results {suite.get('name', 'SUITE')} --format parquet --output rows.parquet",
         setup=flat_texts(
             {key: suite[key] for key in ("seed", "replicates", "test_size", "levels", "budget") if key in suite}
         ),
