@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from bfc_bench.analysis.claims.verdict import Evidence, evidence, evidence_of_ranges, nothing, short
+from bfc_bench.analysis.claims.verdict import Evidence, evidence, nothing, over_ranges, short
 from bfc_bench.analysis.curves import Curve, Scale, curves, scale_of, shared_n
 from bfc_bench.analysis.intervals import is_skewed
 from bfc_bench.analysis.thresholds import Crossing, crossings
@@ -166,9 +166,8 @@ def evidence_of_crossings(
         for replicate, (lo, hi) in zip(common, sums, strict=True)
         if math.isfinite(lo) or math.isfinite(hi)
     ]
-    return evidence_of_ranges(
-        [lo for lo, _ in known],
-        [hi for _, hi in known],
+    of_middles = evidence(
+        [(lo + hi) / 2 for lo, hi in known],
         open_below=below or failed[0],
         open_above=above or failed[1],
         notes=(
@@ -177,6 +176,7 @@ def evidence_of_crossings(
             *ill_behaved_note(*groups),
         ),
     )
+    return over_ranges(of_middles, known)
 
 
 def _weighted(weights: Sequence[float], bounds: Sequence[tuple[float, float]]) -> tuple[float, float]:
