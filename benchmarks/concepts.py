@@ -61,7 +61,7 @@ def curve(label: str, d: int, error: np.ndarray, sizes: tuple[int, ...], seed: i
     """
     rng = np.random.default_rng(seed)
     noise = rng.normal(0, 0.09, (3, 1)) + rng.normal(0, 0.05, (3, len(sizes)))
-    return Curve("t", d, label, label, "nmse", np.array(sizes), (0, 1, 2), error * np.exp(noise))
+    return Curve("t", d, label, "nmse", np.array(sizes), (0, 1, 2), error * np.exp(noise))
 
 
 def n_star() -> Drawing:

@@ -426,7 +426,7 @@ def measured(
 
 
 def curve_of(d: int, n: np.ndarray, values: np.ndarray) -> Curve:
-    return Curve("synthetic", d, "synthetic", "synthetic", "nmse", n, tuple(range(len(values))), values)
+    return Curve("synthetic", d, "synthetic", "nmse", n, tuple(range(len(values))), values)
 
 
 def _coverage(intervals: Sequence[Interval] | Iterable[Interval], truth: float, refused: int = 0) -> Coverage:

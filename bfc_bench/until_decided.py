@@ -219,7 +219,7 @@ class UntilDecided(Runner):
                     curve = (new.task, new.label, new.d)
                     if sizes := sorted({*new.sizes} - {*reads[curve]}):
                         reads[curve] = tuple(sorted({*reads[curve], *sizes}))
-                        self.tell(f"{look.claim}: {new}: adds n = {', '.join(map(str, sizes))}.")
+                        self.tell(f"{look.claim}: {new.says}: adds n = {', '.join(map(str, sizes))}.")
                         added = True
                 wider.append(replace(look, reads=reads))
             if added:
@@ -274,7 +274,7 @@ class UntilDecided(Runner):
         if not sizes and finer_sizes(claim_looks.claim_at_look, look_rows, look.more):
             return False
         obstacles = [self._obstacle(suite.store, beyond, look_rows) for beyond in sizes]
-        reasons = [f"{beyond}, and {obstacle}" for beyond, obstacle in zip(sizes, obstacles, strict=True)]
+        reasons = [f"{beyond.says}, and {obstacle}" for beyond, obstacle in zip(sizes, obstacles, strict=True)]
         if stuck := all(obstacles):
             self.why_stuck[claim_looks.claim.id] = "; ".join(reasons) or verdict.stuck
         return stuck

@@ -45,13 +45,9 @@ class LookSchedule:
         """Confidence of the two-sided interval at the look with this number of replicates."""
         return 1 - 2 * self.levels[self.schedule.index(replicates)]
 
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values, which ``of`` reads back."""
-        return {"schedule": list(self.schedule), "total": self.total, "made": list(self.made)}
-
     @classmethod
     def of(cls, record: dict[str, Any]) -> LookSchedule:
-        """The schedule that ``as_dict`` returned ``record`` for."""
+        """The schedule with the fields of ``record``, as the store keeps them."""
         return cls(tuple(record["schedule"]), record["total"], tuple(record["made"]))
 
 

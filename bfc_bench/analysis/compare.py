@@ -101,17 +101,14 @@ class ThresholdComparison:
 
 def compare_labels(rows: Iterable[Row], a: str, b: str, metric: str = "nmse") -> list[Comparison]:
     """Compare two predictors at every task, d and n that both have."""
-    by_task = groupby(_pairs(rows, a, b, metric), lambda pair: pair[0].task)
-    return [found for _, pairs in by_task for found in _decided([c for pair in pairs for c in _compare_sizes(*pair)])]
+    return _decided([found for pair in _pairs(rows, a, b, metric) for found in _compare_sizes(*pair)])
 
 
 def compare_thresholds(
     rows: Iterable[Row], a: str, b: str, levels: Sequence[float], metric: str = "nmse"
 ) -> list[ThresholdComparison]:
     """Compare N* of two predictors at every task and d that both have."""
-    by_task = groupby(_pairs(rows, a, b, metric), lambda pair: pair[0].task)
-    undecided = ([_compare_n_star(*pair, level) for pair in pairs for level in levels] for _, pairs in by_task)
-    return [found for of_task in undecided for found in _decided(of_task)]
+    return _decided([_compare_n_star(*pair, level) for pair in _pairs(rows, a, b, metric) for level in levels])
 
 
 def _pairs(rows: Iterable[Row], a: str, b: str, metric: str) -> Iterator[tuple[Curve, Curve]]:
@@ -148,11 +145,12 @@ def compare_curves(a: Curve, b: Curve, level: float) -> ThresholdComparison:
 
 
 def _decided(comparisons: Sequence[C]) -> list[C]:
-    """Comparisons of one task with p adjusted for all of them (Holm), by which alone they are decided."""
-    adjusted = holm([comparison.p for comparison in comparisons])
+    """Comparisons with p adjusted for all of the same task (Holm), by which alone they are decided."""
+    by_task = (list(of_task) for _, of_task in groupby(comparisons, lambda comparison: comparison.task))
     return [
         replace(comparison, holm_p=p, verdict=comparison.verdict if p <= ALPHA else NO_DIFFERENCE)
-        for comparison, p in zip(comparisons, adjusted, strict=True)
+        for of_task in by_task
+        for comparison, p in zip(of_task, holm([each.p for each in of_task]), strict=True)
     ]
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from bfc_bench.analysis.curves import Curve
 from bfc_bench.analysis.intervals import t_interval
-from bfc_bench.analysis.thresholds import Reached, Threshold, threshold
+from bfc_bench.analysis.thresholds import Reached, thresholds
 from bfc_bench.errors import UsageError, suggest
 from bfc_bench.store.export import FlatRecord
 from bfc_bench.store.row import Row
@@ -46,13 +46,6 @@ class CostCurve:
         """
         rising = np.array([cost < self.costs[k + 1 :].min(initial=math.inf) for k, cost in enumerate(self.costs)])
         return replace(_at(self.curve, rising), n=self.costs[rising]) if rising.sum() > 1 else None
-
-    def threshold(self, level: float) -> Threshold | None:
-        """The least cost of reaching the level, as ``thresholds.threshold`` finds N*; None if costs do not rise with n.
-
-        Raises ``UsageError`` if the level is not positive.
-        """
-        return None if (by_cost := self.by_cost) is None else threshold(by_cost, level)
 
 
 def cost_curves(rows: Iterable[Row], curves: Iterable[Curve], cost: CostName) -> list[CostCurve]:
@@ -91,16 +84,12 @@ def _at(curve: Curve, kept: np.ndarray) -> Curve:
 
 
 def least_costs(curves: Iterable[CostCurve], levels: Sequence[float]) -> list[Reached]:
-    """The least cost of each level for each curve whose cost rises with n.
+    """The least cost of each level for each curve whose cost rises with n, found as ``thresholds`` finds N*.
 
     Raises ``UsageError`` if a level is not positive.
     """
-    return [
-        Reached(of.curve.task, of.curve.d, of.curve.name, of.curve.metric, level, reached, of.cost)
-        for of in curves
-        for level in levels
-        if (reached := of.threshold(level)) is not None
-    ]
+    by_cost = [(of.cost, curve) for of in curves if (curve := of.by_cost) is not None]
+    return [replace(reached, cost=cost) for cost, curve in by_cost for reached in thresholds([curve], levels)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,49 +124,30 @@ def frontier(curves: Sequence[CostCurve]) -> list[FrontierPoint]:
         curves: Curves against one cost, of one metric at one (task, d).
     """
     shown = [of for of in curves if of.curve.scale == "log"]
-    found = []
-    for at, best, errors in _chosen_points(shown):
-        curve, n = shown[best.curve], best.n
-        error = t_interval(errors).exp()
-        where = (curve.curve.task, curve.curve.d, curve.curve.metric, curve.cost, at, curve.curve.name, n)
-        found.append(FrontierPoint(*where, error.mean, error.lo, error.hi, error.count))
-    return found
-
-
-@dataclass(frozen=True, slots=True)
-class _CostPoint:
-    """A size of a curve, with the logarithms of its errors, (R,)."""
-
-    cost: float
-    curve: int
-    """Number of the curve."""
-    n: int
-    log_errors: np.ndarray
-
-
-def _chosen_points(curves: Sequence[CostCurve]) -> list[tuple[float, _CostPoint, np.ndarray]]:
-    """For each cost, ascending: the point of least mean up to it, and log errors (R,) at the points others choose."""
-    replicates = sorted(set().union(*(of.curve.replicates for of in curves)))
+    replicates = sorted(set().union(*(of.curve.replicates for of in shown)))
     points = []
-    for number, of in enumerate(curves):
+    for of in shown:
         values = np.full((len(replicates), len(of.costs)), math.nan)
         values[[replicates.index(r) for r in of.curve.replicates]] = of.curve.log_values
         points += [
-            _CostPoint(float(cost), number, int(n), column)
+            (float(cost), of.curve.name, int(n), column)
             for cost, n, column in zip(of.costs, of.curve.n, values.T, strict=True)
             if np.isfinite(column).all()
         ]
-    points.sort(key=lambda point: (point.cost, curves[point.curve].curve.name, point.n))
     if not points:
         return []
-    errors = np.array([point.log_errors for point in points])
+    points.sort(key=lambda point: point[:3])
+    costs = [cost for cost, *_ in points]
+    errors = np.array([log_errors for *_, log_errors in points])  # (P, R)
     means, total = errors.mean(axis=1), errors.sum(axis=1)
     by_others = (total[:, None] - errors) / (len(replicates) - 1) if len(replicates) > 1 else errors
-    costs, found = [point.cost for point in points], []
-    for cost in dict.fromkeys(costs):
-        affordable = bisect_right(costs, cost)
+    where, found = (shown[0].curve.task, shown[0].curve.d, shown[0].curve.metric, shown[0].cost), []
+    for at in dict.fromkeys(costs):
+        affordable = bisect_right(costs, at)
+        _, label, n, _ = points[int(means[:affordable].argmin())]
         chosen = by_others[:affordable].argmin(axis=0)
-        found.append((cost, points[int(means[:affordable].argmin())], errors[chosen, np.arange(len(replicates))]))
+        error = t_interval(errors[chosen, np.arange(len(replicates))]).exp()
+        found.append(FrontierPoint(*where, at, label, n, error.mean, error.lo, error.hi, error.count))
     return found
 
 

@@ -30,6 +30,14 @@ MEDIAN_TO_SD = 1.4826
 ERROR_RATE_FLOOR = 2.5e-5
 """Error rates are clipped here: half a wrong point among 20,000."""
 
+METRIC_NAMES = {
+    "nmse": "NMSE",
+    "nmse_trimmed": "trimmed NMSE",
+    "error_rate": "error rate",
+    "train_nmse": "training NMSE",
+}
+"""Metrics as readers know them."""
+
 Scale: TypeAlias = Literal["log", "linear"]
 """How a metric is averaged over replicates: as a logarithm, or as it is."""
 
@@ -39,13 +47,6 @@ def scale_of(metric: str) -> Scale:
     return "linear" if metric.partition(".")[0] == "part_errors" else "log"
 
 
-def floor(metric: str) -> float:
-    """The value at which a metric is clipped before it is averaged; -inf if no logarithm is taken."""
-    if scale_of(metric) == "linear":
-        return -math.inf
-    return ERROR_RATE_FLOOR if metric == "error_rate" else FLOOR
-
-
 @dataclass(frozen=True, eq=False)
 class Curve:
     """One metric of one learner (``label``) on one task at one d, against n."""
@@ -53,7 +54,6 @@ class Curve:
     task: str
     d: int
     label: str
-    learner: str
     metric: str
     n: np.ndarray
     """Sample sizes, (K,) integers, ascending."""
@@ -158,8 +158,7 @@ class Curve:
     @property
     def floor(self) -> float:
         """The value at which values are clipped before logarithms are taken; for error rates at least half a point."""
-        least = floor(self.metric)
-        return max(least, 0.5 / self.test_points) if self.metric == "error_rate" else least
+        return max(ERROR_RATE_FLOOR, 0.5 / self.test_points) if self.metric == "error_rate" else FLOOR
 
     @cached_property
     def noise(self) -> float:
@@ -345,7 +344,6 @@ def _curve(rows: Rows, metric: str, stage: str | None) -> Curve | None:
         task=task,
         d=d,
         label=label,
-        learner=rows.distinct("learner")[0],
         metric=metric,
         n=n,
         replicates=tuple(replicates.tolist()),

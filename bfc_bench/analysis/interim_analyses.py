@@ -82,7 +82,7 @@ class Look:
         """Plain values for the store, which ``of`` reads back."""
         reads = [[*curve, list(sizes)] for curve, sizes in self.reads.items()]
         fewer = [[*curve, replicates] for curve, replicates in self.fewer.items()]
-        return asdict(self) | {"reads": reads, "fewer": fewer, "looks": self.looks.as_dict()}
+        return asdict(self) | {"reads": reads, "fewer": fewer}
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> Look:

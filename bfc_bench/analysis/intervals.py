@@ -82,29 +82,24 @@ def t_interval(values: Sequence[float] | np.ndarray) -> Interval:
     return Interval(mean, mean - half, mean + half, x.size)
 
 
-def t_drop(values: int, parameters: int, confidence: float = CONFIDENCE) -> float:
+def t_drop(values: int, parameters: int) -> float:
     """The fall of the profile log-likelihood, (N / 2) log(1 + t^2 / (N - p)), at which an interval ends.
 
     For exact normal values this gives Student's interval. The usual fall, half a quantile of chi-squared, gives
     intervals that are too narrow for few values.
     """
     degrees = values - parameters
-    return values / 2 * math.log1p(t_quantile(degrees, confidence) ** 2 / degrees)
+    return values / 2 * math.log1p(t_quantile(degrees) ** 2 / degrees)
 
 
-def range_interval(lower: Sequence[float] | np.ndarray, upper: Sequence[float] | np.ndarray) -> Interval:
-    """Mean of R values that are known to lie in [lower_r, upper_r], (R,) and finite, with its likelihood interval.
+@lru_cache(10_000)  # each takes a search, and tables, figures and summaries need the same ones
+def range_interval(lows: tuple[float, ...], highs: tuple[float, ...]) -> Interval:
+    """Mean of R values that are known to lie in [low_r, high_r], (R,) and finite, with its likelihood interval.
 
     The mean is that of the middles, which has no bias if the ranges lie at random. The interval is that of the profile
     likelihood of normal values (``tobit``), cut by ``t_drop``; for exact values it is ``t_interval``. If all replicates
     lie in one range, the interval contains at least that range.
     """
-    return _range_interval(tuple(map(float, lower)), tuple(map(float, upper)))
-
-
-@lru_cache(10_000)
-def _range_interval(lows: tuple[float, ...], highs: tuple[float, ...]) -> Interval:
-    """``range_interval``, cached: each takes a search, and tables, figures and summaries need the same ones."""
     from bfc_bench.analysis.tobit import profile_interval
 
     lower, upper = np.array(lows), np.array(highs)
@@ -146,14 +141,19 @@ def skewness_error(count: int) -> float:
 
 def clopper_pearson(successes: int, trials: int, confidence: float = CONFIDENCE) -> Interval:
     """The share of successes with the exact binomial interval (Clopper and Pearson 1934)."""
-    from scipy.special import betaincinv
-
     if not trials:
         return NOTHING
+    return Interval(successes / trials, *_binomial_ends(successes, trials, confidence), trials)
+
+
+def _binomial_ends(successes: float, trials: float, confidence: float) -> tuple[float, float]:
+    """The ends of the exact binomial interval, which a number of trials that is not whole has too."""
+    from scipy.special import betaincinv
+
     tail = (1 - confidence) / 2
-    lo = float(betaincinv(successes, trials - successes + 1, tail)) if successes else 0.0
+    lo = float(betaincinv(successes, trials - successes + 1, tail)) if successes > 0 else 0.0
     hi = float(betaincinv(successes + 1, trials - successes, 1 - tail)) if successes < trials else 1.0
-    return Interval(successes / trials, lo, hi, trials)
+    return lo, hi
 
 
 def share_interval(shares: Sequence[float] | np.ndarray, points: float, pool: float) -> Interval:
@@ -169,8 +169,6 @@ def share_interval(shares: Sequence[float] | np.ndarray, points: float, pool: fl
         points: Number of test points of each replicate.
         pool: Number of points from which all replicates draw their test points.
     """
-    from scipy.special import betaincinv
-
     x = np.asarray(shares, dtype=float)
     x = x[~np.isnan(x)]
     r, p = x.size, float(x.mean()) if x.size else math.nan
@@ -184,7 +182,4 @@ def share_interval(shares: Sequence[float] | np.ndarray, points: float, pool: fl
         degrees = (r - 1) * (variance / between) ** 2 if r > 1 and between > 0 else math.inf
         ratio = t_quantile(effective - 1) / t_quantile(degrees) if math.isfinite(degrees) else 1.0
         effective = max(min(p * (1 - p) / variance * ratio**2, effective), 1.0)
-    wrong, tail = p * effective, (1 - CONFIDENCE) / 2
-    lo = float(betaincinv(wrong, effective - wrong + 1, tail)) if wrong > 0 else 0.0
-    hi = float(betaincinv(wrong + 1, effective - wrong, 1 - tail)) if wrong < effective else 1.0
-    return Interval(p, lo, hi, r)
+    return Interval(p, *_binomial_ends(p * effective, effective, CONFIDENCE), r)

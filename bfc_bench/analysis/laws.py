@@ -55,8 +55,6 @@ class Extrapolation:
 
     at: Mapping[str, float] | None = None
     """The point, by axis."""
-    fitted_to: Mapping[str, float] | None = None
-    """The largest size by axis that the fit used."""
     ratio: Interval = NOTHING
     """Measured over predicted error; 1 if the law goes on."""
     refused: str = ""
@@ -418,7 +416,6 @@ def _extrapolation(axes: Mapping[str, np.ndarray], logs: np.ndarray, y: np.ndarr
     ratio = t_interval(_wider(float(y[:, last].mean() - log_law(at, fit.p)[0]), without, influence))
     return Extrapolation(
         {name: float(x[last]) for name, x in axes.items()},
-        {name: float(x[kept].max()) for name, x in axes.items()},
         ratio.exp(),
     )
 

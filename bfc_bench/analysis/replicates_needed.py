@@ -55,7 +55,7 @@ def _in_words(claim: Claim, verdict: Verdict, rows: Rows, more: int) -> str:
     if verdict.verdict != "undecided":
         return f"decided {verdict.when}".rstrip()
     if sizes := sizes_beyond_grid(claim, rows, verdict, more) or finer_sizes(claim, rows, more):
-        return "; ".join(f"{new}: add n = {', '.join(map(str, new.sizes))}" for new in sizes)
+        return "; ".join(f"{new.says}: add n = {', '.join(map(str, new.sizes))}" for new in sizes)
     if not verdict.replicates:
         return verdict.note or "no results yet"
     if verdict.stuck or math.isinf(verdict.needed):

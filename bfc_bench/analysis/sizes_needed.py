@@ -34,9 +34,6 @@ class NewSizes:
     says: str
     """Why they are needed."""
 
-    def __str__(self) -> str:
-        return self.says
-
 
 def sizes_beyond_grid(claim: Claim, rows: Rows, verdict: Verdict, more: int) -> list[NewSizes]:
     """For the curves of a claim whose N* lies beyond the tested sizes: the size that continues them geometrically.

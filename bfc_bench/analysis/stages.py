@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -61,24 +60,6 @@ class StageErrors:
     def worst(self) -> float:
         """The largest value over replicates."""
         return max(self.values)
-
-    def as_dict(self) -> dict[str, Any]:
-        """The mean with its interval as a flat record."""
-        interval = self.interval
-        return {
-            "task": self.task,
-            "d": self.d,
-            "n": self.n,
-            "label": self.label,
-            "stage": self.stage,
-            "quantity": self.quantity.kind,
-            "part": self.quantity.part,
-            "mean": interval.mean,
-            "lo": interval.lo,
-            "hi": interval.hi,
-            "worst": self.worst,
-            "replicates": interval.count,
-        }
 
 
 def stage_errors(rows: Iterable[Row], metric: str = "nmse") -> list[StageErrors]:

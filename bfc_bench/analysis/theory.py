@@ -102,15 +102,14 @@ class Expected:
 
 def expected(reached: Sequence[Reached], theories: Theories) -> list[Expected]:
     """The theory's N* beside each measured one that has a theory."""
-    dims: dict[tuple[str, str], list[int]] = {}
+    dims: dict[tuple[str, str], dict[int, None]] = {}
     for one in reached:
-        known = dims.setdefault((one.task, one.label), [])
-        known += [one.d] * (one.d not in known)
+        dims.setdefault((one.task, one.label), {})[one.d] = None
     return [
         Expected(
             one,
             expected_n_star(theory, one.level),
-            expected_exponent(theories, one.task, one.label, one.level, dims[one.task, one.label]),
+            expected_exponent(theories, one.task, one.label, one.level, [*dims[one.task, one.label]]),
             theory.source,
         )
         for one in reached

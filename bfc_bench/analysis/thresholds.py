@@ -227,30 +227,6 @@ def _turns(log_n: np.ndarray, error: np.ndarray, level: float, rise: float, nois
     return int(np.nonzero(both if both.any() else below)[0][-1]), int(above[-1])
 
 
-def _falling(values: Sequence[float]) -> list[float]:
-    """Isotonic regression: the non-increasing numbers nearest to ``values`` in least squares, by pooling violators.
-
-    It rounds exactly as ``scipy.optimize.isotonic_regression`` does, whose import takes longer than a report.
-    """
-    left = list(values)  # taken from the end, in which order the fit is non-decreasing
-    blocks: list[tuple[float, int]] = []
-    while left:
-        mean, count = left.pop(), 1
-        if blocks and blocks[-1][0] >= mean:
-            below, members = blocks.pop()
-            total, count = members * below + mean, members + 1
-            mean = total / count
-            while left and mean >= left[-1]:
-                total, count = total + left.pop(), count + 1
-                mean = total / count
-            while blocks and blocks[-1][0] >= mean:
-                below, members = blocks.pop()
-                total, count = total + members * below, count + members
-                mean = total / count
-        blocks.append((mean, count))
-    return [mean for mean, count in reversed(blocks) for _ in range(count)]
-
-
 def threshold(curve: Curve, level: float) -> Threshold:
     """N*(level) over the replicates of a curve. Raises ``UsageError`` if ``level`` is not positive."""
     return Threshold(level, tuple(crossings(curve, level)))
@@ -290,7 +266,9 @@ class Step:
         this one and cut at its ends. For a power law, all three meet it in one point. If the error drops in this step
         only, the other two meet it at the ends. At the first and last step, the missing line is replaced by the other.
         """
-        fit = _falling(error)
+        from scipy.optimize import isotonic_regression
+
+        fit = isotonic_regression(error, increasing=False).x.tolist()
         if fit[0] <= level:
             return cls(log_n[0], log_n[0], censored="left")
         if fit[-1] > level:

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 
 LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
+MAX_STEPS = 200
+"""Maximum number of steps of Newton's method."""
 TOLERANCE = 1e-9
 """Newton's method stops when a step promises to raise the log-likelihood by less."""
 FLAT = 1e-9
@@ -55,7 +57,7 @@ class Tobit:
         return np.sqrt(variances)
 
 
-def tobit(x: np.ndarray, lower: np.ndarray, upper: np.ndarray, least_sigma: float = 0.0, max_steps: int = 200) -> Tobit:
+def tobit(x: np.ndarray, lower: np.ndarray, upper: np.ndarray, least_sigma: float = 0.0) -> Tobit:
     """Fit y ~ x by maximum likelihood, where each y_i is known to lie in [lower_i, upper_i].
 
     If intervals allow several betas to fit equally well, the result is one near the middles of the intervals.
@@ -66,12 +68,11 @@ def tobit(x: np.ndarray, lower: np.ndarray, upper: np.ndarray, least_sigma: floa
         upper: Upper bounds, (N,); at least one bound of each value must be finite.
         least_sigma: Lower limit of sigma. If 0, the exact values must determine beta and must not be fitted without
             error; otherwise there is no maximum.
-        max_steps: Maximum number of Newton steps.
 
     Raises:
         numpy.linalg.LinAlgError: If no maximum is found.
     """
-    phi, value, hessian = _maximum(x, lower[None], upper[None], least_sigma, max_steps)
+    phi, value, hessian = _maximum(x, lower[None], upper[None], least_sigma)
     return Tobit(phi[0, 1:] / phi[0, 0], float(1 / phi[0, 0]), float(value[0]), hessian[0])
 
 
@@ -124,14 +125,14 @@ def profile_interval(
 
 
 def _maximum(
-    x: np.ndarray, lower: np.ndarray, upper: np.ndarray, least_sigma: float, max_steps: int = 200
+    x: np.ndarray, lower: np.ndarray, upper: np.ndarray, least_sigma: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Fit M problems with bounds (M, N): phi = (theta, gamma) (M, 1 + p), log-likelihoods (M,) and Hessians."""
     max_theta = 1 / least_sigma if least_sigma else math.inf
     phi = _start(x, lower, upper)
     phi *= np.minimum(1.0, max_theta / phi[:, :1])
     value, log_mass = _loglik(phi, x, lower, upper)
-    for _ in range(max_steps):
+    for _ in range(MAX_STEPS):
         gradient, hessian = _derivatives(phi, x, lower, upper, log_mass)
         step, gain = _newton_step(phi, gradient, hessian, max_theta)
         if (gain < TOLERANCE).all():
@@ -142,7 +143,7 @@ def _maximum(
             gain = np.where(too_far, gain / 2, gain)
             new_value, log_mass = _loglik(phi + step, x, lower, upper)
         phi, value = phi + step, new_value
-    raise np.linalg.LinAlgError(f"tobit: no maximum in {max_steps} steps; do the exact values determine the model?")
+    raise np.linalg.LinAlgError(f"tobit: no maximum in {MAX_STEPS} steps; do the exact values determine the model?")
 
 
 def _newton_step(

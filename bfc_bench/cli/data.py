@@ -74,7 +74,7 @@ def show(
         from bfc_bench.utils.files import write_file
 
         file = output or Path(f"{re.sub(r'[^A-Za-z0-9._-]', '-', name)}.png")
-        write_file(file, example_images(contents))
+        write_file(file, example_images(name, contents))
         typer.echo(f"examples: {file.resolve()}")
 
 

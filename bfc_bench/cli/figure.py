@@ -52,7 +52,7 @@ def figure(
     with open_store(store) as suites:
         stored = suites[suite]
         drawn = stored.drawing(task or (), metric, kind=kind, learners=learner or (), d=d or (), levels=level or None)
-        spec = drawn.spec() if theme == "page" else for_paper(drawn.spec(), wide)
+        spec = drawn.spec() if theme == "page" else for_paper(drawn, wide)
         file = output or Path(f"{stored.name}-{kind}.pdf")
         write_file(file, picture(spec, ending))
     typer.echo(f"Figure: {file}")

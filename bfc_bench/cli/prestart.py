@@ -11,7 +11,7 @@ from bfc_bench.run.session import Session
 from bfc_bench.utils.hook_markers import hookimpl
 
 AT_THE_END = ("bfc_bench.report.html", "bfc_bench.cli.summary")
-OF_REPLICATES = "scipy.special"
+OF_REPLICATES = ("scipy.special", "scipy.optimize")
 """What intervals over replicates need."""
 
 
@@ -22,10 +22,8 @@ class BackgroundImports:
     def bfc_run_started(self, session: Session) -> None:
         """Begin if the run has cells to compute."""
         if session.plan.todo:
-            one = session.plan.grid.suite.replicates == 1
-            threading.Thread(
-                target=_prepare, args=[[*AT_THE_END, *([] if one else [OF_REPLICATES])]], daemon=True
-            ).start()
+            wanted = AT_THE_END if session.plan.grid.suite.replicates == 1 else AT_THE_END + OF_REPLICATES
+            threading.Thread(target=_prepare, args=[wanted], daemon=True).start()
 
 
 def _prepare(modules: Sequence[str]) -> None:

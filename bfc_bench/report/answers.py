@@ -50,13 +50,6 @@ class Answer:
     beyond: Sequence[Reached]
     """Those of the learners that do not, in any replicate."""
 
-    @classmethod
-    def of(cls, section: Section, anchor: str, level: float, d: int, group: Sequence[Reached]) -> Answer:
-        """Rank the learners of one level and d."""
-        ranked = sorted(group, key=lambda reached: _size(reached.threshold))
-        within, beyond = ([r for r in ranked if _is_reached(r) == inside] for inside in (True, False))
-        return cls(section, anchor, level, d, within, beyond)
-
     @property
     def order(self) -> tuple[float, int, bool, float, int]:
         """The larger, the more this level and d say; if no learner reaches any level, the largest level comes first."""
@@ -122,7 +115,12 @@ def _candidates(section: Section, anchor: str) -> list[Answer]:
         for reached in scaling.reached:
             if reached.threshold.crossings:
                 groups.setdefault((reached.level, reached.d), []).append(reached)
-    return [Answer.of(section, anchor, *at, group) for at, group in groups.items()]
+    found = []
+    for (level, d), group in groups.items():
+        ranked = sorted(group, key=lambda reached: _size(reached.threshold))
+        within, beyond = ([r for r in ranked if _is_reached(r) == inside] for inside in (True, False))
+        found.append(Answer(section, anchor, level, d, within, beyond))
+    return found
 
 
 def _is_ahead(found: ThresholdComparison) -> bool:

@@ -2,35 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from base64 import b64encode
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
+from bfc_bench.store.row import Row
 from bfc_bench.utils.files import inside, make_folder, write_file
 
-ENDINGS = (".png", ".npz", ".csv", ".json")
-"""Endings of the files that learners may give; a page with another one, such as HTML, could run a script."""
-_CELL = re.compile("[0-9a-f]{16}")
-"""Identities of cells, which name folders."""
 ROOM = 1_500_000
 """Maximum number of characters of all pictures in the page."""
-
-
-@dataclass(frozen=True)
-class CellFiles:
-    """The artifacts of one cell."""
-
-    cell: str
-    task: str
-    label: str
-    d: int
-    n: int
-    replicate: int
-    files: Mapping[str, Path]
-    """Paths by name."""
 
 
 @dataclass(frozen=True)
@@ -42,31 +24,31 @@ class ShownCell:
     """By name: a ``data:`` address if the artifact is embedded, else the address of a file beside the page."""
 
 
-def show(directory: Path, cells: Iterable[CellFiles]) -> dict[tuple[str, str], list[ShownCell]]:
+def show(directory: Path, cells: Iterable[tuple[Row, Mapping[str, Path]]]) -> dict[tuple[str, str], list[ShownCell]]:
     """The artifacts of the page in ``directory`` by (task, label), first replicates and largest n first.
 
-    Files that do not fit into the page are copied to ``directory/artifacts``. Cells whose identity and files whose
-    ending no learner's have are left out. Raises ``OutputError``.
+    Cells are rows with the paths that ``Store.artifacts`` gives, by name. Files that do not fit into the page are
+    copied to ``directory/artifacts``. Raises ``OutputError``.
     """
     shown: dict[tuple[str, str], list[ShownCell]] = {}
     left = ROOM
-    for cell in sorted(cells, key=lambda cell: (cell.replicate, -cell.n, cell.d, cell.task, cell.label)):
+    for row, files in sorted(cells, key=lambda cell: _order(cell[0])):
         addresses = {}
-        if not _CELL.fullmatch(cell.cell):
-            continue
-        for name, file in sorted(cell.files.items()):
-            if not name.endswith(ENDINGS):
-                continue
+        for name, file in sorted(files.items()):
             content = file.read_bytes()
             address = f"data:image/png;base64,{b64encode(content).decode()}" if name.endswith(".png") else ""
             if 0 < len(address) <= left:
                 left -= len(address)
             else:
-                address = _copied(directory, cell.cell, name, content)
+                address = _copied(directory, row.cell, name, content)
             addresses[name] = address
-        caption = f"d = {cell.d}, n = {cell.n:,}, replicate {cell.replicate}"
-        shown.setdefault((cell.task, cell.label), []).append(ShownCell(caption, addresses))
+        caption = f"d = {row.d}, n = {row.n:,}, replicate {row.replicate}"
+        shown.setdefault((row.task, row.label), []).append(ShownCell(caption, addresses))
     return shown
+
+
+def _order(row: Row) -> tuple[int, int, int, str, str]:
+    return row.replicate, -row.n, row.d, row.task, row.label
 
 
 def _copied(directory: Path, cell: str, name: str, content: bytes) -> str:

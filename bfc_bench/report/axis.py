@@ -72,11 +72,11 @@ def log_ticks(lo: float, hi: float, most: int) -> list[float]:
     return [10.0**e for e in range(first, last + 1) if e % stride == 0 and lo <= 10.0**e <= hi]
 
 
-def spaced_ticks(values: Sequence[float], share: float = 0.17) -> list[float]:
-    """The first, the last and those of the ascending ``values`` that are a ``share`` of their log range apart."""
+def spaced_ticks(values: Sequence[float]) -> list[float]:
+    """The first, the last and those of the ascending ``values`` that are 17 % of their log range apart."""
     if len(values) < 3:
         return list(values)
-    kept, gap = [values[0]], share * math.log(values[-1] / values[0])
+    kept, gap = [values[0]], 0.17 * math.log(values[-1] / values[0])
     for value in values[1:-1]:
         if min(math.log(value / kept[-1]), math.log(values[-1] / value)) >= gap:
             kept.append(value)

@@ -80,8 +80,6 @@ class Mark:
     opacity: float = 1.0
     tooltip: Mapping[str, str] = field(default_factory=dict)
     """Names of the fields to show under the pointer, by field."""
-    text: str = ""
-    """Field with the text of text marks."""
     order: str = ""
     """Field that orders the points of a line; the x axis if empty."""
     when: str = ""
@@ -154,8 +152,6 @@ class Drawing:
             encoding["opacity"] = {"value": mark.opacity}
         if mark.tooltip:
             encoding["tooltip"] = [_tooltip(name, title) for name, title in mark.tooltip.items()]
-        if mark.text:
-            encoding["text"] = {"field": mark.text, "type": "nominal"}
         if mark.order:
             encoding["order"] = {"field": mark.order, "type": "quantitative"}
         return encoding

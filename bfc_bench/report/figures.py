@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from bfc_bench.analysis.compare import require_known
 from bfc_bench.analysis.compute import cost_curves, shown_cost
 from bfc_bench.analysis.curves import Curve, by_task
 from bfc_bench.analysis.scaling import scalings
@@ -39,13 +40,8 @@ def figure(
     """One figure of a suite."""
     if kind not in KINDS:
         raise UsageError(f"There is no kind of figure {kind!r}.{suggest(kind, KINDS)}")
-    for name, wanted, known in (
-        ("task", tasks, {curve.task for curve in curves}),
-        ("learner", labels, {curve.label for curve in curves}),
-        ("dimension d", dims, {curve.d for curve in curves}),
-    ):
-        if unknown := [str(value) for value in wanted if value not in known]:
-            raise UsageError(f"There are no curves of the {name} {unknown[0]!r}.{suggest(unknown[0], map(str, known))}")
+    for field, wanted in (("task", tasks), ("label", labels), ("d", dims)):
+        require_known(rows, "figure", field, wanted)
 
     def is_shown(task: str, label: str, d: int) -> bool:
         return task in (tasks or [task]) and label in (labels or [label]) and d in (dims or [d])

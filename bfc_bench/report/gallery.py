@@ -69,11 +69,9 @@ class Gallery:
     def add_foreign(self, figure: Any, title: str, stem: str) -> Picture:
         """Write the figure of a plugin and return it for the page.
 
-        ``figure`` is a ``Drawing``, an object with ``to_dict``, such as a chart of Altair, or one with ``savefig``,
-        such as a figure of Matplotlib. Raises ``UsageError`` for others.
+        ``figure`` is an object with ``to_dict``, such as a chart of Altair, or one with ``savefig``, such as a figure
+        of Matplotlib. Raises ``UsageError`` for others.
         """
-        if isinstance(figure, Drawing):
-            return self.add(figure, title, stem)
         stem = self._distinct(stem)
         if hasattr(figure, "to_dict"):
             spec = figure.to_dict()
@@ -90,7 +88,9 @@ class Gallery:
         make_folder(folder)
         for suffix in written:
             write_file(inside(folder, f"{stem}.{suffix}"), drawn[suffix])
-        return Picture(title, stem, title, written, image=_address(drawn["svg"]))
+        # A script in a picture with such an address does not run, and its ids do not meet those of the page.
+        address = f"data:image/svg+xml;base64,{b64encode(drawn['svg']).decode()}"
+        return Picture(title, stem, title, written, image=address)
 
     def _distinct(self, stem: str) -> str:
         base = stem = re.sub(r"[^A-Za-z0-9._-]+", "-", stem).strip("-.") or "figure"
@@ -103,11 +103,6 @@ class Gallery:
 
     def _save(self, spec: dict[str, Any], stem: str) -> None:
         save(spec, inside(self.directory, "figures"), stem, self.suffixes)
-
-
-def _address(svg: bytes) -> str:
-    """A ``data:`` address of a picture. A script in it does not run, and its ids do not meet those of the page."""
-    return f"data:image/svg+xml;base64,{b64encode(svg).decode()}"
 
 
 def _for_page(figure: Drawing) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from bfc_bench.analysis.claims.verdict import Verdict
@@ -16,18 +15,10 @@ OF_DIMENSION = ("exponent", "slope")
 """Kinds of claims about N* against d."""
 
 
-@dataclass(frozen=True)
-class Headline:
-    """A statement and its figure."""
-
-    statement: str
-    picture: Picture
-
-
 def headline(
     suite: Mapping[str, Any], verdicts: Sequence[Verdict], sections: Sequence[Section], gallery: Gallery
-) -> Headline | None:
-    """The headline for the first claim whose task has curves, else for the first task with curves."""
+) -> Picture | None:
+    """The figure of the first claim whose task has curves, else of the first task with curves; its title says which."""
     by_task = {section.name: section for section in sections if any(curve.points for curve in section.curves)}
     if not by_task:
         return None
@@ -40,7 +31,7 @@ def headline(
         if isinstance(task, str) and task in by_task:
             statement, entry, first = f"{verdict.sign} {verdict.words}: {verdict.statement}", claim, by_task[task]
             break
-    return Headline(statement, gallery.add(_figure(first, entry), statement, "headline"))
+    return gallery.add(_figure(first, entry), statement, "headline")
 
 
 def _figure(section: Section, entry: Mapping[str, Any]) -> Drawing:

@@ -16,7 +16,7 @@ from bfc_bench.analysis.curves import by_task
 from bfc_bench.analysis.theory import Theories
 from bfc_bench.report import axis_plots, section, tables
 from bfc_bench.report.answers import answers
-from bfc_bench.report.artifacts import CellFiles, show
+from bfc_bench.report.artifacts import show
 from bfc_bench.report.gallery import Gallery
 from bfc_bench.report.headline import headline
 from bfc_bench.report.style import assign
@@ -46,11 +46,10 @@ def write_report(
     rows: Sequence[Row],
     sessions: Sequence[Mapping[str, Any]] = (),
     levels: Sequence[float] = tables.LEVELS,
-    metric: str = "nmse",
     extra_figures: Mapping[str, Any] | None = None,
     verdicts: Sequence[Verdict] = (),
     theories: Theories | None = None,
-    artifacts: Sequence[CellFiles] = (),
+    artifacts: Sequence[tuple[Row, Mapping[str, Path]]] = (),
     key: str = "",
     suffixes: Sequence[str] = (),
     complete: bool = False,
@@ -65,11 +64,10 @@ def write_report(
         rows: At most one row per (task, d, label, n, replicate).
         sessions: The store's records of the runs.
         levels: Levels of error for N*.
-        metric: Column of the errors.
         extra_figures: Figures of plugins by file stem: charts of Altair or figures of Matplotlib.
         verdicts: Verdicts on the suite's claims.
         theories: Theories of the learners.
-        artifacts: Artifacts of some of the cells.
+        artifacts: Rows with their artifacts by name, as ``Store.artifacts`` gives them.
         key: Key that ``report.source_key.key_of`` reads from the page.
         suffixes: Formats of figure files beside the page, which does not need them.
         complete: Whether each task has all its figures and tables, even if there are more than ``LARGE`` rows.
@@ -97,7 +95,6 @@ def write_report(
             gallery,
             styles,
             levels=levels,
-            metric=metric,
             asymptotic=_asymptotic(suite, name),
             theories=theories,
             brief=len(rows) > LARGE and not complete,
@@ -117,7 +114,6 @@ def write_report(
         first_answers=FIRST_ANSWERS,
         headline=headline(suite, verdicts, sections, gallery),
         command=_command(suite, sessions),
-        rows_command=f"bfc-bench results {suite.get('name', 'SUITE')} --format parquet --output rows.parquet",
         setup=flat_texts(
             {key: suite[key] for key in ("seed", "replicates", "test_size", "levels", "budget") if key in suite}
         ),
@@ -127,7 +123,7 @@ def write_report(
         statuses={status: statuses[status] for status in tables.STATUSES if statuses[status]},
         cpu_seconds=tables.cpu_seconds(rows),
         finished_at=max(finished[finished > 0].tolist(), default=None),
-        status_grid=_status(rows, list(definitions), list(styles)),
+        status_grid=_status(rows, [part.name for part in sections], list(styles)),
         learners=_learners(rows, list(styles)),
         sections=sections,
         folded=len(sections) > FIRST_ANSWERS,
@@ -190,7 +186,6 @@ def _asymptotic(suite: Mapping[str, Any], task: str) -> dict[str, float]:
 
 def _status(rows: Rows, tasks: Sequence[str], labels: Sequence[str]) -> ReportTable:
     records = tables.status_table(rows)
-    tasks = list(dict.fromkeys([*tasks, *(record["task"] for record in records)]))
     records.sort(key=lambda record: (tasks.index(record["task"]), labels.index(record["label"])))
     names = {"label": "learner", "cpu_seconds": "CPU s"}
     return listing("", records, {name: names.get(name, name) for name in (records[0] if records else ())})

@@ -7,6 +7,7 @@ from copy import deepcopy
 from typing import Any
 
 from bfc_bench.errors import UsageError
+from bfc_bench.report.drawing import Drawing
 
 PIXELS = 96.0
 """Pixels per inch."""
@@ -36,13 +37,12 @@ def inches(text: str) -> float:
     return length
 
 
-def for_paper(spec: dict[str, Any], width: float | None = None) -> dict[str, Any]:
-    """A figure without title and notes, with small texts.
+def for_paper(figure: Drawing, width: float | None = None) -> dict[str, Any]:
+    """The Vega-Lite object of a figure without title and notes, with small texts.
 
-    ``spec`` is the Vega-Lite object of a ``Drawing``. Panels share ``width``, in inches; None keeps their size. Raises
-    ``UsageError`` if they do not fit into it.
+    Panels share ``width``, in inches; None keeps their size. Raises ``UsageError`` if they do not fit into it.
     """
-    spec = deepcopy(spec)
+    spec = deepcopy(figure.spec())
     spec.pop("title", None)
     for layer in spec["spec"]["layer"]:
         layer["mark"] = layer["mark"] | {
@@ -52,18 +52,15 @@ def for_paper(spec: dict[str, Any], width: float | None = None) -> dict[str, Any
         spec["config"][part] = spec["config"].get(part, {}) | sizes
     if width is None:
         return spec
-    panels, pixels = len(spec["facet"]["sort"]), width * PIXELS
-    columns = min(spec["columns"], panels, int(pixels / (LEAST + BESIDE)))
+    pixels = width * PIXELS
+    columns = min(figure.columns, int(pixels / (LEAST + BESIDE)))
     if columns < 1:
-        raise UsageError(f"A figure of {panels} panels does not fit into {width:.3g} in. Give it more, or show less.")
-    longest = max((len(label) for label in _labels(spec)), default=1)
+        raise UsageError(
+            f"A figure of {len(figure.panels)} panels does not fit into {width:.3g} in. Give it more, or show less."
+        )
+    longest = max(map(len, figure.labels), default=1)
     spec["columns"], spec["config"]["legend"]["columns"] = columns, max(1, int(pixels / (5.6 * longest + 32)))
     spec["spec"]["width"] = pixels / columns - BESIDE
     if spec["spec"]["height"] <= TALL:
         spec["spec"]["height"] = min(spec["spec"]["height"], 0.8 * spec["spec"]["width"])
     return spec
-
-
-def _labels(spec: dict[str, Any]) -> list[str]:
-    scales = (layer.get("encoding", {}).get("color", {}).get("scale", {}) for layer in spec["spec"]["layer"])
-    return [label for scale in scales for label in scale.get("domain", ())]

@@ -5,6 +5,7 @@ All axes are logarithmic, except those of errors that may be negative.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from bfc_bench.analysis.curves import Curve
@@ -132,12 +133,9 @@ def thresholds_against(scalings: Sequence[Scaling], title: str = "", styles: Sty
 
 def _marker(threshold: Threshold) -> Record:
     """N* as the table has it: the mean with its interval, or the median alone, or nothing if that is censored too."""
-    text = {"interval": " ".join(filter(None, sample_size(threshold)))}
-    if not threshold.left and not threshold.right:
-        lo, hi = threshold.bounds
-        return text | {"N*": threshold.interval.mean, "lo": lo, "hi": hi}
-    lower, upper = threshold.median
-    return text | {"N*": float(lower)} if lower == upper else {}
+    lo, hi = (math.nan, math.nan) if threshold.left or threshold.right else threshold.bounds
+    text = " ".join(filter(None, sample_size(threshold)))
+    return {"N*": threshold.size, "lo": lo, "hi": hi, "interval": text}
 
 
 def _sizes(threshold: Threshold, censored: str | None) -> list[float]:

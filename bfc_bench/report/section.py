@@ -108,12 +108,12 @@ class Section:
 
 def build(
     name: str, rows: Sequence[Row], definition: Mapping[str, Any], gallery: Gallery, styles: Styles,
-    *, levels: Sequence[float], metric: str, asymptotic: Mapping[str, float] | None = None,
+    *, levels: Sequence[float], asymptotic: Mapping[str, float] | None = None,
     theories: Theories | None = None, brief: bool = False,
 ) -> Section:  # fmt: skip
     """Build the section of one task and write its figures."""
     rows = Rows.of(rows)
-    metric = metric_of(rows, metric)
+    metric = metric_of(rows)
     measured = curves(rows, metric)
     section = Section(
         name, definition, rows, metric, styles, measured, scalings(measured, levels),
@@ -123,7 +123,7 @@ def build(
         robust = curves(rows, "nmse_trimmed") if metric == "nmse" else []
         section.trimmed_curves = [curve for curve in robust if np.isfinite(curve.values).any()]
         section.stages = stage_errors(rows, metric)
-        section.costs = cost_curves(rows, [curve for curve in measured if curve.scale == "log"], shown_cost(rows))
+        section.costs = cost_curves(rows, measured, shown_cost(rows))
     _draw(section, gallery)
     section.grids = [*_thresholds(section), _exponents(section)]
     if not brief:
@@ -265,8 +265,11 @@ def _laws(section: Section) -> ReportTable:
         if law.exponents is None:
             return TableCell("no law", law.refused)
         b, c = law.exponents["n"], law.floor
-        floor = f"c = {with_interval(c.mean, c.lo, c.hi)}"
-        return estimate(b.mean, b.lo, b.hi, floor, *_checks(law), digits=3)
+        remarks = [f"c = {with_interval(c.mean, c.lo, c.hi)}", f"lack of fit p = {law.lack_of_fit_p:.2g}"]
+        if not law.extrapolation.refused:
+            ratio = law.extrapolation.ratio
+            remarks.append(f"measured / predicted {with_interval(ratio.mean, ratio.lo, ratio.hi)}")
+        return estimate(b.mean, b.lo, b.hi, *remarks, digits=3)
 
     note = (
         "Exponent b and floor c of one law fitted to all replicates (Huber loss of log error), with t-intervals, "
@@ -277,15 +280,6 @@ def _laws(section: Section) -> ReportTable:
     title = f"Laws: {section.metric_name} ≈ c + a n⁻ᵇ"
     records = scaling_laws(curve for curve in section.curves if curve.shared.sum() >= MIN_SIZES)
     return pivot(title, records, LABEL, "d", cell, head=lambda d: f"d = {d}", order=section.order, note=note)
-
-
-def _checks(law: ScalingLaw) -> list[str]:
-    """The lack of fit of a law and its extrapolation, in words."""
-    checks = [f"lack of fit p = {law.lack_of_fit_p:.2g}"]
-    if not law.extrapolation.refused:
-        ratio = law.extrapolation.ratio
-        checks.append(f"measured / predicted {with_interval(ratio.mean, ratio.lo, ratio.hi)}")
-    return checks
 
 
 def _stages(section: Section) -> Iterable[ReportTable]:

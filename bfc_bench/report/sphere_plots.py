@@ -16,7 +16,7 @@ LEAST = -0.25
 """Lower end of the axis of R^2; smaller values carry no information."""
 
 
-def degree_curves(curves: Mapping[tuple[int, str], Mapping[int, Curve]], title: str = "") -> Drawing:
+def degree_curves(curves: Mapping[tuple[int, str], Mapping[int, Curve]]) -> Drawing:
     """Draw R^2 of each degree against n with a mark at n = B(d, degree).
 
     ``curves`` is ``{(d, label): {degree: curve of 1 - R^2}}``. Each (d, label) has a panel: the arithmetic mean over
@@ -28,7 +28,7 @@ def degree_curves(curves: Mapping[tuple[int, str], Mapping[int, Curve]], title: 
     y = Axis("r2", "R² of the degree", (LEAST, 1.08), log=False)
     panels = {(d, label): f"{label}, d = {d}" for d, label in curves}
     columns = max(1, min(len({label for _, label in curves}), 3))
-    figure = Drawing(x, y, panels.values(), (f"degree {k}" for k in degrees), title=title, columns=columns)
+    figure = Drawing(x, y, panels.values(), (f"degree {k}" for k in degrees), columns=columns)
     # Degrees stand side by side at each n, so that their intervals stay visible.
     step = 0.012 * np.log(sizes[-1] / sizes[0]) if sizes else 0.0
     shifts = {degree: float(np.exp((i - (len(degrees) - 1) / 2) * step)) for i, degree in enumerate(degrees)}

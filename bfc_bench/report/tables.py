@@ -13,7 +13,7 @@ from typing import Any, TypeAlias, TypeVar, get_args
 
 import numpy as np
 
-from bfc_bench.analysis.curves import FLOOR, by_task, curves, metric_of
+from bfc_bench.analysis.curves import FLOOR, METRIC_NAMES, by_task, curves, metric_of
 from bfc_bench.analysis.scaling import Scaling
 from bfc_bench.analysis.thresholds import Threshold, threshold
 from bfc_bench.store.row import AXES, Row, Status
@@ -24,12 +24,6 @@ Record: TypeAlias = dict[str, Any]
 LEVELS = (0.1, 0.01)
 STATUSES: tuple[Status, ...] = get_args(Status)
 MISSING = "\N{EN DASH}"
-METRIC_NAMES = {
-    "nmse": "NMSE",
-    "nmse_trimmed": "trimmed NMSE",
-    "error_rate": "error rate",
-    "train_nmse": "training NMSE",
-}
 
 
 def metric_name(metric: str) -> str:
@@ -42,7 +36,7 @@ def status_table(rows: Iterable[Row]) -> list[Record]:
     rows = Rows.of(rows)
     statuses = sorted(rows.distinct("status"), key=STATUSES.index)
     records = []
-    for (task, label), group in _by_task_and_label(rows).items():
+    for (task, label), group in rows.groups("task", "label").items():
         counts = Counter(group.column("status"))
         records.append(
             {"task": task, "label": label, "cells": len(group)}
@@ -59,20 +53,18 @@ def cpu_seconds(rows: Rows) -> float:
 
 
 def tuning_table(rows: Iterable[Row]) -> list[Record]:
-    """Candidates per cell, chosen options with counts, oracle facts and fixed options, per (task, label)."""
+    """Candidates per cell, chosen options with counts and oracle facts, per (task, label)."""
     records = []
     for (task, label), group in Rows.of(rows).where(status="ok").groups("task", "label").items():
         candidates = group.number("chosen", "candidates")
         counts = np.unique(np.where(candidates > 0, candidates, 1)).astype(int).tolist()
         choices = Counter(group.mapped_column("tuned", lambda tuned: _assignments(tuned or {})))
         oracle = sorted({fact for facts in group.distinct("oracle") for fact in facts or ()})
-        tuned = {name for values in group.distinct("tuned") for name in values or {}}
-        fixed = {name: value for name, value in group.distinct("options")[0].items() if name not in tuned}
         records.append(
             {"task": task, "label": label, "learner": group.distinct("learner")[0]}
             | {"candidates": "-".join(map(str, counts))}
             | {"chosen": "; ".join(f"{choice} ({count})" for choice, count in choices.most_common() if choice)}
-            | {"oracle": ", ".join(oracle), "options": _assignments(fixed)}
+            | {"oracle": ", ".join(oracle)}
         )
     return records
 
@@ -114,7 +106,7 @@ def _severity(status: Status) -> tuple[bool, bool, int]:
     return status == "skipped", status == "ok", STATUSES.index(status)
 
 
-def summary_table(rows: Iterable[Row], levels: Sequence[float] = LEVELS, metric: str = "nmse") -> list[Record]:
+def summary_table(rows: Iterable[Row], levels: Sequence[float] = LEVELS) -> list[Record]:
     """One record of texts per (task, d, label), with a column for each axis of a grid.
 
     Of a task and d, the learner that needs the fewest points comes first, at the smallest level that tells them apart,
@@ -123,7 +115,7 @@ def summary_table(rows: Iterable[Row], levels: Sequence[float] = LEVELS, metric:
     """
     records = []
     for task, group in by_task(rows).items():
-        used = metric_of(group, metric)
+        used = metric_of(group)
         cells = {key: Counter(members.column("status")) for key, members in group.groups("d", "label").items()}
         ranked = list[tuple[tuple[float, ...], Record]]()
         for curve in curves(group, used):
@@ -234,10 +226,6 @@ def ill_behaved_remark(threshold: Threshold) -> str:
 
 def _size(n: float) -> str:
     return f"{n:.0f}" if n >= 100 else f"{n:.3g}"
-
-
-def _by_task_and_label(rows: Rows) -> dict[tuple[Any, ...], Rows]:
-    return {key: group for of_task in by_task(rows).values() for key, group in of_task.groups("task", "label").items()}
 
 
 def _assignments(options: Mapping[str, Any]) -> str:

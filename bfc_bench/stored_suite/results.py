@@ -11,6 +11,22 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from bfc_bench.analysis.claims import Claim, Verdict, decided_together, judge, parse_claims
+from bfc_bench.analysis.compare import (
+    Comparison,
+    ThresholdComparison,
+    compare_labels,
+    compare_thresholds,
+    require_known,
+)
+from bfc_bench.analysis.compute import CostName, FrontierPoint, cost_curves, frontiers, least_costs
+from bfc_bench.analysis.curves import Curve, by_task, curves, metric_of
+from bfc_bench.analysis.interim_analyses import ClaimLooks, Look, looks_by_claim, without_added_rows
+from bfc_bench.analysis.laws import ScalingLaw, law_of, scaling_laws
+from bfc_bench.analysis.replicates_needed import ReplicatesNeeded, replicates_needed
+from bfc_bench.analysis.scaling import Scaling, scalings
+from bfc_bench.analysis.theory import Expected, Theories, expected
+from bfc_bench.analysis.thresholds import Reached, thresholds
 from bfc_bench.errors import UsageError, suggest
 from bfc_bench.plugins import Plugins
 from bfc_bench.store.export import Records, frame_of
@@ -22,22 +38,11 @@ from bfc_bench.suite.model import Suite
 if TYPE_CHECKING:
     import pandas as pd
 
-    from bfc_bench.analysis.claims import Claim, Verdict
-    from bfc_bench.analysis.compare import Comparison, ThresholdComparison
-    from bfc_bench.analysis.compute import CostName, FrontierPoint
-    from bfc_bench.analysis.curves import Curve
-    from bfc_bench.analysis.interim_analyses import ClaimLooks, Look
-    from bfc_bench.analysis.laws import ScalingLaw
-    from bfc_bench.analysis.replicates_needed import ReplicatesNeeded
-    from bfc_bench.analysis.scaling import Scaling
-    from bfc_bench.analysis.theory import Expected, Theories
-    from bfc_bench.analysis.thresholds import Reached
-
 Levels: TypeAlias = Sequence[float] | float | None
 """Levels of error: one, several, or None for those of the suite."""
 
 
-class Curves(list["Curve"]):
+class Curves(list[Curve]):
     """A list of learning curves that a notebook shows as a table of points."""
 
     def frame(self) -> pd.DataFrame:
@@ -46,8 +51,6 @@ class Curves(list["Curve"]):
 
     def thresholds(self, levels: Sequence[float]) -> Records[Reached]:
         """N* of each curve: the training points that it needs to reach each of the levels of error."""
-        from bfc_bench.analysis.scaling import scalings
-
         return Records(reached for scaling in scalings(self, levels) for reached in scaling.reached)
 
     def __repr__(self) -> str:
@@ -139,8 +142,6 @@ class Results:
 
     def curves(self, metric: str = "nmse", stage: str | None = None, rows: Rows | None = None) -> Curves:
         """Error against n, one curve per (task, d, label)."""
-        from bfc_bench.analysis.curves import by_task, curves, metric_of
-
         rows = self.columns() if rows is None else rows
         if stage is not None and stage not in (known := rows.names("stages")):
             raise UsageError(f"curves: the results have no stage {stage!r}.{suggest(stage, known)}")
@@ -149,14 +150,10 @@ class Results:
 
     def thresholds(self, levels: Levels = None, rows: Rows | None = None) -> Records[Reached]:
         """N*(level) of each curve; ``levels`` are by default the suite's, and ``rows`` all current ones."""
-        from bfc_bench.analysis.thresholds import thresholds
-
         return Records(thresholds(self.curves(rows=rows), self._levels(levels)))
 
     def exponents(self, levels: Levels = None, axis: str = "d") -> Records[Scaling]:
         """Growth of N*(level) with d, or along another axis, for each (task, label) with several values."""
-        from bfc_bench.analysis.scaling import scalings
-
         curves = self.curves()
         known = ["d", *dict.fromkeys(name for curve in curves for name in curve.axes)]
         if axis not in known:
@@ -166,20 +163,14 @@ class Results:
 
     def least_costs(self, cost: CostName = "fit_flops", levels: Levels = None) -> Records[Reached]:
         """The least cost of a fit of each curve that reaches each level, found like N*."""
-        from bfc_bench.analysis.compute import cost_curves, least_costs
-
         return Records(least_costs(cost_curves(self.columns(), self.curves(), cost), self._levels(levels)))
 
     def frontier(self, cost: CostName = "fit_flops", metric: str = "nmse") -> Records[FrontierPoint]:
         """The least error of all learners at each cost, by task and d."""
-        from bfc_bench.analysis.compute import cost_curves, frontiers
-
         return Records(frontiers(cost_curves(self.columns(), self.curves(metric), cost)))
 
     def scaling_laws(self, metric: str = "nmse") -> Records[ScalingLaw]:
         """The law error ~ c + a n^-b of each curve, fitted to all replicates together, with its tests."""
-        from bfc_bench.analysis.laws import scaling_laws
-
         return Records(scaling_laws(self.curves(metric)))
 
     def joint_law(
@@ -187,9 +178,6 @@ class Results:
         metric: str = "nmse",
     ) -> ScalingLaw:  # fmt: skip
         """The law error ~ c + a M^-p + b n^-q of curves that differ in M, fitted to all replicates together."""
-        from bfc_bench.analysis.compare import require_known
-        from bfc_bench.analysis.laws import law_of
-
         rows = self.columns()
         wanted = {"label": labels or (), "task": [task] if task else (), "d": [d] if d else ()}
         for column, values in wanted.items():
@@ -206,8 +194,6 @@ class Results:
 
     def theory(self, levels: Levels = None) -> Records[Expected]:
         """N*(level) of theory and measurement for learners with a theory; ``levels`` are by default the suite's."""
-        from bfc_bench.analysis.theory import expected
-
         return Records(expected(self.thresholds(levels), self.theories))
 
     def claims(self, family: bool = False) -> Records[Verdict]:
@@ -215,8 +201,6 @@ class Results:
 
         Raises ``UsageError`` for a claim that does not fit the suite.
         """
-        from bfc_bench.analysis.claims import decided_together
-
         verdicts = self._verdicts(self.columns())
         return Records(decided_together(verdicts)) if family else verdicts
 
@@ -229,9 +213,6 @@ class Results:
         A claim with a current look is judged on the rows of the look, another one on all rows but those that were added
         for looks.
         """
-        from bfc_bench.analysis.claims import judge
-        from bfc_bench.analysis.interim_analyses import without_added_rows
-
         all_looks, grid = self.looks_by_claim(rows), without_added_rows(rows, self._looks, self.definition)
         judged_rows = {
             looks.claim.id: grid if looks.current_look is None else rows.at(looks.current_look.row_mask(rows))
@@ -243,8 +224,6 @@ class Results:
 
     def looks_by_claim(self, rows: Rows | None = None) -> list[ClaimLooks]:
         """The claims with their looks of ``run --until-decided``; ``rows`` are by default all current ones."""
-        from bfc_bench.analysis.interim_analyses import looks_by_claim
-
         digests = self.store.sessions.definitions(self.name, self.version)
         return looks_by_claim(
             self._claims, self.columns() if rows is None else rows, self._looks, digests, self.definition
@@ -252,14 +231,10 @@ class Results:
 
     @property
     def _looks(self) -> list[Look]:
-        from bfc_bench.analysis.interim_analyses import Look
-
         return [Look.of(record) for record in self.store.looks.of(self.name, self.version)]
 
     def replicates_needed(self) -> Records[ReplicatesNeeded]:
         """What would decide each claim: replicates, given the spread so far, or the sizes that would show N*."""
-        from bfc_bench.analysis.replicates_needed import replicates_needed
-
         judged = self._judged(self.columns())
         return Records(
             replicates_needed(looks, verdict, rows, self.suite.replicates) for looks, rows, verdict in judged
@@ -267,16 +242,12 @@ class Results:
 
     @property
     def _claims(self) -> list[Claim]:
-        from bfc_bench.analysis.claims import parse_claims
-
         return parse_claims(self.suite, self.plugins.claims, str(self.path or self.name))
 
     def compare(
         self, a: str, b: str, metric: str = "nmse", *, tasks: Collection[str] = (), dims: Collection[int] = ()
     ) -> Records[Comparison]:
         """Compare the errors of two learners by paired tests at every (task, d, n) that both have."""
-        from bfc_bench.analysis.compare import compare_labels
-
         found = compare_labels(self._rows_of_both(a, b, tasks, dims), a, b, metric)
         if not found:
             raise UsageError(f"compare: {a!r} and {b!r} have no {metric} at the same task, d and n.")
@@ -287,8 +258,6 @@ class Results:
         tasks: Collection[str] = (), dims: Collection[int] = (),
     ) -> Records[ThresholdComparison]:  # fmt: skip
         """Compare N*(level) of two learners, replicate by replicate, at every (task, d) that both have."""
-        from bfc_bench.analysis.compare import compare_thresholds
-
         found = compare_thresholds(self._rows_of_both(a, b, tasks, dims), a, b, self._levels(levels), metric)
         if not found:
             raise UsageError(f"compare: {a!r} and {b!r} have no {metric} at the same task and d.")
@@ -296,8 +265,6 @@ class Results:
 
     def _rows_of_both(self, a: str, b: str, tasks: Collection[str], dims: Collection[int]) -> Rows:
         """The rows of some tasks and d. Raises ``UsageError`` if no row has one of them or one of the labels."""
-        from bfc_bench.analysis.compare import require_known
-
         if a == b:
             raise UsageError(f"compare: A and B must differ. Got {a!r} twice.")
         rows = self.columns()

@@ -9,7 +9,7 @@ from importlib.metadata import version as installed_version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bfc_bench.errors import UsageError, suggest
+from bfc_bench.analysis.compare import require_known
 from bfc_bench.stored_suite.results import Levels, Results
 from bfc_bench.utils.files import inside, make_folder
 from bfc_bench.utils.plain_json import digest
@@ -95,18 +95,16 @@ class StoredSuite(Results):
             OutputError: The report cannot be written; an earlier page remains.
             UsageError: The results have no such task.
         """
-        from bfc_bench.report.artifacts import CellFiles
         from bfc_bench.report.html import write_report
 
-        if tasks and (unknown := set(tasks) - set(known := self.distinct("task"))):
-            raise UsageError(f"report: the results have no task {min(unknown)!r}.{suggest(min(unknown), known)}")
         private = not directory
         of_tasks = re.sub(r"[^A-Za-z0-9._-]+", "-", "-".join(tasks)).strip("-.")
         directory = Path(directory or (self.directory / "tasks" / of_tasks if tasks else self.directory))
         key = "" if tasks else self._key  # before the rows are read: what is added meanwhile makes the page outdated
         rows = self.columns()
+        require_known(rows, "report", "task", tasks)
         artifacts = [
-            CellFiles(row.cell, row.task, row.label, row.d, row.n, row.replicate, self.artifacts(row))
+            (row, self.artifacts(row))
             for row in (self.each() if (self.store.directory / "artifacts").exists() else ())
             if row.artifacts and (not tasks or row.task in tasks)
         ]

@@ -1,5 +1,5 @@
 import math
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 
@@ -16,7 +16,7 @@ def test_each_look_spends_in_proportion_to_its_new_replicates():
 def test_a_record_is_read_back():
     looks = LookSchedule(made=(3, 5))
     assert (looks.next, looks.confidence_at(5)) == (8, pytest.approx(0.995))
-    assert LookSchedule.of(looks.as_dict()) == looks
+    assert LookSchedule.of(asdict(looks)) == looks
     assert LookSchedule(made=SCHEDULE).next is None
 
 

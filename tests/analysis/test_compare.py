@@ -13,7 +13,7 @@ from bfc_bench.seeds import stream
 
 def curve(label, values, n=(100,), replicates=None, task="t", metric="nmse"):
     values = np.array(values, dtype=float).reshape(-1, len(n))
-    return Curve(task, 10, label, label, metric, np.array(n), tuple(replicates or range(len(values))), values)
+    return Curve(task, 10, label, metric, np.array(n), tuple(replicates or range(len(values))), values)
 
 
 def noise(name, size):

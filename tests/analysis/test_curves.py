@@ -114,7 +114,7 @@ def test_two_rows_of_one_cell_are_an_error():
 
 
 def test_a_curve_needs_no_statuses():
-    curve = Curve("t", 10, "a", "a", "nmse", np.array([1, 2]), (0,), np.array([[0.1, 0.2]]))
+    curve = Curve("t", 10, "a", "nmse", np.array([1, 2]), (0,), np.array([[0.1, 0.2]]))
     assert curve.failures.tolist() == [0, 0]
 
 

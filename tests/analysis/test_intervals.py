@@ -29,8 +29,8 @@ def test_t_interval_is_scipys():
 def test_narrow_ranges_are_values_and_wide_ones_widen():
     x = stream("test", "range_interval").standard_normal(6)
     exact = t_interval(x)
-    assert range_interval(x, x) == exact
-    narrow, wide = range_interval(x - 1e-3, x + 1e-3), range_interval(x - 2, x + 2)
+    assert range_interval(tuple(x), tuple(x)) == exact
+    narrow, wide = (range_interval(tuple(x - half), tuple(x + half)) for half in (1e-3, 2))
     assert (narrow.mean, narrow.lo, narrow.hi) == pytest.approx((exact.mean, exact.lo, exact.hi), abs=0.02)
     assert wide.lo < exact.lo
     assert wide.hi > exact.hi
@@ -38,7 +38,7 @@ def test_narrow_ranges_are_values_and_wide_ones_widen():
 
 def test_replicates_in_one_range_give_that_range_at_least():
     for count in (2, 3, 5, 10):
-        found = range_interval([1.0] * count, [2.0] * count)
+        found = range_interval((1.0,) * count, (2.0,) * count)
         assert found.mean == 1.5
         assert found.lo <= 1.03
         assert found.hi >= 1.97

@@ -61,7 +61,7 @@ def test_a_single_size_is_doubled_or_halved_and_no_size_below_2_is_suggested():
 
 def test_only_the_replicates_beyond_the_sizes_count_and_a_claim_without_n_star_has_none():
     (found,) = beyond(CLAIM, rows([10, 20, 40], [15, 1e6, 1e6]))
-    assert str(found) == "N*(0.1) of a at d = 4 lies above n = 40 in 2 of 3 replicates"
+    assert found.says == "N*(0.1) of a at d = 4 lies above n = 40 in 2 of 3 replicates"
     assert beyond(POINT, rows([10, 20, 40], [1e6] * 3)) == []
 
 
@@ -108,9 +108,9 @@ def test_where_sizes_are_far_apart_their_middles_are_what_to_add():
     """Errors that drop between two sizes leave N* anywhere between them; those of a power law do not."""
     found = finer_sizes(CLAIM, dropping([40] * 3), 2)
     assert [(new.label, new.sizes) for new in found] == [("a", (28,)), ("b", (14,))]
-    assert str(found[0]) == "steps between n = 20 and 40 make 100% of the variance of N*(0.1) of a at d = 4"
+    assert found[0].says == "steps between n = 20 and 40 make 100% of the variance of N*(0.1) of a at d = 4"
     assert needed(CLAIM, dropping([40] * 3), verdict="undecided").says == "; ".join(
-        f"{new}: add n = {new.sizes[0]}" for new in found
+        f"{new.says}: add n = {new.sizes[0]}" for new in found
     )
     assert finer_sizes(CLAIM, rows(SIZES, [25, 30, 35]), 2) == []
 

@@ -39,7 +39,7 @@ def located(shape, stars, noise=0.0, factor=1.1, levels=(LEVEL,), ladder=LADDER,
     values *= np.exp(noise * rng.standard_normal(values.shape))
     values[:, np.isin(n, failing)] = math.nan
     tried = np.isin(np.broadcast_to(n, values.shape), [*ladder.upward[:2], *given])
-    curve = Curve("t", 8, "a", "a", "nmse", n, tuple(range(len(stars))), values)
+    curve = Curve("t", 8, "a", "nmse", n, tuple(range(len(stars))), values)
     rounds = []
     while True:
         kept = tried.any(axis=0)

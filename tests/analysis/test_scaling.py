@@ -18,7 +18,7 @@ DIMS = (27, 8, 12, 18)
 def curve(label, d, power, stage=None):
     """Error 1 / n-fold of N* = 20 (d / 8)^power, for three replicates."""
     stars = 20 * (d / 8) ** power * np.exp(0.2 * stream("scaling", label, d).standard_normal(3))
-    return Curve("t", d, label, label, "nmse", N, (0, 1, 2), 0.1 * (N / stars[:, None]) ** -1.0, stage=stage)
+    return Curve("t", d, label, "nmse", N, (0, 1, 2), 0.1 * (N / stars[:, None]) ** -1.0, stage=stage)
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def test_one_dimension_has_thresholds_and_a_reason_for_no_exponent():
 
 
 def test_a_dimension_without_values_is_kept_and_does_not_count(curves):
-    empty = Curve("t", 40, "a", "a", "nmse", N, (0, 1), np.full((2, len(N)), math.nan))
+    empty = Curve("t", 40, "a", "nmse", N, (0, 1), np.full((2, len(N)), math.nan))
     a, _ = scalings([*curves, empty], (0.1,))
     without, _ = scalings(curves, (0.1,))
     assert a.thresholds[40].crossings == ()

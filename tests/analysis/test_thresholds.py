@@ -14,7 +14,7 @@ N = np.array([100, 200, 400, 800, 1600])
 
 
 def curve(*lines, n=N, metric="nmse"):
-    return Curve("t", 10, "a", "a", metric, np.array(n), tuple(range(len(lines))), np.array(lines, dtype=float))
+    return Curve("t", 10, "a", metric, np.array(n), tuple(range(len(lines))), np.array(lines, dtype=float))
 
 
 @pytest.mark.parametrize("star", [130.0, 400.0, 1234.5])

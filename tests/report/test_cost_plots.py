@@ -53,7 +53,7 @@ def test_a_screen_reader_hears_which_learner_is_the_best_from_which_cost_on(show
 @pytest.mark.parametrize(("flops", "cost"), [(lambda row: 1e3 * row.n**2, "FLOPs"), (lambda row: None, "CPU s")])
 def test_the_report_shows_operations_if_they_are_declared_and_else_seconds(tmp_path, flops, cost):
     made, styles = declared(flops), assign(LABELS)
-    section = build("teacher-L3", made, {}, Gallery(tmp_path), styles, levels=[0.1], metric="nmse")
+    section = build("teacher-L3", made, {}, Gallery(tmp_path), styles, levels=[0.1])
     words = {"FLOPs": "operations of the fit", "CPU s": "CPU time of the fit"}[cost]
     assert f"NMSE against {words}" in [picture.title for picture in section.pictures]
     (table,) = [grid for grid in section.grids if grid.caption.startswith("N*, ")]
@@ -62,7 +62,7 @@ def test_the_report_shows_operations_if_they_are_declared_and_else_seconds(tmp_p
 
 
 def test_the_table_of_laws_has_their_exponent_floor_and_checks(tmp_path):
-    section = build("teacher-L3", declared(), {}, Gallery(tmp_path), assign(LABELS), levels=[0.1], metric="nmse")
+    section = build("teacher-L3", declared(), {}, Gallery(tmp_path), assign(LABELS), levels=[0.1])
     (table,) = [grid for grid in section.further if grid.caption.startswith("Laws: NMSE")]
     assert "Exponent b and floor c of one law" in table.note
     remarks = [cell.remarks for line in table.lines for cell in line if cell.remarks]

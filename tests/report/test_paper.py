@@ -44,7 +44,7 @@ def width(spec):
 @pytest.mark.parametrize("wide", [2.7, 3.25, 4.5, 5.3, 6.75])
 def test_the_panels_share_the_width_that_was_asked_for(found, wide):
     for drawn in (plots.learning_curves(found, "a title"), plots.thresholds_against(scalings(found, [0.1]))):
-        spec = for_paper(drawn.spec(), wide)
+        spec = for_paper(drawn, wide)
         assert width(spec) == pytest.approx(wide, rel=0.15)
         assert "title" not in spec
 
@@ -58,16 +58,16 @@ def test_a_pdf_has_no_object_for_each_point(found):
 
 def test_a_narrow_figure_has_fewer_panels_beside_each_other_and_no_less_than_one(found):
     drawn = plots.learning_curves(found)
-    assert [for_paper(drawn.spec(), wide)["columns"] for wide in (7, 3.25, 2)] == [3, 2, 1]
+    assert [for_paper(drawn, wide)["columns"] for wide in (7, 3.25, 2)] == [3, 2, 1]
     with pytest.raises(UsageError, match="A figure of 3 panels does not fit into 1 in"):
-        for_paper(drawn.spec(), 1)
+        for_paper(drawn, 1)
 
 
 def test_the_figure_itself_is_not_changed(found):
-    spec = plots.learning_curves(found, "a title").spec()
-    before = str(spec)
-    for_paper(spec, 3)
-    assert str(spec) == before
+    drawn = plots.learning_curves(found, "a title")
+    before = str(drawn.spec())
+    for_paper(drawn, 3)
+    assert str(drawn.spec()) == before
 
 
 def test_labels_of_a_task_have_the_colours_of_the_report():

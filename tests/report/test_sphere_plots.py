@@ -90,12 +90,6 @@ def test_the_report_shows_the_arithmetic_mean_of_errors_in_parts_of_the_target(t
     assert mean["r2"] == pytest.approx(1 - 0.0112)
 
 
-def test_a_report_on_errors_in_a_part_of_the_target_takes_no_logarithm(tmp_path):
-    page = write_report(tmp_path, suite={"name": "s"}, rows=cells("stairs"), metric="part_errors.degree2").read_text()
-    assert "Mean of 3 replicates, or of R where R is given" in page
-    assert "Laws: " not in page
-
-
 def test_the_tables_have_n_star_and_the_exponent_of_the_theory_or_else_of_the_harmonics(tmp_path):
     rows = [
         row(task="t", label=label, d=d, n=n, replicate=r, nmse=1.1 ** (r - 1) * d**2 / (d**2 + n))

@@ -117,9 +117,9 @@ def test_a_figure_shows_the_curves(stored):
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"task": "T"}, "There are no curves of the task 'T'. Known: t."),
-        ({"learners": ["R"]}, "There are no curves of the learner 'R'."),
-        ({"d": [5]}, "There are no curves of the dimension d '5'."),
+        ({"task": "T"}, "figure: the results have no task 'T'. Known: t."),
+        ({"learners": ["R"]}, "figure: the results have no label 'R'."),
+        ({"d": [5]}, "figure: the results have no d '5'."),
         ({"kind": "features"}, "The results have nothing for a figure of kind 'features'"),
     ],
 )

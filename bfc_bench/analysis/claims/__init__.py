@@ -10,18 +10,18 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from bfc_bench.analysis.claims.axes import SweptTask, resolve_grids
+from bfc_bench.analysis.claims.axes import resolve_grids
 from bfc_bench.analysis.claims.base import Bounded, Claim, MetricName, Names, PointClaim
 from bfc_bench.analysis.claims.beats import Beats
 from bfc_bench.analysis.claims.exponent import ExponentClaim
 from bfc_bench.analysis.claims.follows import Follows
-from bfc_bench.analysis.claims.measures import Measured, Point, difference_of, mean_of, measure, ratio_of
+from bfc_bench.analysis.claims.measures import Point, difference_of, mean_of, measure, ratio_of
 from bfc_bench.analysis.claims.reaches import Reaches
 from bfc_bench.analysis.claims.scaling_law import ScalingLawClaim
 from bfc_bench.analysis.claims.slope import Slope
 from bfc_bench.analysis.claims.succeeds import Succeeds
 from bfc_bench.analysis.claims.unchanged import Unchanged
-from bfc_bench.analysis.claims.verdict import Evidence, Region, Verdict, evidence, nothing, short
+from bfc_bench.analysis.claims.verdict import Region, Verdict, evidence, nothing, short
 from bfc_bench.analysis.intervals import CONFIDENCE, holm
 from bfc_bench.analysis.theory import Theories
 from bfc_bench.errors import PluginError, UsageError, suggest
@@ -35,14 +35,11 @@ __all__ = [
     "KINDS",
     "Bounded",
     "Claim",
-    "Evidence",
-    "Measured",
     "MetricName",
     "Names",
     "Point",
     "PointClaim",
     "Region",
-    "SweptTask",
     "Verdict",
     "decided_together",
     "difference_of",

@@ -54,8 +54,6 @@ def resolve_grids(
     has_axis = {"axis", "sweep"} <= fields.keys()
     axis = values.get("axis") if has_axis else None
     along = isinstance(axis, str) and axis != fields["axis"].default and "sweep" not in values
-    if not along and "at" not in values and not suite.task_grids and not suite.learner_grids:
-        return dict(values)
     at = values.get("at", {})
     if not isinstance(at, Mapping):
         raise UsageError(f"{where}: at must be a table of values by axis. Got {at!r}.")

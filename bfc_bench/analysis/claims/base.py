@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, model_
 from bfc_bench.analysis.claims.measures import Measured, Point, difference_of, locate, ratio_of
 from bfc_bench.analysis.claims.replicates_to_decide import replicates_to_decide
 from bfc_bench.analysis.claims.verdict import Evidence, LookLevel, Region, Verdict, decide, short
-from bfc_bench.analysis.curves import metric_of, scale_of
+from bfc_bench.analysis.curves import METRIC_NAMES, metric_of, scale_of
 from bfc_bench.analysis.intervals import CONFIDENCE, exp
 from bfc_bench.analysis.theory import Theories
 from bfc_bench.config import Settings
@@ -25,10 +25,7 @@ FAR_BEYOND = 10
 """If a replicate is this many times beyond the bound, the verdict of a supported claim says so."""
 
 METRICS: dict[str, str] = {
-    "nmse": "NMSE",
-    "nmse_trimmed": "trimmed NMSE",
-    "error_rate": "error rate",
-    "train_nmse": "training NMSE",
+    **METRIC_NAMES,
     "chosen.measured.label_nmse": "error against the noisy labels, over Var G*,",
     "chosen.validation_error": "validation error of the chosen candidate",
 }
@@ -273,38 +270,6 @@ class Bounded(Claim):
         parts = [f"at least {short(self.at_least)}"] if self.at_least is not None else []
         parts += [f"at most {short(self.at_most)}"] if self.at_most is not None else []
         return " and ".join(parts)
-
-
-class Near(Bounded):
-    """A claim that a quantity is within bounds, or within ``tolerance`` of ``expected``."""
-
-    expected: Finite | None = None
-    """Expected value, instead of bounds."""
-    tolerance: Positive | None = None
-    """Allowed distance from the expected value."""
-
-    @model_validator(mode="after")
-    def _one_region(self) -> Near:
-        bounded = self.at_most is not None or self.at_least is not None
-        if bounded == (self.expected is not None):
-            raise ValueError("exactly one of bounds (at_most, at_least) and expected is required")
-        if (self.expected is None) != (self.tolerance is None):
-            raise ValueError("expected and tolerance go together")
-        return self
-
-    @property
-    def region(self) -> Region:
-        """Values that the claim allows."""
-        if self.expected is None or self.tolerance is None:
-            return super().region
-        return Region(self.expected - self.tolerance, self.expected + self.tolerance)
-
-    @property
-    def bound(self) -> str:
-        """The region in words."""
-        if self.expected is None or self.tolerance is None:
-            return super().bound
-        return f"within {short(self.tolerance)} of {short(self.expected)}"
 
 
 def in_words(metric: str) -> str:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from bfc_bench.analysis.claims.verdict import Evidence, evidence, evidence_of_ranges, nothing, short
+from bfc_bench.analysis.claims.verdict import Evidence, evidence, nothing, over_ranges, short
 from bfc_bench.analysis.curves import Curve, Scale, curves, scale_of, shared_n
 from bfc_bench.analysis.intervals import is_skewed
 from bfc_bench.analysis.thresholds import Crossing, crossings
@@ -47,7 +47,6 @@ def locate(rows: Iterable[Row], task: str, labels: Collection[str], d: int | Non
 class Measured:
     """One predictor's metric at one point, by replicate."""
 
-    name: str
     scale: Scale
     values: Mapping[int, float] = field(default_factory=dict)
     """Values by replicate, as they are averaged: logarithms, or on a linear scale the values themselves."""
@@ -73,14 +72,14 @@ def measure(rows: Iterable[Row], name: str, metric: str, at: Point) -> Measured:
     of_curve = Rows.of(rows).where(task=at.task, label=label, d=at.d)
     at_point = of_curve.where(n=at.n)
     if not at_point:
-        return Measured(name, scale, problem=f"no cells of {label} on {at}")
+        return Measured(scale, problem=f"no cells of {label} on {at}")
     if at.n not in shared_n(of_curve):
-        return Measured(name, scale, problem=f"{label} on {at} was run only in replicates that were chosen by their N*")
+        return Measured(scale, problem=f"{label} on {at} was run only in replicates that were chosen by their N*")
     with_metric = curves(at_point, metric, stage or None)
     if not with_metric:
         stages = at_point.names("stages")
         hint = f"; its stages are {', '.join(stages) or 'none'}" if stage and stage not in stages else ""
-        return Measured(name, scale, problem=f"{name} has no {metric} on {at}{hint}")
+        return Measured(scale, problem=f"{name} has no {metric} on {at}{hint}")
     (curve,) = with_metric
     values = {
         replicate: float(value)
@@ -94,7 +93,7 @@ def measure(rows: Iterable[Row], name: str, metric: str, at: Point) -> Measured:
         why = ", ".join(f"{count} {status}" for status, count in curve.statuses[0].items()) or "no finite value"
         problem = f"{missing} of {len(curve.replicates)} cells of {name} have no value ({why})"
     tested = curve.test_points if metric == "error_rate" else math.inf
-    return Measured(name, scale, values, floored, int(curve.failures[0]), problem, tested)
+    return Measured(scale, values, floored, int(curve.failures[0]), problem, tested)
 
 
 def mean_of(a: Measured) -> Evidence:
@@ -174,9 +173,8 @@ def evidence_of_crossings(
         for replicate, (lo, hi) in zip(common, sums, strict=True)
         if math.isfinite(lo) or math.isfinite(hi)
     ]
-    return evidence_of_ranges(
-        [lo for lo, _ in known],
-        [hi for _, hi in known],
+    of_middles = evidence(
+        [(lo + hi) / 2 for lo, hi in known],
         open_below=below or failed[0],
         open_above=above or failed[1],
         notes=(
@@ -185,6 +183,7 @@ def evidence_of_crossings(
             *ill_behaved_note(*groups),
         ),
     )
+    return over_ranges(of_middles, known)
 
 
 def _weighted(weights: Sequence[float], bounds: Sequence[tuple[float, float]]) -> tuple[float, float]:

@@ -9,9 +9,9 @@ from typing import ClassVar
 
 from pydantic import model_validator
 
-from bfc_bench.analysis.claims.base import MetricName, Names, Near, in_words
+from bfc_bench.analysis.claims.base import Bounded, Finite, MetricName, Names, Positive, in_words
 from bfc_bench.analysis.claims.measures import Point, failure_notes, locate
-from bfc_bench.analysis.claims.verdict import Evidence, Verdict, evidence, nothing, short
+from bfc_bench.analysis.claims.verdict import Evidence, Region, Verdict, evidence, nothing, short
 from bfc_bench.analysis.curves import Curve, curves_of, scale_of
 from bfc_bench.analysis.laws import ScalingLaw, law_of
 from bfc_bench.store.row import Row
@@ -21,7 +21,7 @@ DOUBTFUL = 0.05
 """Lack-of-fit p below which a verdict is quoted with it."""
 
 
-class ScalingLawClaim(Near):
+class ScalingLawClaim(Bounded):
     """An exponent of error ~ c + a n^-b, or of the joint law c + a M^-p + b n^-q, is within bounds or near a number.
 
     One law is fitted to all replicates together. M is ``second``: the number of parameters, d or an axis of the grid.
@@ -42,9 +42,18 @@ class ScalingLawClaim(Near):
     """Input dimension; the largest of each task by default, and all for the second number `d`."""
     metric: MetricName = "nmse"
     """The error."""
+    expected: Finite | None = None
+    """Expected exponent, instead of bounds."""
+    tolerance: Positive | None = None
+    """Allowed distance from the expected exponent."""
 
     @model_validator(mode="after")
     def _complete(self) -> ScalingLawClaim:
+        bounded = self.at_most is not None or self.at_least is not None
+        if bounded == (self.expected is not None):
+            raise ValueError("exactly one of bounds (at_most, at_least) and expected is required")
+        if (self.expected is None) != (self.tolerance is None):
+            raise ValueError("expected and tolerance go together")
         if self.exponent not in ("n", self.second):
             raise ValueError(f"exponent must be n or the second number. Got {self.exponent!r} and {self.second!r}")
         if self.second == "n":
@@ -64,6 +73,20 @@ class ScalingLawClaim(Near):
     def tasks(self) -> tuple[str, ...]:
         """The tasks."""
         return self.task
+
+    @property
+    def region(self) -> Region:
+        """Exponents that the claim allows."""
+        if self.expected is None or self.tolerance is None:
+            return super().region
+        return Region(self.expected - self.tolerance, self.expected + self.tolerance)
+
+    @property
+    def bound(self) -> str:
+        """The region in words."""
+        if self.expected is None or self.tolerance is None:
+            return super().bound
+        return f"within {short(self.tolerance)} of {short(self.expected)}"
 
     def points(self, rows: Sequence[Row]) -> list[Point]:
         """All n of the tasks, at their d."""

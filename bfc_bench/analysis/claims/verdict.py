@@ -159,20 +159,11 @@ def evidence(
     )
 
 
-def evidence_of_ranges(
-    lower: Sequence[float],
-    upper: Sequence[float],
-    *,
-    open_below: bool = False,
-    open_above: bool = False,
-    notes: Sequence[str] = (),
-) -> Evidence:
-    """Evidence about the mean of R values that are known to lie in ranges; ``evidence`` if all ranges are points."""
-    ranges = list(zip(lower, upper, strict=True))
-    middles = [(lo + hi) / 2 for lo, hi in ranges]
-    of_middles = evidence(middles, open_below=open_below, open_above=open_above, notes=notes)
+def over_ranges(of_middles: Evidence, ranges: Sequence[tuple[float, float]]) -> Evidence:
+    """Evidence about the mean of R values that are known to lie in ranges, from that about the middles of these."""
     if len(ranges) < MIN_REPLICATES or all(lo == hi for lo, hi in ranges):
         return of_middles
+    lower, upper = zip(*ranges, strict=True)
     interval, t = range_interval(lower, upper), t_quantile(of_middles.degrees)
     above, below = (interval.hi - interval.mean) / t, (interval.mean - interval.lo) / t
     return replace(of_middles, error=above, error_below=below, refused="")
