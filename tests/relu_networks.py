@@ -5,7 +5,7 @@ Shapes: m and n points, d input dimension.
 
 from torch import Tensor
 
-from bfc_bench.toolkit.kernels.arccos import first_layer, relu_network, relu_network_diagonal
+from bfc_bench.toolkit.kernels.arccos import ReluNetwork
 
 
 def nngp(x: Tensor, z: Tensor | None = None, depth: int = 1, bias_variance: float = 0.0) -> Tensor:
@@ -19,11 +19,6 @@ def ntk(x: Tensor, z: Tensor | None = None, depth: int = 1, bias_variance: float
 
 
 def _network_kernel(x: Tensor, z: Tensor | None, depth: int, bias_variance: float, tangent: bool) -> Tensor:
-    left, left_scale = first_layer(x, 1 / x.shape[1], bias_variance)
-    right, right_scale = (left, left_scale) if z is None else first_layer(z, 1 / x.shape[1], bias_variance)
-    network = {"depth": depth, "bias_variance": bias_variance, "tangent": tangent}
-    rho = left @ right.T
-    kernel = relu_network(rho, left_scale, right_scale, rho.new_empty(3, *rho.shape), rho, **network)
-    if z is None:
-        kernel.diagonal().copy_(relu_network_diagonal(left_scale, **network))
-    return kernel
+    kernel = ReluNetwork(1 / x.shape[1], depth, bias_variance, tangent)
+    points = kernel.points(x)
+    return kernel.unit * (kernel.gram(points) if z is None else kernel.matrix(points, kernel.points(z)))

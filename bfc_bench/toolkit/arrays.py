@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
+import numpy as np
+
 from bfc_bench.learner import Array, ArrayKind
 from bfc_bench.toolkit.precision import prepare_jax
 
 if TYPE_CHECKING:
     import jax
-    import numpy as np
     from torch import Tensor
 
 AnyArray = TypeVar("AnyArray", "np.ndarray", "Tensor", "jax.Array")
@@ -32,7 +33,6 @@ def convert(x: np.ndarray, kind: ArrayKind, device: str) -> Array:
         return torch.tensor(x, device=device)
     if kind == "jax":
         import jax
-        import numpy as np
 
         # Copy, because JAX shares the memory of suitably aligned arrays.
         return jax.device_put(np.array(x), prepare_jax(device))
@@ -41,8 +41,6 @@ def convert(x: np.ndarray, kind: ArrayKind, device: str) -> Array:
 
 def to_numpy(x: Array) -> np.ndarray:
     """Any array as a NumPy array on the host, of the same dtype."""
-    import numpy as np
-
     if type(x).__module__.startswith("torch"):
         x = x.detach().cpu()
     return np.asarray(x)
@@ -59,7 +57,6 @@ def empty_matrix(rows: int, columns: int, like: Tensor) -> Tensor:
         columns: Number of columns.
         like: A tensor whose dtype and device are used.
     """
-    import numpy as np
     import torch
 
     if like.is_cuda:

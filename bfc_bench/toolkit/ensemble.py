@@ -208,11 +208,7 @@ class ParameterLayout:
 
     def flatten(self, tree: Tree) -> np.ndarray:
         """The vector (P,), float32, of a tree whose leaves broadcast to this layout, else ``ValueError``."""
-        leaves, treedef = jax.tree.flatten(tree)
-        if treedef != self.treedef:
-            raise ValueError(
-                f"Parameters of all members must have one structure: expected {self.treedef}, got {treedef}."
-            )
+        leaves = jax.tree.leaves(tree)
         parts = [np.broadcast_to(leaf, shape).ravel() for leaf, shape in zip(leaves, self.shapes, strict=True)]
         return np.concatenate(parts).astype(np.float32)
 

@@ -8,8 +8,8 @@ Shapes: m points, p inputs, D features.
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Callable
+from functools import partial
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -21,54 +21,30 @@ from bfc_bench.seeds import stream
 MapName: TypeAlias = Literal["fourier", "relu", "polynomial"]
 
 
-class FeatureMap(ABC):
-    """A fixed function of points."""
-
-    @abstractmethod
-    def __call__(self, z: Tensor) -> Tensor:
-        """phi(z), (m, D), at z (m, p)."""
+FeatureMap: TypeAlias = Callable[[Tensor], Tensor]
+"""phi(z), (m, D), at z (m, p)."""
 
 
-@dataclass(frozen=True)
-class Fourier(FeatureMap):
-    """sqrt(2/D) cos(w.z + b), w ~ N(0, 2 gamma I), b uniform on [0, 2 pi]: ``rbf`` (Rahimi & Recht 2007)."""
+def fourier(weights: Tensor, phases: Tensor, z: Tensor) -> Tensor:
+    """sqrt(2/D) cos(w.z + b), w ~ N(0, 2 gamma I), b uniform on [0, 2 pi]: ``rbf`` (Rahimi & Recht 2007).
 
-    weights: Tensor
-    """(D, p)."""
-    phases: Tensor
-    """(D,)."""
-
-    def __call__(self, z: Tensor) -> Tensor:
-        """See ``FeatureMap``."""
-        return torch.addmm(self.phases, z, self.weights.T).cos_().mul_(math.sqrt(2 / len(self.weights)))
+    For weights (D, p) and phases (D,).
+    """
+    return torch.addmm(phases, z, weights.T).cos_().mul_(math.sqrt(2 / len(weights)))
 
 
-@dataclass(frozen=True)
-class Relu(FeatureMap):
-    """D^-1/2 relu(w.z), w ~ N(0, 2 gamma I): ``nngp`` of depth 1, the arc-cosine kernel (Cho & Saul 2009)."""
-
-    weights: Tensor
-    """(D, p)."""
-
-    def __call__(self, z: Tensor) -> Tensor:
-        """See ``FeatureMap``."""
-        return (z @ self.weights.T).clamp_(min=0).mul_(len(self.weights) ** -0.5)
+def relu(weights: Tensor, z: Tensor) -> Tensor:
+    """D^-1/2 relu(w.z), w ~ N(0, 2 gamma I), (D, p): ``nngp`` of depth 1, the arc-cosine kernel (Cho & Saul 2009)."""
+    return (z @ weights.T).clamp_(min=0).mul_(len(weights) ** -0.5)
 
 
-@dataclass(frozen=True)
-class RandomPolynomial(FeatureMap):
+def polynomial(weights: Tensor, z: Tensor) -> Tensor:
     """D^-1/2 prod_k w_k.(sqrt(gamma) z, sqrt(coef0)) / sqrt(1 + coef0), k = 1..degree, w_k of random signs: ``poly``.
 
-    Kar & Karnick 2012.
+    Kar & Karnick 2012. For signs with these factors, (degree, D, p + 1).
     """
-
-    weights: Tensor
-    """(degree, D, p + 1)."""
-
-    def __call__(self, z: Tensor) -> Tensor:
-        """See ``FeatureMap``."""
-        forms = [torch.addmm(weights[:, -1], z, weights[:, :-1].T) for weights in self.weights]
-        return torch.stack(forms).prod(0).mul_(self.weights.shape[1] ** -0.5)
+    forms = [torch.addmm(factor[:, -1], z, factor[:, :-1].T) for factor in weights]
+    return torch.stack(forms).prod(0).mul_(weights.shape[1] ** -0.5)
 
 
 def make_map(
@@ -90,10 +66,10 @@ def make_map(
         rngs = [stream(seed, "feature-map", name, factor) for factor in range(degree)]
         signs = np.stack([rng.integers(0, 2, (features, p + 1)) * 2.0 - 1.0 for rng in rngs])
         units = np.append(np.full(p, math.sqrt(gamma)), math.sqrt(coef0)) / math.sqrt(1 + coef0)
-        return RandomPolynomial(torch.as_tensor(signs * units).to(like))
+        return partial(polynomial, torch.as_tensor(signs * units).to(like))
     normal = stream(seed, "feature-map", name).standard_normal((features, p)) * math.sqrt(2 * gamma)
     weights = torch.as_tensor(normal).to(like)
     if name == "relu":
-        return Relu(weights)
+        return partial(relu, weights)
     phases = stream(seed, "feature-map", "phases").uniform(0, 2 * math.pi, features)
-    return Fourier(weights, torch.as_tensor(phases).to(like))
+    return partial(fourier, weights, torch.as_tensor(phases).to(like))

@@ -109,6 +109,8 @@ class FeatureSpace(Space):
                 for ridge, sizes in wanted.items()
                 if (kept := [n for n in sizes if (n <= phi.shape[1]) == (name == "dual")])
             }
+            if not part:  # do not allocate a D x D matrix
+                continue
             for (ridge, n), weights in solve(phi, y, part, center).items():
                 solved[ridge, n] = Solution(weights, _offset(y, n, center), {"solved": name})
         return solved
@@ -173,9 +175,7 @@ def _solution(y: Tensor, weights: Tensor, center: bool, jitter: float) -> Soluti
 
 def solve_dual(phi: Tensor, y: Tensor, wanted: Wanted, center: bool) -> dict[tuple[float, int], Tensor]:
     """Weights phi^T (phi phi^T + ridge I)^-1 (y - offset), (D,) or (D, r), by ridge and size; one factor per ridge."""
-    largest = max((sizes[-1] for sizes in wanted.values()), default=0)
-    if not largest:
-        return {}
+    largest = max(sizes[-1] for sizes in wanted.values())
     solved = _solve_prefixes(phi[:largest] @ phi[:largest].T, y[:largest], wanted, center)
     return {(ridge, n): phi[:n].T @ solution.weights for (ridge, n), solution in solved.items()}
 
@@ -188,8 +188,6 @@ def solve_primal(phi: Tensor, y: Tensor, wanted: Wanted, center: bool) -> dict[t
     """
     solved: dict[tuple[float, int], Tensor] = {}
     every_size = sorted({n for sizes in wanted.values() for n in sizes})
-    if not every_size:  # do not allocate a D x D matrix
-        return solved
     gram, done = phi.new_zeros(phi.shape[1], phi.shape[1]), 0
     for n in every_size:
         gram.addmm_(phi[done:n].T, phi[done:n])

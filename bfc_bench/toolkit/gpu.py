@@ -66,10 +66,7 @@ def shares(workers: int = 1) -> tuple[float, float]:
     Both keep memory that they once took, so neither can use what the other leaves: each gets half of the process's
     share. If the environment says which fraction of the GPU JAX may take, torch gets the rest.
     """
-    try:
-        jax = min(max(float(os.environ[JAX_VARIABLE]), 0.0), SHARE)
-    except (KeyError, ValueError):
-        jax = SHARE / 2
+    jax = min(float(os.environ.get(JAX_VARIABLE, SHARE / 2)), SHARE)
     return jax / workers, (SHARE - jax) / workers
 
 

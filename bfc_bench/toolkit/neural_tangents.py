@@ -19,15 +19,10 @@ from bfc_bench.toolkit.libraries import missing
 @cache
 def neural_tangents() -> Any:
     """The module ``neural_tangents``. Raises ``UsageError`` if it is not installed, or in another version."""
-    if reason := unavailable():
+    if reason := missing({"jax", "neural-tangents"}):
         raise UsageError(f"neural-tangents cannot be used: {reason}")
     _restore_names()
     return importlib.import_module("neural_tangents")
-
-
-def unavailable() -> str | None:
-    """Why ``neural_tangents`` cannot be used here, or None. Imports nothing."""
-    return missing({"jax", "neural-tangents"})
 
 
 def _restore_names() -> None:
@@ -53,7 +48,5 @@ def _restore_names() -> None:
 
 
 def _set_if_missing(module: ModuleType, name: str, value: Any) -> None:
-    try:
-        getattr(module, name)
-    except AttributeError:
+    if not hasattr(module, name):
         setattr(module, name, value)

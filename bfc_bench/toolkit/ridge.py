@@ -26,7 +26,6 @@ JITTERS = (0.0, 1e-12, 1e-10, 1e-8)
 class Coefficients:
     """Predictions ``k(x, X_N) @ weights[:, k] + offsets[k]`` of the fit to the first ``sizes[k]`` points."""
 
-    sizes: tuple[int, ...]
     weights: Tensor
     """(N, K, r); zero beyond the first ``sizes[k]`` points."""
     offsets: Tensor
@@ -41,7 +40,6 @@ class RidgeCurve:
     def __init__(self, kernel: Tensor) -> None:
         """``kernel`` (N, N), float64, CPU or CUDA; only its lower triangle is read."""
         self.kernel = kernel
-        self._on_gpu = kernel.is_cuda
         self._buffer = empty_matrix(len(kernel), len(kernel), kernel).view(-1)
 
     def solve(self, y: Tensor, sizes: Sequence[int], ridge: float, center: bool = True) -> Coefficients:
@@ -63,7 +61,7 @@ class RidgeCurve:
                     pending = pending - solvable
                     break
                 solvable = {k for k in solvable if sizes[k] < indefinite}
-        return Coefficients(tuple(sizes), weights, offsets, tuple(jitters))
+        return Coefficients(weights, offsets, tuple(jitters))
 
     def band(self, n: int) -> Band:
         """The leading block of order n, on the CPU, for many ridges; it is valid until the next call of a method."""
@@ -73,7 +71,7 @@ class RidgeCurve:
         """Lower factor of the leading block + shift I, (order, order), and the first indefinite minor or 0."""
         factor = self._buffer[: order * order].view(order, order)
         block = self.kernel[:order, :order]
-        if self._on_gpu:
+        if self.kernel.is_cuda:
             indefinite = _factor_on_gpu(block, shift, factor)
         else:
             from scipy.linalg.lapack import dpotrf

@@ -156,22 +156,16 @@ def _fit_prefixes(jobs: Sequence[Job[RidgeLearner]]) -> list[RidgePredictor | Fa
     results: list[RidgePredictor | Failure] = []
     for job in jobs:
         ridge, n = job.learner.ridge, job.train.n
-        solution = solved.get((ridge, n))
-        results.append(
-            Failure("failed", _unsolvable(learner.name, ridge, n))
-            if solution is None
-            else RidgePredictor(
-                space, solution.weights, solution.offset, {**space.info, "ridge": ridge, **solution.info}
+        if (solution := solved.get((ridge, n))) is None:
+            reason = (
+                f"{learner.name}: the system with ridge {ridge:g} must be positive definite; at n = {n} it is not in "
+                "float64, whatever small jitter is added. Use a larger ridge, or look for inputs that are not finite."
             )
-        )
+            results.append(Failure("failed", reason))
+        else:
+            info = {**space.info, "ridge": ridge, **solution.info}
+            results.append(RidgePredictor(space, solution.weights, solution.offset, info))
     return results
-
-
-def _unsolvable(name: str, ridge: float, n: int) -> str:
-    return (
-        f"{name}: the system with ridge {ridge:g} must be positive definite; at n = {n} it is not in float64, whatever "
-        "small jitter is added. Use a larger ridge, or look for inputs that are not finite."
-    )
 
 
 def _predict(predictors: Sequence[RidgePredictor], x: Tensor) -> list[Tensor]:

@@ -11,7 +11,7 @@ import torch
 from bfc_bench.errors import UsageError
 from bfc_bench.toolkit import libraries, neural_tangents as tangents
 
-needs_it = pytest.mark.skipif(tangents.unavailable() is not None, reason=str(tangents.unavailable()))
+needs_it = pytest.mark.skipif((reason := libraries.missing({"jax", "neural-tangents"})) is not None, reason=str(reason))
 X, Z = np.random.default_rng(0).standard_normal((2, 9, 5))
 
 

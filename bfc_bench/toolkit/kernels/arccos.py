@@ -14,150 +14,124 @@ Shapes: m and n points, d input dimension.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import pi, sqrt
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from bfc_bench.toolkit.arrays import AnyArray
+from bfc_bench.toolkit.kernels.base import PreparedPoints, ProductKernel
 
 
-def k0(rho: AnyArray) -> AnyArray:
-    """E[1{w.x > 0} 1{w.x' > 0}] at cosine ``rho`` (any shape; torch, NumPy or JAX): (pi - acos rho) / (2 pi)."""
-    xp = _library(rho)
-    kernel: AnyArray = (pi - xp.acos(xp.clip(rho, -1, 1))) / (2 * pi)
-    return kernel
+def k0(rho: Tensor) -> Tensor:
+    """E[1{w.x > 0} 1{w.x' > 0}] at cosines ``rho`` of any shape: (pi - acos rho) / (2 pi)."""
+    return (pi - torch.acos(torch.clip(rho, -1, 1))) / (2 * pi)
 
 
-def k1(rho: AnyArray) -> AnyArray:
-    """E[relu(w.x) relu(w.x')] at cosine ``rho``: (sqrt(1 - rho^2) + (pi - acos rho) rho) / (2 pi)."""
-    xp = _library(rho)
-    rho = xp.clip(rho, -1, 1)
-    kernel: AnyArray = (xp.sqrt((1 - rho) * (1 + rho)) + (pi - xp.acos(rho)) * rho) / (2 * pi)
-    return kernel
+def k1(rho: Tensor) -> Tensor:
+    """E[relu(w.x) relu(w.x')] at cosines ``rho``: (sqrt(1 - rho^2) + (pi - acos rho) rho) / (2 pi)."""
+    rho = torch.clip(rho, -1, 1)
+    return (torch.sqrt((1 - rho) * (1 + rho)) + (pi - torch.acos(rho)) * rho) / (2 * pi)
 
 
-def k2(rho: AnyArray) -> AnyArray:
+def k2(rho: Tensor) -> Tensor:
     """E[relu(w.x)^2/2 relu(w.x')^2/2] at ``rho``: (3 rho sqrt(1 - rho^2) + (pi - acos rho)(1 + 2 rho^2)) / (8 pi)."""
-    xp = _library(rho)
-    rho = xp.clip(rho, -1, 1)
-    kernel: AnyArray = (3 * rho * xp.sqrt((1 - rho) * (1 + rho)) + (pi - xp.acos(rho)) * (1 + 2 * rho**2)) / (8 * pi)
-    return kernel
+    rho = torch.clip(rho, -1, 1)
+    return (3 * rho * torch.sqrt((1 - rho) * (1 + rho)) + (pi - torch.acos(rho)) * (1 + 2 * rho**2)) / (8 * pi)
 
 
-def k3(rho: AnyArray) -> AnyArray:
+def k3(rho: Tensor) -> Tensor:
     """E[relu(w.x)^3/6 relu(w.x')^3/6] at ``rho``.
 
     (15 s - 11 s^3 + (pi - acos rho)(9 rho + 6 rho^3)) / (72 pi) with s = sqrt(1 - rho^2).
     """
-    xp = _library(rho)
-    rho = xp.clip(rho, -1, 1)
+    rho = torch.clip(rho, -1, 1)
     squared_sine = (1 - rho) * (1 + rho)
-    sine = xp.sqrt(squared_sine)
-    outside = (1 - xp.acos(rho) / pi) * rho * (9 + 6 * rho**2) / 72
-    kernel: AnyArray = sine * (15 - 11 * squared_sine) / (72 * pi) + outside
-    return kernel
+    sine = torch.sqrt(squared_sine)
+    outside = (1 - torch.acos(rho) / pi) * rho * (9 + 6 * rho**2) / 72
+    return sine * (15 - 11 * squared_sine) / (72 * pi) + outside
 
 
-def first_layer(x: Tensor, gamma: float, bias_variance: float) -> tuple[Tensor, Tensor]:
-    """Directions (m, d or d + 1) and standard deviations (m,) of the first pre-activation.
+@dataclass(frozen=True)
+class ReluNetwork(ProductKernel):
+    """NNGP, or NTK with ``tangent``, of a ReLU network with ``depth`` hidden layers.
 
-    Its variance is 2 gamma |x|^2 + bias_variance. Products of directions are cosines. They are a few units of rounding
-    too large, so that after clipping those of equal points are exactly 1: near 1 acos turns a rounding error e into
-    sqrt(2 e).
-
-    Args:
-        x: Points, (m, d).
-        gamma: Inverse squared length.
-        bias_variance: Variance of the biases.
+    neural-tangents' kernel at gamma = 1/d, divided by ``unit``.
     """
-    columns = sqrt(2 * gamma) * x
-    if bias_variance:
-        columns = torch.cat([columns, columns.new_full((len(x), 1), sqrt(bias_variance))], dim=1)
-    scale = torch.linalg.vector_norm(columns, dim=1)
-    return columns * (_upward_factor(x) / scale.clamp_min(torch.finfo(x.dtype).tiny)).unsqueeze(1), scale
 
+    gamma: float
+    depth: int
+    bias_variance: float
+    tangent: bool
 
-def relu_network(
-    rho: Tensor,
-    left: Tensor,
-    right: Tensor,
-    scratch: Sequence[Tensor],
-    out: Tensor,
-    *,
-    depth: int,
-    bias_variance: float,
-    tangent: bool,
-    unit: float = 1.0,
-) -> Tensor:
-    """Write NNGP, or NTK with ``tangent``, over ``unit``, into ``out`` and return it.
+    @property
+    def unit(self) -> float:
+        """neural-tangents' kernel of a point with gamma |x|^2 = 1; without bias 1 (NNGP) or depth + 1 (NTK)."""
+        return float(self._diagonal(torch.tensor(sqrt(2 + self.bias_variance), dtype=torch.float64)))
 
-    Both kernels are computed relative to left x right: a ReLU takes rho to f1 = 2 k1(rho) and the tangent part to
-    itself times f0 = 2 k0.
+    def points(self, x: Tensor) -> PreparedPoints:
+        """Directions (m, d or d + 1) and standard deviations (m,) of the first pre-activation.
 
-    Args:
-        rho: Cosines of the first pre-activation, (m, n); overwritten.
-        left: Its standard deviations, (m,), see ``first_layer``.
-        right: The same for the other points, (n,).
-        scratch: Three tensors (m, n); overwritten.
-        out: The result, (m, n).
-        depth: Number of hidden layers.
-        bias_variance: Variance of the biases.
-        tangent: Whether to compute the NTK.
-        unit: Divides the result.
-    """
-    angle, sine, total = scratch
-    one = rho.new_ones(())
-    total = total.copy_(rho) if tangent else rho
-    left, right = left.unsqueeze(1), right.unsqueeze(0)
-    for layer in range(depth):
-        torch.acos(rho.clamp_(-1, 1), out=angle)
-        torch.sub(one, torch.mul(rho, rho, out=sine), out=sine).sqrt_()
-        if tangent:
-            total.addcmul_(total, angle, value=-1 / pi)
-        rho.add_(sine.addcmul_(angle, rho, value=-1), alpha=1 / pi)
-        gain = _gain(layer, depth)
-        if bias_variance:
-            new_left, new_right = ((gain * v**2 + bias_variance).sqrt() for v in (left, right))
-            shrink_left, shrink_right = sqrt(gain) * left / new_left, sqrt(gain) * right / new_right
-            rho.mul_(shrink_left).mul_(shrink_right).addcmul_(1 / new_left, 1 / new_right, value=bias_variance)
-            rho.mul_(_upward_factor(rho))
-            if tangent:
-                total.mul_(shrink_left).mul_(shrink_right)
-        else:
-            new_left, new_right = sqrt(gain) * left, sqrt(gain) * right
-        left, right = new_left, new_right
-        if tangent:
-            total.add_(rho)
-    return torch.mul(total.mul_(right), left / unit, out=out)
+        Its variance is 2 gamma |x|^2 + bias_variance. Products of directions are cosines. They are a few units of
+        rounding too large, so that after clipping those of equal points are exactly 1: near 1 acos turns a rounding
+        error e into sqrt(2 e).
+        """
+        columns = sqrt(2 * self.gamma) * x
+        if self.bias_variance:
+            columns = torch.cat([columns, columns.new_full((len(x), 1), sqrt(self.bias_variance))], dim=1)
+        scale = torch.linalg.vector_norm(columns, dim=1)
+        directions = columns * (_upward_factor(x) / scale.clamp_min(torch.finfo(x.dtype).tiny)).unsqueeze(1)
+        return PreparedPoints(directions, scale)
 
+    def finish(self, products: Tensor, left: Tensor, right: Tensor, scratch: Sequence[Tensor], out: Tensor) -> None:
+        """See ``ProductKernel.finish``; products are cosines rho, scales are standard deviations.
 
-def relu_network_diagonal(scale: Tensor, depth: int, bias_variance: float, tangent: bool) -> Tensor:
-    """The kernel of each point with itself, (m,).
+        Both kernels are computed relative to left x right: a ReLU takes rho to f1 = 2 k1(rho) and the tangent part to
+        itself times f0 = 2 k0.
+        """
+        rho = products
+        angle, sine, total = scratch
+        one = rho.new_ones(())
+        total = total.copy_(rho) if self.tangent else rho
+        left, right = left.unsqueeze(1), right.unsqueeze(0)
+        for layer in range(self.depth):
+            torch.acos(rho.clamp_(-1, 1), out=angle)
+            torch.sub(one, torch.mul(rho, rho, out=sine), out=sine).sqrt_()
+            if self.tangent:
+                total.addcmul_(total, angle, value=-1 / pi)
+            rho.add_(sine.addcmul_(angle, rho, value=-1), alpha=1 / pi)
+            gain = self._gain(layer)
+            if self.bias_variance:
+                new_left, new_right = ((gain * v**2 + self.bias_variance).sqrt() for v in (left, right))
+                shrink_left, shrink_right = sqrt(gain) * left / new_left, sqrt(gain) * right / new_right
+                rho.mul_(shrink_left).mul_(shrink_right).addcmul_(1 / new_left, 1 / new_right, value=self.bias_variance)
+                rho.mul_(_upward_factor(rho))
+                if self.tangent:
+                    total.mul_(shrink_left).mul_(shrink_right)
+            else:
+                new_left, new_right = sqrt(gain) * left, sqrt(gain) * right
+            left, right = new_left, new_right
+            if self.tangent:
+                total.add_(rho)
+        torch.mul(total.mul_(right), left / self.unit, out=out)
 
-    Args:
-        scale: Standard deviations of the first pre-activation, (m,).
-        depth: Number of hidden layers.
-        bias_variance: Variance of the biases.
-        tangent: Whether to compute the NTK.
-    """
-    variance = scale**2
-    total = variance.clone()
-    for layer in range(depth):
-        variance = _gain(layer, depth) * variance + bias_variance
-        total = _gain(layer, depth) * total + variance
-    return total if tangent else variance
+    def diagonal(self, points: PreparedPoints) -> Tensor:
+        """In closed form: every cosine is 1."""
+        return self._diagonal(points.scale) / self.unit
+
+    def _diagonal(self, scale: Tensor) -> Tensor:
+        """neural-tangents' kernel of each point with itself, (m,), for standard deviations (m,)."""
+        variance = scale**2
+        total = variance.clone()
+        for layer in range(self.depth):
+            variance = self._gain(layer) * variance + self.bias_variance
+            total = self._gain(layer) * total + variance
+        return total if self.tangent else variance
+
+    def _gain(self, layer: int) -> float:
+        """W_std^2 / 2 of the Dense after ReLU ``layer``: a ReLU halves the variance; the read-out has W_std = 1."""
+        return 0.5 if layer == self.depth - 1 else 1.0
 
 
 def _upward_factor(like: Tensor) -> float:
     return 1.0 + 4 * float(torch.finfo(like.dtype).eps)
-
-
-def _gain(layer: int, depth: int) -> float:
-    """W_std^2 / 2 of the Dense after ReLU number ``layer``: a ReLU halves the variance, the read-out has W_std = 1."""
-    return 0.5 if layer == depth - 1 else 1.0
-
-
-def _library(array: AnyArray) -> Any:
-    return torch if isinstance(array, Tensor) else array.__array_namespace__()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
+from bfc_bench.toolkit.kernels.arccos import ReluNetwork
 from bfc_bench.toolkit.kernels.base import Kernel
-from bfc_bench.toolkit.kernels.closed_forms import Harmonic, Laplace, Polynomial, Rbf, ReluNetwork
+from bfc_bench.toolkit.kernels.closed_forms import Harmonic, Laplace, Polynomial, Rbf
 from bfc_bench.toolkit.kernels.compositional import Activation, Compositional
 
 KernelName: TypeAlias = Literal["rbf", "laplace", "poly", "harmonic", "ntk", "nngp", "compositional"]

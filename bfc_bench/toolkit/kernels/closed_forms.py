@@ -1,4 +1,4 @@
-"""Kernels in closed form: RBF, Laplace, polynomial, harmonic, and those of ReLU networks.
+"""Kernels in closed form: RBF, Laplace, polynomial and harmonic.
 
 Shapes: m and n points.
 """
@@ -12,7 +12,6 @@ from math import sqrt
 import torch
 from torch import Tensor
 
-from bfc_bench.toolkit.kernels.arccos import first_layer, relu_network, relu_network_diagonal
 from bfc_bench.toolkit.kernels.base import Kernel, PreparedPoints, ProductKernel
 
 
@@ -98,43 +97,3 @@ class Polynomial(ProductKernel):
     def diagonal(self, points: PreparedPoints) -> Tensor:
         """The formula with <x, x> = |x|^2."""
         return ((self.coef0 + self.gamma * points.scale) / (self.coef0 + 1)) ** self.degree
-
-
-@dataclass(frozen=True)
-class ReluNetwork(ProductKernel):
-    """NNGP, or NTK with ``tangent``, of a ReLU network with ``depth`` hidden layers; see ``toolkit.kernels.arccos``.
-
-    neural-tangents' kernel at gamma = 1/p, divided by its value at a point with gamma |x|^2 = 1 (without bias, 1 for
-    the NNGP and depth + 1 for the NTK).
-    """
-
-    gamma: float
-    depth: int
-    bias_variance: float
-    tangent: bool
-
-    def points(self, x: Tensor) -> PreparedPoints:
-        """Directions and standard deviations of the first pre-activation."""
-        return PreparedPoints(*first_layer(x, self.gamma, self.bias_variance))
-
-    def finish(self, products: Tensor, left: Tensor, right: Tensor, scratch: Sequence[Tensor], out: Tensor) -> None:
-        """See ``ProductKernel.finish``; scales are standard deviations."""
-        relu_network(
-            products,
-            left,
-            right,
-            scratch,
-            out,
-            depth=self.depth,
-            bias_variance=self.bias_variance,
-            tangent=self.tangent,
-            unit=self._unit(),
-        )
-
-    def diagonal(self, points: PreparedPoints) -> Tensor:
-        """In closed form: every cosine is 1."""
-        return relu_network_diagonal(points.scale, self.depth, self.bias_variance, self.tangent) / self._unit()
-
-    def _unit(self) -> float:
-        at_one = torch.tensor(sqrt(2 + self.bias_variance), dtype=torch.float64)
-        return float(relu_network_diagonal(at_one, self.depth, self.bias_variance, self.tangent))

@@ -9,8 +9,6 @@ Shapes: m and n points, p input features.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from math import sqrt
@@ -54,29 +52,17 @@ class Compositional(Kernel):
 
         device = prepare_jax(x.device.type)
         scale = sqrt(self.gamma * x.shape[1])
-        with _float64():
+        # Repeated to TILE rows, so that tiles of all sizes share one program.
+        repeated = [np.resize(part.numpy(force=True), (TILE, part.shape[1])) for part in (x, z)]
+        with jax.enable_x64(True), jax.default_matmul_precision(MATMUL_PRECISION):
             program = _program(self.activation, self.depth, get)
-            values = program(*(jax.device_put(scale * _repeated_to_tile(part), device) for part in (x, z)))
+            values = program(*(jax.device_put(scale * part, device) for part in repeated))
             return torch.tensor(np.asarray(values), dtype=x.dtype, device=x.device)
-
-
-def _repeated_to_tile(x: Tensor) -> np.ndarray:
-    """``x`` (m, p) repeated to ``TILE`` rows, so that tiles of all sizes share one program."""
-    rows = x.numpy(force=True)
-    return np.resize(rows, (TILE, rows.shape[1]))
-
-
-@contextmanager
-def _float64() -> Iterator[None]:
-    import jax
-
-    with jax.enable_x64(True), jax.default_matmul_precision(MATMUL_PRECISION):
-        yield
 
 
 @cache
 def _program(activation: Activation, depth: int, get: str) -> Any:
-    """A compiled function of two sets of points (TILE, p), whose products it divides by p. Called within _float64."""
+    """A compiled function of two sets of points (TILE, p), whose products it divides by p. Called in float64."""
     import jax
 
     stax = neural_tangents().stax

@@ -70,7 +70,8 @@ class RidgeTheory:
     def nmse(self, n: float) -> float:
         """Expected error on fresh points against the target itself, over its variance; inf if n is the rank."""
         kappa = self.kappa(n)
-        learned = self._learned(kappa)
+        values = self.spectrum.eigenvalues
+        learned = np.divide(values, values + kappa, out=np.zeros_like(values), where=values > 0)
         # n - sum_k B_k L_k^2, without cancellation.
         free = float(self.spectrum.multiplicities @ (learned * (1 - learned)))
         free += self.shift / kappa if kappa else n - float(self._positive[0].sum())
@@ -78,11 +79,6 @@ class RidgeTheory:
             return inf
         missed = float(self.shares @ (1 - learned) ** 2) + max(0.0, 1.0 - float(self.shares.sum()))
         return n / free * (missed + self.noise) - self.noise
-
-    def _learned(self, kappa: float) -> np.ndarray:
-        values = self.spectrum.eigenvalues
-        learned: np.ndarray = np.divide(values, values + kappa, out=np.zeros_like(values), where=values > 0)
-        return learned
 
     @property
     def _positive(self) -> tuple[np.ndarray, np.ndarray]:

@@ -36,11 +36,6 @@ class Spectrum:
     tail: float = 0.0
     """The sum of all other eigenvalues: what remains of the trace E k(x, x)."""
 
-    @property
-    def trace(self) -> float:
-        """E k(x, x)."""
-        return float(self.multiplicities @ self.eigenvalues) + self.tail
-
 
 @lru_cache(maxsize=256)
 def sphere_spectrum(kernel: Kernel, d: int) -> Spectrum:

@@ -8,7 +8,7 @@ from bfc_plugins.kernels.kernel_ridge import KernelRidge
 from bfc_bench.learner import Context, Data, TaskFacts
 from bfc_bench.tasks.targets.harmonics import zonal
 from bfc_bench.testing import check_learner
-from bfc_bench.toolkit import neural_tangents as tangents
+from bfc_bench.toolkit.libraries import missing
 
 LAW = Context(square_mean=np.ones(4))
 KERNELS = (
@@ -64,7 +64,7 @@ def test_the_kernel_of_the_exact_degree_learns_it_from_as_many_points_as_it_has_
         assert (error < 1e-6) == learned
 
 
-needs_tangents = pytest.mark.skipif(tangents.unavailable() is not None, reason=str(tangents.unavailable()))
+needs_tangents = pytest.mark.skipif((reason := missing({"jax", "neural-tangents"})) is not None, reason=str(reason))
 
 
 @needs_tangents

@@ -11,6 +11,7 @@ from bfc_plugins.tangents.sphere_tangents import DUALS, SphereTangent
 from bfc_bench.errors import UsageError
 from bfc_bench.toolkit import neural_tangents as tangents
 from bfc_bench.toolkit.kernels.arccos import k0, k1, k2
+from bfc_bench.toolkit.libraries import missing
 
 ACTIVATIONS = ("relu", "relu2", "relu3")
 INNERS = (None, "indicator", "relu", "relu2", "relu3")
@@ -71,7 +72,7 @@ def test_monte_carlo(activation, bias):
     assert (error <= 5 * terms.std(0) / len(w) ** 0.5 + 1e-12).all()
 
 
-@pytest.mark.skipif(tangents.unavailable() is not None, reason=str(tangents.unavailable()))
+@pytest.mark.skipif((reason := missing({"jax", "neural-tangents"})) is not None, reason=str(reason))
 @pytest.mark.parametrize("inner", [None, "indicator"])
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 @pytest.mark.parametrize("bias", [False, True])

@@ -19,6 +19,10 @@ STEPS = {
 RHOS = np.array([-1.0, -0.9, -0.3, 0.0, 0.4, 0.99, 1.0])
 
 
+def at(kernel, rho: np.ndarray | float) -> np.ndarray:
+    return kernel(torch.as_tensor(rho)).numpy()
+
+
 def points(n: int, d: int, seed: int = 0) -> torch.Tensor:
     return torch.from_numpy(np.random.default_rng(seed).standard_normal((n, d)) * np.linspace(0.2, 2, n)[:, None])
 
@@ -31,7 +35,7 @@ def test_angular_integral(kernel, radial):
         theta = np.arccos(rho)
         # Both gates are open on an arc of length pi - theta.
         value, _ = quad(lambda a, t=theta: (np.cos(a) * np.cos(a - t)) ** power, theta - pi / 2, pi / 2, epsabs=1e-13)
-        assert kernel(np.array(rho)) == pytest.approx(radial * value / (2 * pi), abs=1e-12)
+        assert at(kernel, rho) == pytest.approx(radial * value / (2 * pi), abs=1e-12)
 
 
 @pytest.mark.parametrize("kernel", STEPS)
@@ -41,28 +45,20 @@ def test_monte_carlo(kernel):
     u, v = rng.standard_normal((2, 400_000))
     for rho in (-0.6, 0.2, 0.8):
         draws = STEPS[kernel](u) * STEPS[kernel](rho * u + np.sqrt(1 - rho**2) * v)
-        assert abs(draws.mean() - kernel(np.array(rho))) < 5 * draws.std() / np.sqrt(len(draws))
+        assert abs(draws.mean() - at(kernel, rho)) < 5 * draws.std() / np.sqrt(len(draws))
 
 
 @pytest.mark.parametrize(("kernel", "at_one"), [(k0, 1 / 2), (k1, 1 / 2), (k2, 3 / 8), (k3, 5 / 24)])
 def test_ends_and_rounding_beyond_them(kernel, at_one):
     ends = np.array([-1 - 1e-15, -1.0, 1.0, 1 + 1e-15])
-    assert kernel(ends).tolist() == [0.0, 0.0, at_one, at_one]
+    assert at(kernel, ends).tolist() == [0.0, 0.0, at_one, at_one]
 
 
 @pytest.mark.parametrize(("kernel", "below"), [(k1, k0), (k2, k1), (k3, k2)])
 def test_derivatives_chain(kernel, below):
     """k_q' = k_{q-1}: differentiating a kernel in rho differentiates both activations (Price's theorem)."""
     rho, h = np.linspace(-0.95, 0.95, 9), 1e-5
-    assert np.allclose((kernel(rho + h) - kernel(rho - h)) / (2 * h), below(rho), atol=1e-9)
-
-
-@pytest.mark.parametrize("kernel", STEPS)
-def test_array_libraries_agree(kernel):
-    import jax.numpy as jnp
-
-    assert np.allclose(kernel(torch.from_numpy(RHOS)).numpy(), kernel(RHOS), rtol=0, atol=1e-15)
-    assert np.allclose(kernel(jnp.asarray(RHOS, dtype=jnp.float32)), kernel(RHOS), rtol=0, atol=1e-3)
+    assert np.allclose((at(kernel, rho + h) - at(kernel, rho - h)) / (2 * h), at(below, rho), atol=1e-9)
 
 
 @pytest.mark.parametrize("bias", [0.0, 0.7])

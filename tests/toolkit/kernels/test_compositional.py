@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 import torch
 
-from bfc_bench.toolkit import neural_tangents as tangents
 from bfc_bench.toolkit.kernels.by_name import make_kernel
 from bfc_bench.toolkit.kernels.compositional import Compositional
+from bfc_bench.toolkit.libraries import missing
 
-pytestmark = pytest.mark.skipif(tangents.unavailable() is not None, reason=str(tangents.unavailable()))
+pytestmark = pytest.mark.skipif((reason := missing({"jax", "neural-tangents"})) is not None, reason=str(reason))
 
 X, Z = (torch.from_numpy(part) for part in np.random.default_rng(0).standard_normal((2, 9, 5)))
 
