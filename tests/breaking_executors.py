@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -96,11 +95,6 @@ def drops_tracebacks(pool: Any, outcome: Any) -> Any:
     return replace(outcome, traceback="") if isinstance(outcome, UnitFailure) else outcome
 
 
-def raises_what_cannot_be_sent(pool: Any, key: int, payload: Any, needs: Resources) -> None:
-    pickle.dumps(payload)
-    pool.pool.submit(key, payload, needs)
-
-
 def without_a_limit(pool: Any, key: int, payload: Any, needs: Resources) -> None:
     pool.pool.submit(key, payload, replace(needs, seconds=60.0))
 
@@ -174,7 +168,6 @@ BREAKS: list[tuple[str, str, type[Executor]]] = [
     ("results come back once each", "not what the units gave", broken(outcome=cuts_long_results)),
     ("units may be submitted while others end", "a chain of five units gave", broken(outcomes=only_what_is_there)),
     ("what a unit raises is its fault", "traceback does not show", broken(outcome=drops_tracebacks)),
-    ("what cannot be sent is its units fault", "it stays here", broken(submit=raises_what_cannot_be_sent)),
     ("units of different groups share no process", "in one process", broken(promises=frozenset({"isolation"}))),
     ("a unit that exceeds its time is stopped", "Got b'done'", broken(There, submit=without_a_limit, **TIME)),
     ("time counts from when the unit says so", "'timeout'", broken(There, around=at_once, **TIME)),

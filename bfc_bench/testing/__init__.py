@@ -15,9 +15,8 @@ verb or a listener.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, Literal
 
 from bfc_bench.errors import UsageError, describe_error, error_text, is_ctrl_c
@@ -138,7 +137,8 @@ def check_part(part: object, *, kind: Literal["", "plot", "verb", "listener"] = 
 def _report(part: object, strict: bool, **given: Any) -> CheckReport:
     from bfc_bench.testing.subjects import subject_of
 
-    report = report_on(subject_of(part, **given))
+    subject = subject_of(part, **given)
+    report = CheckReport(subject.name, tuple(checks_of(subject)))
     if strict and not report.ok:
         violated = "\n".join(f"  {check}" for check in report.checks if check.outcome == "failed")
         raise AssertionError(f"{report.name}: {report.summary}\n{violated or '  no requirement was tested'}")
@@ -150,37 +150,19 @@ def _require_a(base: type, part: object, who: str) -> None:
         raise UsageError(f"{who} expects a bfc_bench.{base.__name__}, class or instance. Got {part!r}.")
 
 
-def report_on(
-    subject: Subject,
-    watch: Callable[[str], object] = lambda name: None,
-    fatal: Mapping[str, str] = MappingProxyType({}),
-) -> CheckReport:
-    """Test every requirement of a subject, and end it.
-
-    Args:
-        subject: What to test.
-        watch: Called with the name of each requirement before it is tested.
-        fatal: Reasons by the name of requirements that fail without being tested.
-    """
-    checks: list[Check] = []
+def checks_of(subject: Subject) -> Iterator[Check]:
+    """Test every requirement of a subject, one after the other, and end it."""
     outcome: Outcome
     met = set()
     try:
         for requirement in subject.requirements:
             unmet = [need.name for need in requirement.needs if need not in met]
-            if unmet:
-                outcome, reason = "skipped", f"needs '{unmet[0]}'"
-            elif requirement.name in fatal:
-                outcome, reason = "failed", fatal[requirement.name]
-            else:
-                watch(requirement.name)
-                outcome, reason = _outcome(requirement, subject.trial)
+            outcome, reason = ("skipped", f"needs '{unmet[0]}'") if unmet else _outcome(requirement, subject.trial)
             if outcome == "passed":
                 met.add(requirement)
-            checks.append(Check(requirement.name, outcome, reason))
+            yield Check(requirement.name, outcome, reason)
     finally:
         subject.end()
-    return CheckReport(subject.name, tuple(checks))
 
 
 def _outcome(requirement: Requirement, trial: Any) -> tuple[Outcome, str]:

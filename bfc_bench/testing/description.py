@@ -8,9 +8,8 @@ from itertools import pairwise
 from typing import get_args
 
 from bfc_bench.learner import ArrayKind, Capabilities, Cost, LabelKind, Learner, Precision
-from bfc_bench.testing.assertions import require_described, require_json
 from bfc_bench.testing.learner_trial import LearnerTrial, N, data_spec
-from bfc_bench.testing.requirement import require, requirement, skip
+from bfc_bench.testing.requirement import require, require_described, require_json, requirement, skip
 
 SIZES = (100, 1000, 10_000)
 

@@ -8,10 +8,8 @@ from typing import Any, get_args
 
 from bfc_bench.executors.base import Place, Promise, Resources, UnitFailure
 from bfc_bench.executors.memory import READABLE, family
-from bfc_bench.testing.assertions import require_described
-from bfc_bench.testing.executor_units import Unsendable
 from bfc_bench.testing.pool_trial import PoolTrial
-from bfc_bench.testing.requirement import require, requirement, skip
+from bfc_bench.testing.requirement import require, require_described, requirement, skip
 
 AFTER = ("give", b"after")
 
@@ -60,15 +58,6 @@ def what_a_unit_raises_is_its_fault(trial: PoolTrial) -> None:
     require("in fail" in raised.traceback, "the traceback does not show where the unit raised")
 
 
-@requirement(results_come_back_once_each)
-def what_cannot_be_sent_is_its_units_fault(trial: PoolTrial) -> None:
-    """A payload or a result that cannot be pickled; it may come back if the executor sends nothing."""
-    for unit in (("give", Unsendable()), ("unsendable", None)):
-        outcome = _between_others(trial, unit)
-        if trial.executor.place != "session" or not isinstance(outcome, Unsendable):
-            _as_failure(outcome, "a unit with an object that cannot be sent", "raised")
-
-
 def _between_others(trial: PoolTrial, unit: tuple[str, Any]) -> Any:
     """The outcome of a unit; fails unless units submitted before and after it give their results."""
     before, outcome, after = trial.run(("give", b"before"), unit, AFTER)
@@ -78,8 +67,8 @@ def _between_others(trial: PoolTrial, unit: tuple[str, Any]) -> Any:
 
 def _as_failure(outcome: Any, what: str, kind: str = "") -> UnitFailure:
     """The outcome of a unit, which must be a failure, of a kind if one is given."""
-    require(isinstance(outcome, UnitFailure), f"{what} must end in a UnitFailure. Got {outcome!r:.200}")
-    assert isinstance(outcome, UnitFailure)
+    if not isinstance(outcome, UnitFailure):
+        raise AssertionError(f"{what} must end in a UnitFailure. Got {outcome!r:.200}")
     right = kind in ("", outcome.kind)
     require(right, f"{what} must have kind {kind!r}. Got {outcome.kind!r}: {outcome.reason:.200}")
     return outcome

@@ -46,11 +46,6 @@ def fail(text: str) -> NoReturn:
     raise ValueError(text)
 
 
-def unsendable(_: object) -> Any:
-    """Return an object that cannot be pickled."""
-    return Unsendable()
-
-
 def leave(code: int) -> NoReturn:
     """End the process with an exit code."""
     os._exit(code)
@@ -108,10 +103,3 @@ def write(file: str, content: bytes) -> None:
     part = Path(f"{file}.part")
     part.write_bytes(content)
     part.rename(file)
-
-
-class Unsendable:
-    """An object that cannot be pickled."""
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("it stays here")

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from importlib import import_module
 
 import numpy as np
 
-from bfc_bench.learner import ArrayKind, LabelKind, Predictor
+from bfc_bench.learner import LabelKind, Predictor
 from bfc_bench.store.artifacts import checked
 from bfc_bench.testing.description import smoke_options_are_valid
 from bfc_bench.testing.global_state import preserved, printed
@@ -18,7 +17,6 @@ from bfc_bench.toolkit.arrays import to_numpy
 from bfc_bench.toolkit.libraries import missing
 from bfc_bench.utils.plain_json import canonical_json
 
-ARRAY_TYPES: Mapping[ArrayKind, str] = {"numpy": "ndarray", "torch": "Tensor", "jax": "Array"}
 REPEATABLE = 1e-5
 """Relative difference that a reduction in another order may cause."""
 
@@ -139,10 +137,9 @@ def fit_needs_no_more_than_its_points(trial: LearnerTrial) -> None:
 def every_array_kind_is_taken(trial: LearnerTrial) -> None:
     """A fit to arrays of each library in ``capabilities.arrays`` works, and predictions are of that library."""
     for kind in trial.cls.capabilities.arrays:
-        predictor = trial.fit(trial.job(arrays=kind))
-        values = trial.predict(predictor, trial.give(trial.points(TEST, "test"), kind))
-        wanted: type = getattr(import_module(kind), ARRAY_TYPES[kind])
-        right = isinstance(values, wanted)
+        x = trial.give(trial.points(TEST, "test"), kind)
+        values = trial.predict(trial.fit(trial.job(arrays=kind)), x)
+        right = isinstance(values, type(x))
         require(right, f"predict must return a {kind} array for {kind} inputs. Got {type(values)}")
 
 
@@ -185,10 +182,7 @@ def info_is_json(trial: LearnerTrial) -> None:
     """``info`` can be stored with the result."""
     info = trial.fitted.info
     require(isinstance(info, Mapping), f"info must be a mapping. Got {info!r}")
-    try:
-        canonical_json(dict(info))
-    except (TypeError, ValueError) as error:
-        raise AssertionError(f"info is not plain finite data: {error}. Got {dict(info)!r}") from None
+    canonical_json(dict(info))
 
 
 @requirement(fit_returns_a_predictor)

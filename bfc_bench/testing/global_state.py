@@ -7,43 +7,38 @@ import random
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from bfc_bench.toolkit.libraries import missing
 
-
-@dataclass(frozen=True)
-class GlobalState:
-    """A generator or a setting. ``write`` takes what ``read`` returns."""
-
-    read: Callable[[], Any]
-    write: Callable[[Any], object]
+Access: TypeAlias = tuple[Callable[[], Any], Callable[[Any], object]]
+"""How a generator or a setting is read, and set to what was read."""
 
 
-def global_state() -> dict[str, GlobalState]:
+def global_state() -> dict[str, Access]:
     """Random generators and settings by name, those of torch and JAX only if they are installed."""
-    known = {
-        "random": GlobalState(random.getstate, random.setstate),
-        "numpy.random": GlobalState(_numpy_state, np.random.set_state),
+    known: dict[str, Access] = {
+        "random": (random.getstate, random.setstate),
+        "numpy.random": (_numpy_state, np.random.set_state),
     }
     if not missing({"torch"}):
         import torch
 
-        known["torch.random"] = GlobalState(
+        known["torch.random"] = (
             lambda: torch.get_rng_state().numpy().tobytes(),
             lambda state: torch.set_rng_state(torch.frombuffer(bytearray(state), dtype=torch.uint8)),
         )
-        known["torch.get_default_dtype()"] = GlobalState(torch.get_default_dtype, torch.set_default_dtype)
-        known["torch.get_num_threads()"] = GlobalState(torch.get_num_threads, torch.set_num_threads)
+        known["torch.get_default_dtype()"] = (torch.get_default_dtype, torch.set_default_dtype)
+        known["torch.get_num_threads()"] = (torch.get_num_threads, torch.set_num_threads)
     if not missing({"jax"}):
         import jax
 
         config: Any = jax.config
-        known["jax.config.jax_enable_x64"] = GlobalState(
-            lambda: config.jax_enable_x64, lambda value: config.update("jax_enable_x64", value)
+        known["jax.config.jax_enable_x64"] = (
+            lambda: config.jax_enable_x64,
+            lambda value: config.update("jax_enable_x64", value),
         )
     return known
 
@@ -57,15 +52,15 @@ def _numpy_state() -> tuple[object, ...]:
 def preserved() -> Iterator[list[str]]:
     """Restore global state after a block; the list then names what the block has changed."""
     state = global_state()
-    before = {name: each.read() for name, each in state.items()}
+    before = {name: read() for name, (read, _) in state.items()}
     changed: list[str] = []
     try:
         yield changed
     finally:
-        for name, each in state.items():
-            if each.read() != before[name]:
+        for name, (read, write) in state.items():
+            if read() != before[name]:
                 changed.append(name)
-                each.write(before[name])
+                write(before[name])
 
 
 @contextmanager

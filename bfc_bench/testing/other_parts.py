@@ -7,14 +7,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, ClassVar
+from typing import Any
 from unittest import TestCase
 
 import numpy as np
 
 from bfc_bench.analysis.claims import Claim, Verdict
 from bfc_bench.executors.serial import SerialExecutor
-from bfc_bench.learner import Context, Data, Learner, Predictor
 from bfc_bench.plugins import draw_figure, load_plugins
 from bfc_bench.run.grid import resolve
 from bfc_bench.run.session import Runner
@@ -23,16 +22,17 @@ from bfc_bench.suite.model import Suite
 from bfc_bench.suite.read import read_suite
 from bfc_bench.testing.examples import rng
 from bfc_bench.testing.requirement import require, requirement
-from bfc_bench.utils.hook_markers import hookimpl
 
 SIZES, DIMS, REPLICATES = (50, 100, 200, 400, 800, 1600), (5, 10, 20, 40), 5
+"""Of made-up results."""
 SUITE: dict[str, Any] = {
     "name": "check",
     "replicates": 2,
     "test_size": 100,
     "task": [{"name": "t", "inputs": {"kind": "uniform"}, "target": {"kind": "linear"}, "d": [3], "n": [10, 20]}],
-    "learner": [{"name": "check-mean"}],
+    "learner": [{"name": "sklearn:neighbors.KNeighborsRegressor", "options": {"n_neighbors": 15}}],
 }
+"""A suite whose cells with 10 points fail, since these have no 15 nearest neighbours."""
 
 
 def made_up_rows(tasks: Sequence[str], labels: Sequence[str], predictors: Sequence[str] = ()) -> Iterator[Row]:
@@ -121,7 +121,7 @@ def it_plans_cells(path: Path) -> None:
 @requirement()
 def it_hears_a_run(listener: object) -> None:
     """Its hooks exist, and none raises in a run with cells that are ok and cells that failed."""
-    plugins = load_plugins([_Helper(), listener])
+    plugins = load_plugins([listener])
     name = plugins.manager.get_name(listener) or ""
     problems = [item.why for item in plugins.unavailable if item.plugin == name]
     require(not problems, "; ".join(problems))
@@ -130,31 +130,3 @@ def it_hears_a_run(listener: object) -> None:
     with TestCase().assertNoLogs("bfc_bench.plugins"), TemporaryDirectory() as folder:
         grid = resolve(Suite.parse(SUITE, "check"), plugins, "check")
         Runner(grid, plugins, Path(folder), SerialExecutor()).run_cells()
-
-
-class Mean(Learner):
-    """The mean of the labels."""
-
-    name: ClassVar[str] = "check-mean"
-
-    def fit(self, train: Data, ctx: Context) -> Predictor:
-        """Compute the mean; no fit exists at n = 20, so that some cells fail."""
-        if train.n == 20:
-            raise ValueError("made up")
-        return _Constant(float(train.y.mean()))
-
-
-class _Constant(Predictor):
-    def __init__(self, value: float) -> None:
-        self.value = value
-
-    def predict(self, x: np.ndarray) -> np.ndarray:
-        return np.full(len(x), self.value)
-
-
-class _Helper:
-    """Registers the learner of the run."""
-
-    @hookimpl
-    def bfc_register_learners(self, register: Callable[[type[Learner]], None]) -> None:
-        register(Mean)

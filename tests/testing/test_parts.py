@@ -257,7 +257,7 @@ BROKEN = [
     (inputs(lambda rng, m, d: 2 * normal(rng, m, d)), MEANS, "square_mean must be 1\\. "),
     (inputs(normal, row_shape=lambda self, d: (d, 2)), "applies somewhere", r"must be 6\. Got \(6, 2\)"),
     (target(lambda x: np.argsort(np.argsort(x[:, 0])).astype(float)), FIRST, "another value alone than among others"),
-    (target(writes), SHAPE, "draw: writes into the arrays"),
+    (target(writes), SHAPE, "read-only"),
     (target(lambda x: np.ones(len(x))), SHAPE, "all 40 numbers are equal"),
     (target(Sum(hidden=np.nan)), SHAPE, "S2 for m = 1 must be finite"),
     (target(Sum(part_errors=0.1)), MEANS, "itself in 'all'"),
