@@ -295,7 +295,7 @@ def _train_nmse(item: CellWork, prediction: Any) -> float | None:
     """Mean squared error on the first training labels over their variance; None if it is undefined or not finite."""
     if isinstance(prediction, Failure) or item.problem.task.kind != "real":
         return None
-    truth = item.problem.train_truth(min(item.cell.n, TRAIN_POINTS))
+    truth = TargetValues(item.train.y[:TRAIN_POINTS])
     if truth.constant:
         return None
     error = truth.nmse(prediction.astype(np.float64))

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -89,19 +89,16 @@ class Family(Settings, ABC):
     """Options that do not change what is drawn, such as ``alphas``; tasks that share a teacher may differ in them."""
     example_d: ClassVar[tuple[int, ...]] = (6, 8, 12, 16, 32, 4, 2, 1)
     """Dimensions that ``bfc-bench check`` tries."""
-    if TYPE_CHECKING:  # no attribute, since pydantic warns of an option ``classes`` that would shadow it
-
-        @property
-        def classes(self) -> int | Sequence[str]:
-            """The number C >= 2 of classes, or their names, if values are the numbers 0 ... C - 1 of classes.
-
-            A class variable, a property or an option; leave it out for real values.
-            """
 
     @property
     def class_count(self) -> int:
-        """C, from ``classes``; 0 for real values."""
-        classes = getattr(self, "classes", 0)
+        """C, if values are the numbers 0 ... C - 1 of classes; 0 for real values.
+
+        It is read from ``classes``, a class variable, a property or an option: the number C >= 2, or the classes'
+        names. Leave it out for real values.
+        """
+        # No attribute of this class, since pydantic warns of an option that would shadow it.
+        classes: int | Sequence[str] = getattr(self, "classes", 0)
         return classes if isinstance(classes, int) else len(classes)
 
     def check(self, d: int) -> str | None:
@@ -121,18 +118,7 @@ class Family(Settings, ABC):
         return None
 
     def coded(self, values: Float) -> Float:
-        """Values (m,) as labellings take them: those of two classes, 0 and 1, as -1 and +1; others unchanged.
-
-        Raises ``UsageError`` for values that are not numbers of the classes.
-        """
-        if not self.class_count:
-            return values
-        wrong = values[(values != np.floor(values)) | (values < 0) | (values >= self.class_count)]
-        if len(wrong):
-            raise UsageError(
-                f"{self.kind!r}: values must be the numbers 0 ... {self.class_count - 1} of its classes. "
-                f"Got {wrong[0]:g}."
-            )
+        """Values (m,) as labellings take them: those of two classes, 0 and 1, as -1 and +1; others unchanged."""
         return 2 * values - 1 if self.class_count == 2 else values
 
 

@@ -162,11 +162,6 @@ class DataTask(Task):
         points = len(self.contents.tested)
         return min(test_size, points if self.contents.test else max(points // TEST_SHARE, 1))
 
-    @property
-    def test_pool(self) -> int:
-        """Number of points from which the test points of all replicates are drawn."""
-        return len(self.contents.tested)
-
 
 class DataProblem(Problem):
     """A replicate's order of the points of a data set."""
@@ -198,7 +193,8 @@ class DataProblem(Problem):
     @property
     def test_pool(self) -> int:
         """Number of points from which test points are drawn; the last ones in time are the same in all replicates."""
-        return self.task.test_pool if self.task.contents.times is None else self.test_size
+        contents = self.task.contents
+        return len(contents.tested) if contents.times is None else self.test_size
 
     @cached_property
     def framed(self) -> Self:
@@ -249,10 +245,6 @@ class DataProblem(Problem):
     def test_labels(self) -> Float:
         """Labels at the test points, made as in training, (test_size,)."""
         return self._test_labels.first(self.test_size)[0]
-
-    @property
-    def _what(self) -> str:
-        return f"data {self.task.data.kind!r}"
 
     @cached_property
     def _split(self) -> tuple[np.ndarray, np.ndarray] | None:

@@ -55,11 +55,6 @@ class DrawnProblem(Problem):
         return values
 
     @property
-    def scale(self) -> float:
-        """Standard deviation of the values on the first ``SCALE_POINTS`` points of the test stream."""
-        return self.labelling.deviation
-
-    @property
     def square_mean(self) -> Float | None:
         """E[x_i^2] of the columns that learners see, (d',)."""
         return self.labelling.labels.square_mean(self.labelling)
@@ -107,12 +102,7 @@ class DrawnProblem(Problem):
         return self.test_x
 
     def unlabeled_inputs(self, n: int) -> Float | None:
-        """``unlabeled``, which does not depend on n."""
-        return self.unlabeled
-
-    @property
-    def unlabeled(self) -> Float | None:
-        """Inputs without labels, (n_0, d'), or None if the task offers none."""
+        """Inputs without labels, (n_0, d'), or None if the task offers none; they do not depend on n."""
         return self._unlabeled.first(self.task.unlabeled)[0] if self.task.unlabeled else None
 
     @property

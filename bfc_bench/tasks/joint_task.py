@@ -92,10 +92,6 @@ class JointProblem(DrawnProblem):
         """E[x_i^2], (d,), or None if the law does not say it."""
         return self.drawn.square_mean
 
-    @property
-    def _what(self) -> str:
-        return f"law {self.task.law.kind!r}"
-
     def _inputs(self, part: Part, block: int) -> Float:
         return self._points(part, block)[0]
 

@@ -71,9 +71,12 @@ class TargetValues:
 
         Raises ``ValueError`` if the shapes differ or the target is constant, so that no relative error exists.
         """
-        prediction, target = _same_shape("nmse", prediction, self.target)
+        prediction = np.asarray(prediction, float)
+        if prediction.shape != self.target.shape or self.target.ndim != 1 or not len(self.target):
+            shapes = f"{prediction.shape} and {self.target.shape}"
+            raise ValueError(f"nmse: expected two arrays (m,), m > 0. Got shapes {shapes}.")
         with np.errstate(over="ignore", invalid="ignore"):
-            squares = (prediction - target) ** 2
+            squares = (prediction - self.target) ** 2
             return float(squares.sum() / len(squares)) / self._variance
 
     def trimmed_nmse(self, prediction: Float) -> float:
@@ -82,7 +85,6 @@ class TargetValues:
         The floor(``TRIMMED_SHARE`` m) points are chosen by the target alone, so they are the same for every learner.
         Both the error and the variance are those of the remaining points. Raises ``ValueError`` like ``nmse``.
         """
-        prediction, _ = _same_shape("nmse_trimmed", prediction, self.target)
         return self._trimmed.nmse(prediction[self._kept])
 
     @cached_property
@@ -134,14 +136,13 @@ def error_rate(prediction: Float, truth: TargetValues) -> float:
     The default of curves, levels and claims for classes. It is a multiple of 1 / m, so choose a large test_size for
     small errors. It does not say how sure a learner is: see log_loss.
     """
-    if np.ndim(prediction) == 2 and np.shape(prediction)[1] > 1:
-        scores, numbers = _scores("error_rate", prediction, truth.target)
-        own = np.take_along_axis(scores, numbers[:, None], 1)[:, 0]
-        others = scores.copy()
-        np.put_along_axis(others, numbers[:, None], -inf, 1)
+    if prediction.ndim == 2:
+        numbers = truth.target.astype(int)[:, None]
+        own = np.take_along_axis(prediction, numbers, 1)[:, 0]
+        others = prediction.copy()
+        np.put_along_axis(others, numbers, -inf, 1)
         return float(np.mean(~(own > others.max(axis=1))))
-    prediction, labels = _signs("error_rate", prediction, truth.target)
-    return float(np.mean(np.sign(prediction) != labels))
+    return float(np.mean(np.sign(prediction) != truth.target))
 
 
 def log_loss(probabilities: Float, truth: TargetValues) -> float:
@@ -150,7 +151,7 @@ def log_loss(probabilities: Float, truth: TargetValues) -> float:
     Compares learners that give probabilities as a whole, since the true ones have the smallest expected value. log C is
     the value of equal probabilities of C classes. A few labels that were given almost no probability may decide it.
     """
-    table, numbers = _probabilities("log_loss", probabilities, truth.target)
+    table, numbers = _probabilities("log_loss", probabilities, truth)
     given = np.take_along_axis(table, numbers[:, None], 1)
     return float(-np.log(np.clip(given, 1e-15, 1)).mean())
 
@@ -162,7 +163,7 @@ def calibration_error(probabilities: Float, truth: TargetValues) -> float:
     times in ten, and nothing about how many predictions are right. It is never 0 on few test points, even for the true
     probabilities.
     """
-    table, numbers = _probabilities("calibration_error", probabilities, truth.target)
+    table, numbers = _probabilities("calibration_error", probabilities, truth)
     sure, right = table.max(axis=1), table.argmax(axis=1) == numbers
     bin_of = np.minimum((sure * BINS).astype(int), BINS - 1)
     return float(np.abs(np.bincount(bin_of, right - sure, BINS)).sum() / len(numbers))
@@ -185,44 +186,13 @@ OF_PROBABILITIES: tuple[Metric, ...] = (
 """The built-in metrics of class probabilities."""
 
 
-def _same_shape(who: str, prediction: Float, target: Float) -> tuple[Float, Float]:
-    prediction, target = np.asarray(prediction, float), np.asarray(target, float)
-    if prediction.shape != target.shape or target.ndim != 1 or not len(target):
-        raise ValueError(f"{who}: expected two arrays (m,), m > 0. Got shapes {prediction.shape} and {target.shape}.")
-    return prediction, target
-
-
-def _signs(who: str, values: Float, labels: Float) -> tuple[Float, Float]:
-    """Values (m,) and labels -1 and +1 (m,), checked."""
-    values, labels = _same_shape(who, values, labels)
-    if not np.all(np.abs(labels) == 1):
-        raise ValueError(f"{who}: labels must be -1 or +1. Got {np.unique(labels)[:5].tolist()}.")
-    return values, labels
-
-
-def _scores(who: str, scores: Float, labels: Float) -> tuple[Float, np.ndarray]:
-    """Scores (m, C) and class numbers (m,), checked."""
-    scores, labels = np.asarray(scores, float), np.asarray(labels, float)
-    if scores.ndim != 2 or labels.shape != scores.shape[:1] or not len(labels):
-        raise ValueError(f"{who}: expected (m, C) and (m,), m > 0. Got shapes {scores.shape} and {labels.shape}.")
-    numbers = labels.astype(int)
-    if np.any(numbers != labels) or numbers.min() < 0 or numbers.max() >= scores.shape[1]:
-        raise ValueError(
-            f"{who}: labels must be 0 ... {scores.shape[1] - 1}, one for each column of scores. "
-            f"Got {np.unique(labels)[:5].tolist()}."
-        )
-    return scores, numbers
-
-
-def _probabilities(who: str, probabilities: Float, labels: Float) -> tuple[Float, np.ndarray]:
-    """Class probabilities (m, C) and class numbers (m,), checked."""
-    table = np.asarray(probabilities, float)
+def _probabilities(who: str, probabilities: Float, truth: TargetValues) -> tuple[Float, np.ndarray]:
+    """Class probabilities (m, C), checked, and class numbers (m,)."""
+    table, labels = np.asarray(probabilities, float), truth.target
     if table.ndim == 1:
-        table, labels = _signs(who, table, labels)
         table, labels = np.stack([1 - table, table], axis=1), (labels + 1) / 2
-    table, numbers = _scores(who, table, labels)
     if not (np.all(table >= -1e-6) and np.all(np.abs(table.sum(axis=1) - 1) <= 1e-3)):
         raise ValueError(
             f"{who}: probabilities must be >= 0 and of sum 1 for each point. Got {table[:2].tolist()}, ..."
         )
-    return table, numbers
+    return table, labels.astype(int)

@@ -81,8 +81,6 @@ class Task(ABC):
 
     def _check_values(self, d: int) -> str | None:
         """Why the labelling does not go with the values, or the shape of a row with d dimensions, or None."""
-        if self.value_classes == 1:
-            return "there must be 2 classes or more, or real values. Got 1 class"
         if (shape := self.shape(d)) and prod(shape) != d:
             return f"a row of shape {shape} has {prod(shape)} numbers, not d = {d}"
         return self.labels.check_values(self.values_kind)
@@ -136,11 +134,6 @@ class Task(ABC):
         """Number of test points if the suite asks for ``test_size``."""
         return test_size
 
-    @property
-    def test_pool(self) -> int | None:
-        """Number of points from which the test points of all replicates are drawn; None if each draws new ones."""
-        return None
-
 
 class Problem(ABC):
     """The points of one replicate, drawn on first use from streams that depend on their purpose alone.
@@ -155,7 +148,6 @@ class Problem(ABC):
         if reason := task.check(d):
             raise UsageError(f"{task.where}: {reason}.")
         self.task, self.seed, self.d, self.replicate, self.test_size = task, seed, d, replicate, test_size
-        self._train_truths: dict[int, TargetValues] = {}
 
     @cached_property
     def sample(self) -> str:
@@ -170,7 +162,7 @@ class Problem(ABC):
     @property
     def test_pool(self) -> int | None:
         """Number of points from which the test points of all replicates are drawn; None if each draws new ones."""
-        return self.task.test_pool
+        return None
 
     @property
     def framed(self) -> Problem:
@@ -220,12 +212,6 @@ class Problem(ABC):
         """``test_y``, to measure errors against."""
         return TargetValues(self.test_y, classes=self.task.classes)
 
-    def train_truth(self, n: int) -> TargetValues:
-        """The first n training labels, to measure errors against."""
-        if n not in self._train_truths:
-            self._train_truths[n] = TargetValues(self.training_points(n)[1], classes=self.task.classes)
-        return self._train_truths[n]
-
     @property
     def test_hidden(self) -> Mapping[str, Float]:
         """The target's hidden features at the test inputs, {"S2": (test_size, k_2), ...}, or empty."""
@@ -252,8 +238,9 @@ class Problem(ABC):
         known = {**self.target_facts, **self.task.labels.facts}
         for key in keys:
             if key not in known:
+                what, part = next(item for item in self.task.parts.items() if item[0] != "inputs")
                 raise UsageError(
-                    f"task {self.task.name!r}: {self._what} has no fact {key!r} for a learner that asks for it."
+                    f"task {self.task.name!r}: {what} {part.kind!r} has no fact {key!r} for a learner that asks for it."
                     f"{suggest(key, known)}"
                 )
         return {key: known[key] for key in keys}
@@ -264,11 +251,6 @@ class Problem(ABC):
             return set()
         facts = plain_option(dict(self.target_facts))
         return {name for name, value in plain_option(dict(supposed)).items() if name in facts and facts[name] == value}
-
-    @property
-    @abstractmethod
-    def _what(self) -> str:
-        """The target or the data set, for error messages."""
 
     def _stream(self, *purpose: object) -> np.random.Generator:
         return stream(self.seed, self.task.streams, self.d, self.replicate, *purpose)

@@ -120,10 +120,6 @@ class TeacherProblem(DrawnProblem):
         drawn = labels.draw(self._stream("labelling"), self.law, self.task.target)
         return Labelling(labels, self.law, *self._moments(self.teacher), drawn, self.task.classes)
 
-    @property
-    def _what(self) -> str:
-        return f"target {self.task.target.kind!r}"
-
     def _inputs(self, part: Part, block: int) -> Float:
         purpose = "unlabeled" if part == "unlabeled" else f"{part}-inputs"
         return self.law.sample(self._stream(purpose, block), BLOCK)

@@ -151,7 +151,7 @@ def test_arrays_that_are_wrong_name_file_and_array(tmp_path):
     x, y = RNG.standard_normal((20, 2)), RNG.standard_normal(20)
     refuses("there is no array 'y'", "Known: Y, x", kind="npz", path=npz(tmp_path, x=x, Y=y))
     refuses("x_test and y_test go together", kind="npz", path=npz(tmp_path, x=x, y=y, x_test=x))
-    refuses("y must have shape (N,). Got (20, 1)", kind="npz", path=npz(tmp_path, x=x, y=y[:, None]))
+    refuses("y shape (N,), N >= 2. Got (20, 2) and (20, 1)", kind="npz", path=npz(tmp_path, x=x, y=y[:, None]))
     refuses("Got dtype <U1", kind="npz", path=npz(tmp_path, x=np.full((20, 2), "a"), y=y))
     path = npz(tmp_path, x=x, y=np.where(y > 0, "a", "b"), x_test=x[:2], y_test=np.array(["a", "c"]))
     refuses("y_test: the class 'c' of the test part", kind="npz", path=path)

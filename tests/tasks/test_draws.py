@@ -49,8 +49,8 @@ def drawn(labels, inputs=None, target=TARGET, **options) -> dict[str, list[float
     p = task.problem(SEED, D, REPLICATE, BLOCK + 10)
     train = p.training_points(BLOCK + 10)
     found = {"x": train[0], "y": train[1], "test x": p.test_x, "test y": p.test_y, "test labels": p.test_labels}
-    if p.unlabeled is not None:
-        found["unlabeled"] = p.unlabeled
+    if (unlabeled := p.unlabeled_inputs(0)) is not None:
+        found["unlabeled"] = unlabeled
     return {name: ends(values) for name, values in found.items()}
 
 

@@ -47,10 +47,9 @@ def test_idx_files_are_read_packed_or_not(nowhere, packed):
 
 IDX = {
     "truncated": (idx(IMAGES)[:-1], ["is truncated", "40 x 6 x 4 values take 976 bytes. Got 975"]),
-    "magic": (b"\0\1" + idx(IMAGES)[2:], ["must begin with 0, 0 and a type's number. Got 00 01 08 03"]),
-    "type": (idx(IMAGES, 0x55), ["must begin with 0, 0 and a type's number"]),
+    "magic": (b"\0\1" + idx(IMAGES)[2:], ["must begin with 00 00 08. Got 00 01 08 03"]),
     "gzip": (gzip.compress(idx(IMAGES))[:-30], ["is truncated or damaged"]),
-    "floats": (idx(IMAGES.astype(">f4"), 0x0D), ["must hold images of bytes. Got float32"]),
+    "floats": (idx(IMAGES.astype(">f4"), 0x0D), ["must begin with 00 00 08. Got 00 00 0d 03"]),
     "fewer": (idx(IMAGES[:7]), ["one for each of 7 images"]),
     "huge": (bytes([0, 0, 8, 3]) + b"\xff" * 12, ["is truncated", "4294967295 x 4294967295 x 4294967295"]),
 }

@@ -93,8 +93,10 @@ def test_opt_is_reached_in_training_and_in_testing(labels, inputs):
     p = problem(labels, inputs)
     train = p.train(SCALE_POINTS)
     for target, y in ((p.test_y, p.test_labels), (p.teacher(train.x), train.y)):
-        assert np.mean((y - target) ** 2) / p.scale**2 == pytest.approx(0.04, rel=5 * np.sqrt(2 / SCALE_POINTS))
-    assert np.var(p.test_y) == pytest.approx(p.scale**2)
+        assert np.mean((y - target) ** 2) / p.labelling.deviation**2 == pytest.approx(
+            0.04, rel=5 * np.sqrt(2 / SCALE_POINTS)
+        )
+    assert np.var(p.test_y) == pytest.approx(p.labelling.deviation**2)
     assert p.facts({"opt"}) == {"opt": pytest.approx(0.04)}
 
 

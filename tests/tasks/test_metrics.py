@@ -72,28 +72,18 @@ def test_a_constant_target_has_no_relative_error(metric, constant):
         metric(np.zeros(10), np.full(10, constant))
 
 
-@pytest.mark.parametrize("metric", [nmse, nmse_trimmed, error_rate])
 @pytest.mark.parametrize("shape", [(5,), (4, 1), ()])
-def test_shapes_must_agree(metric, shape):
-    with pytest.raises(ValueError, match=rf"{metric.__name__}: expected two arrays \(m,\)"):
-        metric(np.zeros(shape), np.array([1.0, -1.0, 1.0, 1.0]))
+def test_shapes_must_agree(shape):
+    with pytest.raises(ValueError, match=r"nmse: expected two arrays \(m,\)"):
+        nmse(np.zeros(shape), np.array([1.0, -1.0, 1.0, 1.0]))
     with pytest.raises(ValueError, match="m > 0"):
-        metric(np.zeros(0), np.zeros(0))
-
-
-def test_labels_must_be_signs():
-    with pytest.raises(ValueError, match=r"must be -1 or \+1\. Got \[0.0, 1.0\]"):
-        error_rate(np.zeros(2), np.array([0.0, 1.0]))
+        nmse(np.zeros(0), np.zeros(0))
 
 
 def test_the_class_of_scores_is_the_largest_and_a_tie_is_wrong():
     scores = np.array([[2.0, 1.0, 0.0], [0.0, 3.0, 1.0], [1.0, 1.0, 0.0], [0.0, 0.0, 5.0]])
     assert error_rate(scores, np.array([0.0, 1.0, 0.0, 1.0])) == 0.5
     assert error_rate(np.zeros((4, 3)), np.array([0.0, 1.0, 2.0, 0.0])) == 1.0
-    with pytest.raises(ValueError, match=r"labels must be 0 ... 2"):
-        error_rate(scores, np.array([0.0, 1.0, 3.0, 1.0]))
-    with pytest.raises(ValueError, match=r"labels must be 0 ... 2"):
-        error_rate(scores, np.array([0.0, 0.5, 2.0, 1.0]))
 
 
 def test_log_loss_is_scikit_learns():

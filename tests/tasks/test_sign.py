@@ -28,7 +28,7 @@ def test_labels_are_the_signs_of_the_centred_target_and_both_classes_are_seen(fo
 
 def test_a_quadratic_model_learns_the_sign_of_a_quadratic_target():
     p = TeacherTask("sign", Sphere(), LowrankPoly(degree=2), Sign(), unlabeled=2000).problem(0, D, 0, 4000)
-    train, context = p.train(1000), Context(square_mean=p.square_mean, unlabeled=torch.tensor(p.unlabeled))
+    train, context = p.train(1000), Context(square_mean=p.square_mean, unlabeled=torch.tensor(p.unlabeled_inputs(0)))
     train = replace(train, x=torch.tensor(train.x), y=torch.tensor(train.y))
     wrong = {}
     for name in ("quad-neural", "ntk-raw"):

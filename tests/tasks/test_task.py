@@ -14,7 +14,6 @@ from bfc_bench.tasks.base import Labels
 from bfc_bench.tasks.build import build_task
 from bfc_bench.tasks.inputs.uniform import Hypercube, Sphere, Uniform
 from bfc_bench.tasks.labels import Clean, Noise
-from bfc_bench.tasks.metrics import TargetValues
 from bfc_bench.tasks.targets.lowrank_poly import LowrankPoly
 from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
 from bfc_bench.tasks.teacher_task import TeacherProblem, TeacherTask
@@ -38,14 +37,6 @@ def problem(task=TASK, seed=0, d=D, replicate=0, test_size=500):
     return task.problem(seed, d, replicate, test_size)
 
 
-def test_errors_on_training_labels_are_those_of_the_sample_whatever_was_asked_before():
-    asked = problem()
-    for n in (300, BLOCK + 1, 10, 300):
-        assert asked.train_truth(n).nmse(np.zeros(n)) == TargetValues(problem().train(n).y).nmse(np.zeros(n))
-        assert not asked.train_truth(n).constant
-    assert asked.train_truth(1).constant
-
-
 def test_a_smaller_training_set_is_a_bitwise_prefix():
     grown, fresh = problem(), problem()
     whole = fresh.train(2 * BLOCK + 7)
@@ -59,15 +50,26 @@ def test_a_smaller_training_set_is_a_bitwise_prefix():
 
 def test_what_is_drawn_does_not_depend_on_the_order_of_asking():
     forward, backward = problem(), problem()
-    seen = [forward.train(100).y, forward.test_y, forward.unlabeled, forward.scale, forward.teacher(np.ones((1, D)))]
-    order = [backward.teacher(np.ones((1, D))), backward.scale, backward.unlabeled, backward.test_y]
+    seen = [
+        forward.train(100).y,
+        forward.test_y,
+        forward.unlabeled_inputs(0),
+        forward.labelling.deviation,
+        forward.teacher(np.ones((1, D))),
+    ]
+    order = [
+        backward.teacher(np.ones((1, D))),
+        backward.labelling.deviation,
+        backward.unlabeled_inputs(0),
+        backward.test_y,
+    ]
     for first, second in zip(seen, [backward.train(100).y, *order[::-1]], strict=True):
         assert np.array_equal(first, second)
 
 
 def test_training_test_and_unlabeled_points_are_different_points():
     p = problem()
-    points = np.concatenate([p.train(500).x, p.test_x, p.unlabeled])
+    points = np.concatenate([p.train(500).x, p.test_x, p.unlabeled_inputs(0)])
     assert len(np.unique(points, axis=0)) == 500 + 500 + 30
 
 

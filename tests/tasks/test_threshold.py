@@ -43,7 +43,7 @@ def test_all_that_a_learner_sees_has_one_column_more(task):
     assert task.facts(D).d == p.spec(10).d == p.train(10).d == D + 1
     assert p.train(10).x.shape == (10, D + 1)
     assert p.test_x.shape == (300, D + 1)
-    assert p.unlabeled.shape == (40, D + 1)
+    assert p.unlabeled_inputs(0).shape == (40, D + 1)
     assert p.square_mean.shape == (D + 1,)
     assert p.d == D
     assert p.spec(10).kind == p.train(10).kind == "binary"
@@ -66,7 +66,7 @@ def test_the_target_has_unit_variance_and_the_offset_takes_off_its_mean(task):
     offset, x = inner(p)
     values = p.teacher(x)
     assert values.std() == pytest.approx(1, rel=1e-9)
-    assert p.scale == pytest.approx(1, rel=1e-9)
+    assert p.labelling.deviation == pytest.approx(1, rel=1e-9)
     assert p.labelling.mean == pytest.approx(values.mean(), rel=1e-9)
     assert abs(offset.mean() + values.mean()) < 5 / np.sqrt(SCALE_POINTS)
     assert offset.std() == pytest.approx(1, rel=5 / np.sqrt(2 * SCALE_POINTS))

@@ -15,24 +15,23 @@ from bfc_bench.tasks.base import DataSetContents, LabelledPoints
 from bfc_bench.tasks.data.images import ImageSet
 from bfc_bench.tasks.data.public import fetch, find, missing
 
-TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
-"""NumPy types by the third byte of a file. LeCun, Cortes and Burges, *The MNIST database*."""
+BYTES = b"\0\0\x08"
+"""How a file of bytes begins. LeCun, Cortes and Burges, *The MNIST database*."""
 
 
 def read_idx(path: Path) -> np.ndarray:
-    """The array in an IDX file, which may be compressed by gzip. Raises ``UsageError`` that names the file."""
+    """The bytes in an IDX file, which may be compressed by gzip. Raises ``UsageError`` that names the file."""
     content = _bytes(path)
-    if len(content) < 4 or content[:2] != b"\0\0" or content[2] not in TYPES:
-        raise UsageError(f"{path}: an IDX file must begin with 0, 0 and a type's number. Got {content[:4].hex(' ')}.")
-    dtype, start = np.dtype(TYPES[content[2]]), 4 + 4 * content[3]
+    if len(content) < 4 or not content.startswith(BYTES):
+        raise UsageError(f"{path}: an IDX file of bytes must begin with 00 00 08. Got {content[:4].hex(' ')}.")
+    start = 4 + 4 * content[3]
     shape = tuple(int.from_bytes(content[at : at + 4]) for at in range(4, start, 4))
-    size = start + dtype.itemsize * int(np.prod(shape, dtype=object))
+    size = start + int(np.prod(shape, dtype=object))
     if len(content) != size:
         what = "truncated" if len(content) < size else "too long"
         sides = " x ".join(map(str, shape))
         raise UsageError(f"{path} is {what}: {sides} values take {size:,} bytes. Got {len(content):,}.")
-    array = np.frombuffer(content, dtype, offset=start).reshape(shape)
-    return array.astype(dtype.newbyteorder("="))
+    return np.frombuffer(content, np.uint8, offset=start).reshape(shape)
 
 
 def _bytes(path: Path) -> bytes:
@@ -68,8 +67,8 @@ class Mnist(ImageSet):
         """x (60000, 784), y (60000,), and 10,000 images to test on."""
         x, y, x_test, y_test = (read_idx(find(self.kind, _both_forms(name), self.package)) for name in FILES)
         for images, labels in ((x, y), (x_test, y_test)):
-            if images.dtype != np.uint8 or images.ndim != 3 or images.shape[1:] != x.shape[1:]:
-                raise UsageError(f"{self.kind} must hold images of bytes. Got {images.dtype} of shape {images.shape}.")
+            if images.ndim != 3 or images.shape[1:] != x.shape[1:]:
+                raise UsageError(f"{self.kind} must hold images. Got an array of shape {images.shape}.")
             if labels.shape != (len(images),) or np.unique(labels).tolist() != list(range(10)):
                 raise UsageError(f"{self.kind}: labels must be 0 ... 9, one for each of {len(images)} images.")
         points, test = (LabelledPoints(a.reshape(len(a), -1), b.astype(int)) for a, b in ((x, y), (x_test, y_test)))

@@ -47,7 +47,9 @@ def frame_of(x: Any, name: str = "x") -> Any:
     import pandas as pd
 
     if isinstance(x, pd.DataFrame):
-        _check_names(list(map(str, x.columns)), name)
+        names = list(map(str, x.columns))
+        if twice := [column for column in names if names.count(column) > 1]:
+            raise UsageError(f"{name}: two columns are named {twice[0]!r}. Give each column a name of its own.")
         return x
     if isinstance(x, Mapping):
         if splits := [key for key, part in x.items() if hasattr(part, "column_names")]:
@@ -66,7 +68,6 @@ def _frame(columns: Mapping[str, list[Any]], features: Mapping[str, Any], name: 
     """A frame of columns of equal length; numbers of a feature with ``names`` become these."""
     import pandas as pd
 
-    _check_names(list(columns), name)
     if len(lengths := {len(values) for values in columns.values()}) > 1:
         raise UsageError(f"{name}: all columns must have one length. Got {sorted(lengths)}.")
     frame = pd.DataFrame({column: pd.Series(values) for column, values in columns.items()})
@@ -75,11 +76,6 @@ def _frame(columns: Mapping[str, list[Any]], features: Mapping[str, Any], name: 
             codes = [-1 if value is None or value < 0 else int(value) for value in columns[column]]
             frame[column] = pd.Categorical.from_codes(codes, categories=list(names))
     return frame
-
-
-def _check_names(names: list[str], name: str) -> None:
-    if twice := [column for column in names if names.count(column) > 1]:
-        raise UsageError(f"{name}: two columns are named {twice[0]!r}. Give each column a name of its own.")
 
 
 def _inputs(table: Any) -> Any:
