@@ -81,6 +81,8 @@ class Task(ABC):
 
     def _check_values(self, d: int) -> str | None:
         """Why the labelling does not go with the values, or the shape of a row with d dimensions, or None."""
+        if self.value_classes == 1:
+            return "there must be 2 classes or more, or real values. Got 1 class"
         if (shape := self.shape(d)) and prod(shape) != d:
             return f"a row of shape {shape} has {prod(shape)} numbers, not d = {d}"
         return self.labels.check_values(self.values_kind)
