@@ -26,16 +26,18 @@ def square_mean(x: AnyArray, ctx: Context) -> np.ndarray:
 
 def with_squares(x: AnyArray, square_mean: np.ndarray) -> AnyArray:
     """``(x, x^2 - E x^2)``, (m, 2 d), of x (m, d) and E x^2 (d,); NumPy, torch or JAX."""
-    array: Any = x
-    if not hasattr(array, "__array_namespace__"):
+    joined: AnyArray = _with_squares(x, square_mean)
+    return joined
+
+
+def _with_squares(x: Any, square_mean: np.ndarray) -> Any:
+    if not hasattr(x, "__array_namespace__"):
         import torch
 
-        mean = torch.as_tensor(square_mean, dtype=array.dtype, device=array.device)
-        joined: AnyArray = torch.cat([array, array * array - mean], dim=1)
-    else:
-        xp = array.__array_namespace__()
-        joined = xp.concat([array, array * array - xp.asarray(square_mean, dtype=array.dtype)], axis=1)
-    return joined
+        mean = torch.as_tensor(square_mean, dtype=x.dtype, device=x.device)
+        return torch.cat([x, x * x - mean], dim=1)
+    xp = x.__array_namespace__()
+    return xp.concat([x, x * x - xp.asarray(square_mean, dtype=x.dtype)], axis=1)
 
 
 @dataclass(frozen=True)
