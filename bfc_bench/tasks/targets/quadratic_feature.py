@@ -37,7 +37,8 @@ class QuadraticFeature(Target):
 
     def rank(self, d: int) -> int:
         """r, at least 2."""
-        return max(2 * round(float(d) ** self.rank_exponent / 2), 2)
+        pairs: int = round(d**self.rank_exponent / 2)
+        return 2 * max(pairs, 1)
 
     def check(self, d: int) -> str | None:
         """Half of the eigenvalues have each sign."""
