@@ -40,6 +40,7 @@ class RidgeCurve:
     def __init__(self, kernel: Tensor) -> None:
         """``kernel`` (N, N), float64, CPU or CUDA; only its lower triangle is read."""
         self.kernel = kernel
+        self._on_gpu = kernel.is_cuda
         self._buffer = empty_matrix(len(kernel), len(kernel), kernel).view(-1)
 
     def solve(self, y: Tensor, sizes: Sequence[int], ridge: float, center: bool = True) -> Coefficients:
@@ -71,7 +72,7 @@ class RidgeCurve:
         """Lower factor of the leading block + shift I, (order, order), and the first indefinite minor or 0."""
         factor = self._buffer[: order * order].view(order, order)
         block = self.kernel[:order, :order]
-        if self.kernel.is_cuda:
+        if self._on_gpu:
             indefinite = _factor_on_gpu(block, shift, factor)
         else:
             from scipy.linalg.lapack import dpotrf

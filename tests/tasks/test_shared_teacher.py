@@ -35,12 +35,12 @@ def test_alphas_change_nothing_that_is_drawn():
     one, other = problem(ROOT), problem(paired(target=QuadraticDensenet(widths=(3, 2), alphas=(1.0, 0.1))))
     for layer, same in zip(one.teacher.weights, other.teacher.weights, strict=True):
         assert all(np.array_equal(layer[j], same[j]) for j in layer)
-    for name in ("test_x", "unlabeled"):
-        assert np.array_equal(getattr(one, name), getattr(other, name))
+    assert np.array_equal(one.test_x, other.test_x)
+    assert np.array_equal(one.unlabeled_inputs(1), other.unlabeled_inputs(1))
     a, b = one.train(200), other.train(200)
     assert np.array_equal(a.x, b.x)
     # Per unit of the target's deviation the noise is the same draw.
-    noise = [(p.train(200).y - p.teacher(p.train(200).x)) / p.scale for p in (one, other)]
+    noise = [(p.train(200).y - p.teacher(p.train(200).x)) / p.labelling.deviation for p in (one, other)]
     assert np.allclose(*noise, atol=1e-12)
     # S_2 as the paper writes it is the same, and G_3 enters with a third.
     assert np.array_equal(one.test_hidden["S2"], other.test_hidden["S2"])

@@ -39,9 +39,6 @@ class Npz(DataSet):
             raise UsageError(f"{self.path}: arrays must be x, y, x_test and y_test only. Got {others[0]!r}.")
         if ("x_test" in arrays) != ("y_test" in arrays):
             raise UsageError(f"{self.path}: x_test and y_test go together; one is missing.")
-        for name in ("y", "y_test"):
-            if name in arrays and arrays[name].ndim != 1:
-                raise UsageError(f"{self.path}: {name} must have shape (N,). Got {arrays[name].shape}.")
         labels = {f"{self.path}: {name}": arrays[name] for name in ("y", "y_test") if name in arrays}
         ys, classes = numbered(labels, self.classes)
         points, *test = map(LabelledPoints, [_rows(arrays[name]) for name in ("x", "x_test") if name in arrays], ys)
