@@ -76,8 +76,7 @@ def load_learner(name: str, **options: Any) -> Learner:
 def run_suite(suite: str | Path | Suite, options: RunOptions = RunOptions()) -> Session:
     """Run the cells of a suite that have no row, and return the finished session.
 
-    ``open_store`` reads the results; ``sync`` of the stored suite logs them to
-    MLflow.
+    ``open_store`` reads the results; ``bfc-bench sync`` logs them to MLflow.
 
     Args:
         suite: Name or path of a suite, or a ``Suite``.
