@@ -44,7 +44,7 @@ def measure(quick: bool) -> Iterator[Measurement]:
 
 def networks_suite(size: Size, steps: int, seeds: int) -> str:
     """The text of a suite file that trains networks."""
-    options = f"widths = {[size.width] * size.depth}, batch_size = {size.batch_size}, steps = {steps}"
+    options = f'widths = {[size.width] * size.depth}, batch_size = {size.batch_size}, steps = {steps}, ranks = "given"'
     learner = f'name = "quad-densenet"\noptions = {{ {options} }}'
     return SUITE.format(replicates=seeds, d=size.d, sizes=[size.points], learner=learner)
 
