@@ -221,15 +221,26 @@ def test_sizes_are_added_inside_the_steps_that_make_the_interval(suite, tmp_path
     assert all(48 < n < 96 for n in added["cubic"])
 
 
+NEVER = {"id": "fourth", "kind": "beats", "label": "p", "against": "mean", "task": "t", "level": 0.1, "factor": 4}
+"""The polynomial of degree 2 in 3 variables needs 10 points, and the mean never reaches the level."""
+
+
 def test_a_look_adds_at_most_one_size_beyond_to_an_opponent_that_never_gets_there(suite, tmp_path):
-    """The polynomial of degree 2 in 3 variables needs 10 points, and the mean never reaches the level."""
-    claim = {"id": "fourth", "kind": "beats", "label": "p", "against": "mean", "task": "t", "level": 0.1, "factor": 4}
-    path = suite(claim, learner=[{"name": "mean"}, POLY], task=[{**SMALL, "d": [3], "n": [4, 8, 16, 32]}])
+    path = suite(NEVER, learner=[{"name": "mean"}, POLY], task=[{**SMALL, "d": [3], "n": [4, 8, 16, 32]}])
     decide(path, tmp_path / "s", last=20)
     largest = [max(look.reads["t", "mean", 3]) for look in looks(tmp_path / "s")]
     assert looks(tmp_path / "s")[-1].verdict == "supported"
     assert largest[:2] == [32, 64]
     assert all(after in (before, 2 * before) for before, after in itertools.pairwise(largest))
+
+
+def test_a_look_whose_replicates_decide_adds_no_sizes(suite, tmp_path):
+    task = {**SMALL, "d": [3], "n": [4, 8, 16, 32, 64, 128, 256]}
+    path = suite(NEVER, learner=[{"name": "mean"}, POLY], task=[task])
+    decide(path, tmp_path / "s", last=20)
+    first, second = looks(tmp_path / "s")
+    assert (first.verdict, second.verdict) == ("undecided", "supported")
+    assert first.reads == second.reads
 
 
 def test_an_opponent_that_is_beaten_gets_no_more_replicates(suite, tmp_path):
