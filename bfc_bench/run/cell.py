@@ -33,7 +33,7 @@ from bfc_bench.toolkit.precision import precision_state
 from bfc_bench.utils.plain_json import plain_json
 
 SETTINGS = r"pydantic\.main|bfc_bench\.tasks\."
-"""Modules of which warnings of settings are. The session has given these when it read the suite."""
+"""Modules that warn of settings. The session has said their warnings when it read the suite."""
 
 
 def run_batch(batch: Batch, extra: Extra) -> bytes:
