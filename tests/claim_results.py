@@ -223,7 +223,7 @@ CASES = {
     "scaling law in parameters": (
         {
             "kind": "scaling-law", "label": ["a", "b", "c"], "task": "t", "second": "parameters",
-            "exponent": "parameters", "expected": 1.0, "tolerance": 0.4,
+            "exponent": "parameters", "at_least": 0.6, "at_most": 1.4,
         },
         joint_law_at, 1.0, 0.6, 0.2,
     ),

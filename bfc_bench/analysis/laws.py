@@ -123,14 +123,16 @@ def scaling_laws(curves: Iterable[Curve]) -> list[ScalingLaw]:
     return [law_of_curves([curve]) for curve in curves if curve.scale == "log"]
 
 
-def law_of(rows: Iterable[Row], curves: Sequence[Curve], second: str | None = None) -> ScalingLaw:
+def law_of(
+    rows: Iterable[Row], curves: Sequence[Curve], second: str | None = None, over_log: bool = False
+) -> ScalingLaw:
     """The law of the curves of these rows: in n for a single curve, or jointly in n and a ``second`` number.
 
     The second number is ``parameters`` (as the learners declare them), ``d``, or the name of an axis of the grid.
-    Raises ``UsageError`` if the metric may be negative.
+    ``over_log`` says whether n / log n takes the place of n. Raises ``UsageError`` if the metric may be negative.
     """
     if second is None and len(curves) == 1:
-        return law_of_curves(curves)
+        return law_of_curves(curves, over_log=over_log)
     law = ScalingLaw("", ", ".join(curve.name for curve in curves), "", {})
     if second is None or not curves:
         return replace(law, refused=f"one curve is expected, and there are {len(curves)}" if curves else "no curves")
@@ -141,7 +143,7 @@ def law_of(rows: Iterable[Row], curves: Sequence[Curve], second: str | None = No
             shown = ", ".join(f"{v:g}" for v in value[:3]) or "none"
             where = f"{curve.name} on {curve.task}, d = {curve.d}"
             return replace(law, refused=f"{where} must have one positive number {second!r}; it has {shown}")
-    return law_of_curves(curves, {second: [value[0] for value in values]})
+    return law_of_curves(curves, {second: [value[0] for value in values]}, over_log)
 
 
 def _second_number(rows: Rows, curve: Curve, second: str) -> list[float]:
@@ -153,7 +155,9 @@ def _second_number(rows: Rows, curve: Curve, second: str) -> list[float]:
     return found
 
 
-def law_of_curves(curves: Sequence[Curve], second: Mapping[str, Sequence[float]] = {}) -> ScalingLaw:
+def law_of_curves(
+    curves: Sequence[Curve], second: Mapping[str, Sequence[float]] = {}, over_log: bool = False
+) -> ScalingLaw:
     """The law of curves of one metric that differ in a ``second`` number, given by its name with one value per curve.
 
     Curves are paired by replicate: what a replicate has in common, such as its teacher, is not counted twice. Sizes at
@@ -171,7 +175,7 @@ def law_of_curves(curves: Sequence[Curve], second: Mapping[str, Sequence[float]]
     axes = {name: np.repeat(values, points) for name, values in second.items()} | {"n": np.concatenate(sizes)}
     dims = {curve.d for curve in curves}
     return replace(
-        fit_scaling_law(axes, np.concatenate(errors, axis=1)),
+        fit_scaling_law(axes, np.concatenate(errors, axis=1), over_log),
         task=", ".join(dict.fromkeys(curve.task for curve in curves)),
         d=dims.pop() if len(dims) == 1 else None,
         label=", ".join(dict.fromkeys(curve.name for curve in curves)),
@@ -179,7 +183,7 @@ def law_of_curves(curves: Sequence[Curve], second: Mapping[str, Sequence[float]]
     )
 
 
-def fit_scaling_law(axes: Mapping[str, np.ndarray], log_errors: np.ndarray) -> ScalingLaw:
+def fit_scaling_law(axes: Mapping[str, np.ndarray], log_errors: np.ndarray, over_log: bool = False) -> ScalingLaw:
     """Fit error ~ c + sum_j a_j x_j^-b_j, with the test of its form and the prediction of its largest sizes.
 
     1. The means over replicates of the log errors are fitted (Huber loss). Replicates without a value at some point are
@@ -194,6 +198,7 @@ def fit_scaling_law(axes: Mapping[str, np.ndarray], log_errors: np.ndarray) -> S
     Args:
         axes: Sizes by name, (K,) each and positive.
         log_errors: Logarithms of the errors, (R, K); nan where there is none.
+        over_log: Whether the law is one in n / log n instead of n.
 
     Returns:
         The law, or the reason why there is none: too few replicates or sizes, equal errors, a floor that hides a term,
@@ -205,6 +210,10 @@ def fit_scaling_law(axes: Mapping[str, np.ndarray], log_errors: np.ndarray) -> S
     if reason := _refusal(axes, y):
         return replace(law, refused=reason)
     logs = np.log([*axes.values()])
+    if over_log:
+        if (least := axes["n"].min()) < math.e:
+            return replace(law, refused=f"n / log n rises from n = 3 on, and there is n = {least:g}")
+        logs[[*axes].index("n")] -= np.log(np.log(axes["n"]))
     logs -= logs.mean(axis=1, keepdims=True)
     fit = _Fit.of(logs, y)
     if reason := fit.refusal(axes):

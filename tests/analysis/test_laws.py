@@ -45,6 +45,13 @@ def test_an_exact_joint_law_is_found(floor, p, q):
     assert law.floor.mean == pytest.approx(floor, abs=3e-3)
 
 
+def test_a_law_in_n_over_log_n_is_found_where_one_in_n_is_not():
+    y = np.log(0.01 + (N / np.log(N)) ** -0.5) + noise("over log", 5, len(N), 1e-4)
+    assert fit_scaling_law({"n": N}, y, over_log=True).exponents["n"].mean == pytest.approx(0.5, abs=0.01)
+    assert fit_scaling_law({"n": N}, y).exponents["n"].mean < 0.45
+    assert "rises from n = 3" in fit_scaling_law({"n": N / 25}, y, over_log=True).refused
+
+
 def centred(at):
     logs = np.log([*at.values()])
     return logs - logs.mean(axis=1, keepdims=True)

@@ -9,9 +9,9 @@ from typing import ClassVar
 
 from pydantic import model_validator
 
-from bfc_bench.analysis.claims.base import Bounded, Finite, MetricName, Names, Positive, in_words
+from bfc_bench.analysis.claims.base import Bounded, MetricName, Names, in_words
 from bfc_bench.analysis.claims.measures import Point, failure_notes, locate
-from bfc_bench.analysis.claims.verdict import Evidence, Region, Verdict, evidence, nothing, short
+from bfc_bench.analysis.claims.verdict import Evidence, Verdict, evidence, nothing, short
 from bfc_bench.analysis.curves import Curve, curves_of, scale_of
 from bfc_bench.analysis.laws import ScalingLaw, law_of
 from bfc_bench.store.row import Row
@@ -22,7 +22,7 @@ DOUBTFUL = 0.05
 
 
 class ScalingLawClaim(Bounded):
-    """An exponent of error ~ c + a n^-b, or of the joint law c + a M^-p + b n^-q, is within bounds or near a number.
+    """An exponent of error ~ c + a n^-b, or of the joint law c + a M^-p + b n^-q, is within bounds.
 
     One law is fitted to all replicates together. M is ``second``: the number of parameters, d or an axis of the grid.
     The joint law is that of all labels on all tasks, which differ in M. Errors in parts of the target may be negative
@@ -40,20 +40,15 @@ class ScalingLawClaim(Bounded):
     """The number whose exponent is judged: `n`, or the name of M."""
     d: Size | None = None
     """Input dimension; the largest of each task by default, and all for the second number `d`."""
+    over_log: bool = False
+    """Whether the law is one in n / log n, as theorems on SGD with geometrically decaying steps have it."""
     metric: MetricName = "nmse"
     """The error."""
-    expected: Finite | None = None
-    """Expected exponent, instead of bounds."""
-    tolerance: Positive | None = None
-    """Allowed distance from the expected exponent."""
 
     @model_validator(mode="after")
     def _complete(self) -> ScalingLawClaim:
-        bounded = self.at_most is not None or self.at_least is not None
-        if bounded == (self.expected is not None):
-            raise ValueError("exactly one of bounds (at_most, at_least) and expected is required")
-        if (self.expected is None) != (self.tolerance is None):
-            raise ValueError("expected and tolerance go together")
+        if self.at_most is None and self.at_least is None:
+            raise ValueError("at_most or at_least is required")
         if self.exponent not in ("n", self.second):
             raise ValueError(f"exponent must be n or the second number. Got {self.exponent!r} and {self.second!r}")
         if self.second == "n":
@@ -74,20 +69,6 @@ class ScalingLawClaim(Bounded):
         """The tasks."""
         return self.task
 
-    @property
-    def region(self) -> Region:
-        """Exponents that the claim allows."""
-        if self.expected is None or self.tolerance is None:
-            return super().region
-        return Region(self.expected - self.tolerance, self.expected + self.tolerance)
-
-    @property
-    def bound(self) -> str:
-        """The region in words."""
-        if self.expected is None or self.tolerance is None:
-            return super().bound
-        return f"within {short(self.tolerance)} of {short(self.expected)}"
-
     def points(self, rows: Sequence[Row]) -> list[Point]:
         """All n of the tasks, at their d."""
         if self.second == "d":
@@ -102,9 +83,11 @@ class ScalingLawClaim(Bounded):
             for name in self.predictors
             for curve in curves_of(rows, name, at.task, self.metric, at.d)
         ]
-        law = None if not curves or scale_of(self.metric) == "linear" else law_of(rows, curves, self.second)
+        lawless = not curves or scale_of(self.metric) == "linear"
+        law = None if lawless else law_of(rows, curves, self.second, self.over_log)
         where = "; ".join(str(at) for at in self.points(rows))
-        powers = f"n and {self.second}" if self.second else "n"
+        n = "n / log n" if self.over_log else "n"
+        powers = f"{n} and {self.second}" if self.second else n
         statement = (
             f"The exponent of {self.exponent} in the law of the {in_words(self.metric)} of {' and '.join(self.label)} "
             f"in {powers}, with a floor, is {self.bound} ({where})."
