@@ -193,6 +193,13 @@ def test_equal_values_are_no_evidence():
     assert found.estimate == pytest.approx(1e-3)
 
 
+def test_errors_that_are_all_rounding_lie_below_a_bound_if_there_are_enough_of_them():
+    enough, few, one_fails = ([1e-31, 1e-22, *[1e-28] * 6], [1e-28] * 7, [1e-28] * 8 + [None])
+    found = [verdict(CASES["reaches"][0], cells("a", errors)) for errors in (enough, few, one_fails)]
+    assert [of.verdict for of in found] == ["supported", "undecided", "undecided"]
+    assert "every error is rounding" in found[0].note
+
+
 def test_a_verdict_and_its_reverse_are_opposite():
     rows = [*cells("a", spread("1")), *cells("b", 100 * spread("2"))]
     claims = [{"kind": "beats", "label": x, "against": y, "task": "t"} for x, y in ("ab", "ba")]
