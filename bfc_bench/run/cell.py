@@ -76,11 +76,15 @@ def _run(work: list[CellWork], guard: ArrayGuard) -> list[FinishedCell]:
     """Rows of cells that are fitted together. The time is divided among them by declared cost."""
     stopwatch, memory = Stopwatch(), PeakMemory()
     choices = tune(work, guard)
-    chosen = [(i, choice) for i, choice in enumerate(choices) if isinstance(choice, Choice)]
-    fitted = fit([_job(work[i], choice, guard) for i, choice in chosen])
-    seconds = {name: value for name, value in stopwatch.seconds().items() if value is not None}
     outcomes: dict[int, Outcome] = {i: choice for i, choice in enumerate(choices) if isinstance(choice, Failure)}
-    outcomes.update((i, outcome) for (i, _), outcome in zip(chosen, fitted, strict=True))
+    while chosen := {i: choice for i, choice in enumerate(choices) if isinstance(choice, Choice) and i not in outcomes}:
+        fitted = fit([_job(work[i], choice, guard) for i, choice in chosen.items()])
+        for (i, choice), outcome in zip(chosen.items(), fitted, strict=True):
+            if choice.others and isinstance(outcome, Failure) and outcome.status == "diverged":
+                choices[i] = replace(choice.others[0], others=choice.others[1:])
+            else:
+                outcomes[i] = outcome
+    seconds = {name: value for name, value in stopwatch.seconds().items() if value is not None}
 
     cls, ordered = type(work[0].learner), [outcomes[i] for i in range(len(work))]
     xs = [guard.guarded_copy("test inputs", item.train.sample, item.test_x, item.train.columns) for item in work]

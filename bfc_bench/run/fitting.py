@@ -28,6 +28,8 @@ class Choice:
     candidates: int = 1
     validation_error: float | None = None
     """Mean squared error on the validation part over its variance, if it has any; for classes, the error rate."""
+    others: tuple[Choice, ...] = ()
+    """The other candidates, best first, in case that training on all points diverges."""
 
 
 def fit(jobs: Sequence[Job]) -> list[Outcome]:
@@ -129,24 +131,28 @@ def tune(work: Sequence[CellWork], guard: ArrayGuard) -> list[Choice | Failure]:
     classes = [work[i].problem.task.classes for i, _ in trials]
     point = "validation point, every fifth of the n points"
     predictions = predict(type(work[0].learner), outcomes, [xs[i] for i, _ in trials], classes, point)
-    best: dict[int, Choice | Failure] = {}
+    ranked: dict[int, list[Choice]] = {i: [] for i in parts}
+    failures: dict[int, Failure] = {}
     for (i, learner), value in zip(trials, predictions, strict=True):
-        previous = best.get(i)
-        if isinstance(value, Failure):
-            best.setdefault(i, value)
-            continue
-        error = _validation_error(parts[i][1], value)
-        if not np.isfinite(error):
-            best.setdefault(i, Failure("diverged", f"the validation error of finite predictions is {error}"))
-            continue
-        if not isinstance(previous, Choice) or previous.validation_error is None or error < previous.validation_error:
-            best[i] = Choice(learner, len(work[i].candidates), error)
+        error = value if isinstance(value, Failure) else _validation_error(parts[i][1], value)
+        if isinstance(error, Failure):
+            failures.setdefault(i, error)
+        else:
+            ranked[i].append(Choice(learner, len(work[i].candidates), error))
+    best: dict[int, Choice | Failure] = {**failures}
+    for i, found in ranked.items():
+        if found:
+            first, *others = sorted(found, key=lambda choice: choice.validation_error or 0.0)
+            best[i] = replace(first, others=tuple(others))
     return [best[i] if i in best else Choice(item.learner) for i, item in enumerate(work)]
 
 
-def _validation_error(data: Data, prediction: np.ndarray) -> float:
+def _validation_error(data: Data, prediction: np.ndarray) -> float | Failure:
     if data.kind != "real":
         return error_rate(prediction, TargetValues(data.y))
     with np.errstate(over="ignore"):
         # One point has no variance. Its error is compared as it is: over a tiny number it would be infinite.
-        return float(np.mean((prediction - data.y) ** 2) / (float(np.var(data.y)) or 1.0))
+        error = float(np.mean((prediction - data.y) ** 2) / (float(np.var(data.y)) or 1.0))
+    if not np.isfinite(error):
+        return Failure("diverged", f"the validation error of finite predictions is {error}")
+    return error

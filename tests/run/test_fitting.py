@@ -38,6 +38,14 @@ def test_a_wrong_shape_on_the_validation_part_says_so(faulty, suite_file, tmp_pa
     assert "shape (4,), one per validation point, every fifth of the n points. Got shape (3, 2)" in failed.reason
 
 
+@pytest.mark.parametrize(("at", "found"), [([20, 30], ["ok", 20, "ok", 30]), ([20], ["ok", 20, "diverged", 20])])
+def test_where_the_best_candidate_diverges_on_all_points_the_next_one_is_taken(at, found, faulty, suite_file, tmp_path):
+    path = suite_file(learner=[{"name": "faulty", "options": {"how": "diverge"}, "tune": {"at": at}}])
+    run_suite(path, RunOptions(store=tmp_path / "store", executor="serial"))
+    rows = read_results(path, store=tmp_path / "store")
+    assert [part for row in rows for part in (row.status, row.chosen["tuned"]["at"])] == found
+
+
 class Constant(Predictor):
     def __init__(self, value):
         self.value = value
