@@ -27,12 +27,8 @@ class ArrayGuard:
         """A copy of ``x`` of the kind that the learner wants; the same copy for the same arguments."""
         key = (what, sample, len(x))
         if key not in self._copies:
-            # Conversion to torch, JAX or a frame copies.
-            given = (
-                to_frame(x, columns)
-                if columns
-                else convert(_copy(x) if self._kind == "numpy" else x, self._kind, self._device)
-            )
+            original = _copy(x) if self._kind == "numpy" else x  # other conversions copy
+            given = to_frame(x, columns) if columns else convert(original, self._kind, self._device)
             self._copies[key] = (x, given, columns)
         return self._copies[key][1]
 

@@ -15,7 +15,7 @@ from pydantic_core import from_json
 
 from bfc_bench.errors import BenchError, Diverged
 from bfc_bench.executors.worker_context import clock_starts, may_take
-from bfc_bench.learner import Array, Failure, Job, Predictor
+from bfc_bench.learner import Array, Failure, Job, Learner, Predictor
 from bfc_bench.run.array_guard import ArrayGuard
 from bfc_bench.run.fitting import Choice, Outcome, check_prediction, fit, predict, tune
 from bfc_bench.run.grid import Cell
@@ -78,10 +78,10 @@ def _run(work: list[CellWork], guard: ArrayGuard) -> list[FinishedCell]:
     choices = tune(work, guard)
     outcomes: dict[int, Outcome] = {i: choice for i, choice in enumerate(choices) if isinstance(choice, Failure)}
     while chosen := {i: choice for i, choice in enumerate(choices) if isinstance(choice, Choice) and i not in outcomes}:
-        fitted = fit([_job(work[i], choice, guard) for i, choice in chosen.items()])
-        for (i, choice), outcome in zip(chosen.items(), fitted, strict=True):
-            if choice.others and isinstance(outcome, Failure) and outcome.status == "diverged":
-                choices[i] = replace(choice.others[0], others=choice.others[1:])
+        jobs = [_job(work[i], choice.learner, guard) for i, choice in chosen.items()]
+        for (i, choice), outcome in zip(chosen.items(), fit(jobs), strict=True):
+            if choice.next_best and isinstance(outcome, Failure) and outcome.status == "diverged":
+                choices[i] = choice.next_best
             else:
                 outcomes[i] = outcome
     seconds = {name: value for name, value in stopwatch.seconds().items() if value is not None}
@@ -99,14 +99,14 @@ def _run(work: list[CellWork], guard: ArrayGuard) -> list[FinishedCell]:
     return [_finish(*parts) for parts in zip(work, choices, ordered, xs, tests, trains, times, strict=True)]
 
 
+def _job(item: CellWork, learner: Learner, guard: ArrayGuard) -> Job:
+    return Job(learner, guard.guarded_data(item.train), item.context(learner, guard))
+
+
 def _shares(work: list[CellWork]) -> list[float]:
     costs = [item.learner.cost(item.cell.n, item.cell.d) for item in work]
     weights = [1.0 if cost is None else max(cost.flops, 1.0) for cost in costs]
     return [weight / sum(weights) for weight in weights]
-
-
-def _job(item: CellWork, choice: Choice, guard: ArrayGuard) -> Job:
-    return Job(choice.learner, guard.guarded_data(item.train), item.context(choice.learner, guard))
 
 
 def _finish(
@@ -122,20 +122,24 @@ def _measured(
     facts: dict[str, Any], item: CellWork, choice: Choice | Failure, outcome: Outcome, x: Array, test: Any, train: Any
 ) -> FinishedCell | Failure:
     """The row of a cell that is ok. ``facts`` gets what is known of the others too."""
-    facts |= {**_declared(item, choice), "chosen": _chosen(item, choice)}
+    facts["chosen"] = {"candidates": len(item.candidates) or 1}
+    if isinstance(choice, Failure):
+        return choice
+    facts |= _declared(item, choice.learner)
+    facts["chosen"] |= _chosen(item, choice)
     if isinstance(outcome, Predictor) and outcome.info:
         info = attempt(lambda: plain_json(outcome.info, gaps=True))
         if isinstance(info, Failure):
             return replace(info, reason=f"{item.learner.name}: info must be plain facts of the fit. {info.reason}")
         facts["chosen"]["info"] = info
-    if isinstance(outcome, Failure):
-        return outcome
     if isinstance(test, Failure):
         return test
+    assert isinstance(outcome, Predictor), "a failed fit is passed on as its prediction"
     measured = _all_errors(item, outcome, x, test)
     measured["stages"] = {name: _stage(item, stage, x) for name, stage in outcome.stages.items()}
     artifacts, failure = _artifacts(outcome)
-    reason = "; ".join(filter(None, [_caution(item, choice), measured.pop("reason", ""), failure.reason]))
+    caution = choice.learner.caution(item.problem.task.facts(item.cell.d), item.cell.n)
+    reason = "; ".join(filter(None, [caution, measured.pop("reason", ""), failure.reason]))
     beside: dict[str, Any] = {name: values for name in BESIDES if (values := measured.pop(name))}
     if "opt" in item.problem.task.labels.facts:
         beside |= _label_errors(item, test)
@@ -156,12 +160,6 @@ def _artifacts(predictor: Any) -> tuple[dict[str, bytes], Failure]:
     if isinstance(artifacts, Failure):
         return {}, replace(artifacts, reason=f"no artifacts: {artifacts.reason}")
     return artifacts, Failure("failed", "")
-
-
-def _caution(item: CellWork, choice: Choice | Failure) -> str:
-    """The caution of the trained learner for this task, or an empty string."""
-    learner = choice.learner if isinstance(choice, Choice) else item.learner
-    return learner.caution(item.problem.task.facts(item.cell.d), item.cell.n) or ""
 
 
 def _failed(batch: Batch, cell: Cell, failure: Failure, facts: dict[str, Any]) -> FinishedCell:
@@ -194,9 +192,9 @@ def make_row(batch: Batch, cell: Cell, status: Status, reason: str, **measured: 
     )
 
 
-def _declared(item: CellWork, choice: Choice | Failure) -> dict[str, Any]:
+def _declared(item: CellWork, learner: Learner) -> dict[str, Any]:
     """Declared operations of the fit and of all candidates of tuning, and the parameters of the chosen learner."""
-    if isinstance(choice, Failure) or (cost := choice.learner.cost(item.cell.n, item.cell.d)) is None:
+    if (cost := learner.cost(item.cell.n, item.cell.d)) is None:
         return {}
     trained = item.cell.n - item.cell.n // EVERY
     trials = [candidate.cost(trained, item.cell.d) for candidate in item.candidates]
@@ -205,11 +203,10 @@ def _declared(item: CellWork, choice: Choice | Failure) -> dict[str, Any]:
     return {"fit_flops": flops, "parameters": None if cost.parameters is None else int(cost.parameters)}
 
 
-def _chosen(item: CellWork, choice: Choice | Failure) -> dict[str, Any]:
-    """The column ``chosen``: tuned options, number of candidates, validation error, oracle facts, data sizes."""
-    if isinstance(choice, Failure):
-        return {"candidates": len(item.candidates)}
-    chosen: dict[str, Any] = {"candidates": choice.candidates}
+def _chosen(item: CellWork, choice: Choice) -> dict[str, Any]:
+    """The column ``chosen`` but for the number of candidates: tuned options, validation error, oracle facts, data
+    sizes."""
+    chosen: dict[str, Any] = {}
     if tuned := item.batch.learners[item.cell.label].tuned:
         options = choice.learner.options()
         chosen["tuned"] = {name: options[name] for name in tuned}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import itemgetter
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -25,11 +26,10 @@ class Choice:
     """The learner that a cell is trained with, chosen by tuning if there are candidates."""
 
     learner: Learner
-    candidates: int = 1
     validation_error: float | None = None
     """Mean squared error on the validation part over its variance, if it has any; for classes, the error rate."""
-    others: tuple[Choice, ...] = ()
-    """The other candidates, best first, in case that training on all points diverges."""
+    next_best: Choice | None = None
+    """What is taken if training on all points diverges; None if no candidate is left."""
 
 
 def fit(jobs: Sequence[Job]) -> list[Outcome]:
@@ -105,8 +105,7 @@ def check_prediction(value: Array, m: int, classes: int = 0, point: str = "point
         return Failure("failed", f"predictions must be real numbers. Got dtype {array.dtype}.")
     wrong = int(np.count_nonzero(~np.isfinite(array)))
     if wrong:
-        kinds = " and ".join(k for k, mask in (("NaN", np.isnan(array)), ("infinite", np.isinf(array))) if mask.any())
-        return Failure("diverged", f"{wrong} of {array.size} predictions are {kinds}")
+        return Failure("diverged", f"{wrong} of {array.size} predictions are NaN or infinite")
     return array
 
 
@@ -131,20 +130,19 @@ def tune(work: Sequence[CellWork], guard: ArrayGuard) -> list[Choice | Failure]:
     classes = [work[i].problem.task.classes for i, _ in trials]
     point = "validation point, every fifth of the n points"
     predictions = predict(type(work[0].learner), outcomes, [xs[i] for i, _ in trials], classes, point)
-    ranked: dict[int, list[Choice]] = {i: [] for i in parts}
-    failures: dict[int, Failure] = {}
+    chosen: dict[int, Choice] = {}
+    failed: dict[int, Failure] = {}
+    scored: list[tuple[int, float, Learner]] = []
     for (i, learner), value in zip(trials, predictions, strict=True):
         error = value if isinstance(value, Failure) else _validation_error(parts[i][1], value)
         if isinstance(error, Failure):
-            failures.setdefault(i, error)
+            failed.setdefault(i, error)
         else:
-            ranked[i].append(Choice(learner, len(work[i].candidates), error))
-    best: dict[int, Choice | Failure] = {**failures}
-    for i, found in ranked.items():
-        if found:
-            first, *others = sorted(found, key=lambda choice: choice.validation_error or 0.0)
-            best[i] = replace(first, others=tuple(others))
-    return [best[i] if i in best else Choice(item.learner) for i, item in enumerate(work)]
+            scored.append((i, error, learner))
+    scored.sort(key=itemgetter(1))
+    for i, error, learner in reversed(scored):
+        chosen[i] = Choice(learner, error, chosen.get(i))
+    return [chosen.get(i) or failed.get(i) or Choice(item.learner) for i, item in enumerate(work)]
 
 
 def _validation_error(data: Data, prediction: np.ndarray) -> float | Failure:
@@ -153,6 +151,6 @@ def _validation_error(data: Data, prediction: np.ndarray) -> float | Failure:
     with np.errstate(over="ignore"):
         # One point has no variance. Its error is compared as it is: over a tiny number it would be infinite.
         error = float(np.mean((prediction - data.y) ** 2) / (float(np.var(data.y)) or 1.0))
-    if not np.isfinite(error):
-        return Failure("diverged", f"the validation error of finite predictions is {error}")
-    return error
+    return (
+        error if np.isfinite(error) else Failure("diverged", f"the validation error of finite predictions is {error}")
+    )

@@ -59,14 +59,13 @@ def package_versions() -> dict[str, str | None]:
 @cache
 def git_commit(directory: Path) -> str | None:
     """The commit checked out in ``directory``, with ``+`` if files differ from it; None outside a repository."""
+    command = ("git", "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty=+")
     try:
-        run = [
-            subprocess.run(["git", *args], cwd=directory, capture_output=True, text=True, timeout=10, check=True)
-            for args in (("rev-parse", "HEAD"), ("status", "--porcelain", "--untracked-files=no"))
+        return subprocess.run(command, cwd=directory, capture_output=True, text=True, timeout=10, check=True).stdout[
+            :-1
         ]
     except (OSError, subprocess.SubprocessError):
         return None
-    return run[0].stdout.strip() + ("+" if run[1].stdout.strip() else "")
 
 
 def processor() -> str:

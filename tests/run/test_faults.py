@@ -17,8 +17,8 @@ FAULTS = {
     "signal": ("killed", "SIGSEGV"),
     "diverge": ("diverged", "loss is NaN at step 12"),
     "memory": ("out-of-memory", "cannot allocate 1 TB"),
-    "nan": ("diverged", "200 of 200 predictions are NaN"),
-    "infinite": ("diverged", "200 of 200 predictions are infinite"),
+    "nan": ("diverged", "200 of 200 predictions are NaN or infinite"),
+    "infinite": ("diverged", "200 of 200 predictions are NaN or infinite"),
     "shape": ("failed", "must have shape (200,), one per point. Got shape (3, 2)"),
     "nothing": ("failed", "must return a Predictor. Got NoneType"),
 }
