@@ -112,10 +112,11 @@ def check_prediction(value: Array, m: int, classes: int = 0, point: str = "point
 def split(data: Data) -> tuple[Data, Data]:
     """Training and validation part."""
     validates = held_out(data.n)
-    parts = []
-    for name, mask in (("train", ~validates), ("validation", validates)):
-        parts.append(replace(data, sample=f"{data.sample}/{name}", n=int(mask.sum()), x=data.x[mask], y=data.y[mask]))
-    return parts[0], parts[1]
+
+    def part(name: str, mask: np.ndarray) -> Data:
+        return replace(data, sample=f"{data.sample}/{name}", n=int(mask.sum()), x=data.x[mask], y=data.y[mask])
+
+    return part("train", ~validates), part("validation", validates)
 
 
 def tune(work: Sequence[CellWork], guard: ArrayGuard) -> list[Choice | Failure]:
@@ -151,6 +152,4 @@ def _validation_error(data: Data, prediction: np.ndarray) -> float | Failure:
     with np.errstate(over="ignore"):
         # One point has no variance. Its error is compared as it is: over a tiny number it would be infinite.
         error = float(np.mean((prediction - data.y) ** 2) / (float(np.var(data.y)) or 1.0))
-    return (
-        error if np.isfinite(error) else Failure("diverged", f"the validation error of finite predictions is {error}")
-    )
+    return error if np.isfinite(error) else Failure("diverged", f"the validation error is {error}")
