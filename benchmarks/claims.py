@@ -246,17 +246,18 @@ def _outcomes(name: str, seeds: Sequence[Seed]) -> list[str]:
 
 
 def _counts(names: Sequence[str], seeds: Sequence[Seed]) -> str:
-    """How many claims are supported, contradicted, undecided and stopped, and on how many seeds disagree."""
+    """How many claims are supported, contradicted, undecided and stopped, and on how many seeds differ."""
     outcomes = [{word for word in _outcomes(name, seeds) if word != "not run"} for name in names]
     agreed = Counter(next(iter(words)) for words in outcomes if len(words) == 1)
-    disagree = sum(len(words) > 1 for words in outcomes)
+    opposite = sum({"supported", "contradicted"} <= words for words in outcomes)
+    some = sum(len(words) > 1 for words in outcomes) - opposite
     checks = sum(any(name in seed.found and seed.found[name].verdict.sanity for seed in seeds) for name in names)
     counted = ", ".join(f"{agreed[word]} {word}" for word in ("supported", "contradicted", "undecided", "stopped"))
     numbers = " and ".join(str(seed.seed) for seed in seeds)
     return (
         f"{len(names)} claims test what the papers state, on {'seeds' if len(seeds) > 1 else 'seed'} {numbers}: "
         f"**{counted}{' on every seed that ran them' if len(seeds) > 1 else ''}**"
-        + (f", and {disagree} on which the seeds disagree." if len(seeds) > 1 else ".")
+        + (f", {some} decided on some seeds only, {opposite} with opposite verdicts." if len(seeds) > 1 else ".")
         + (f" Sanity checks among them: {checks}." if checks else "")
     )
 
