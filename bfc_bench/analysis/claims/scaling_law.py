@@ -88,8 +88,9 @@ class ScalingLawClaim(Bounded):
         where = "; ".join(str(at) for at in self.points(rows))
         n = "n / log n" if self.over_log else "n"
         powers = f"{n} and {self.second}" if self.second else n
+        judged = n if self.exponent == "n" else self.exponent
         statement = (
-            f"The exponent of {self.exponent} in the law of the {in_words(self.metric)} of {' and '.join(self.label)} "
+            f"The exponent of {judged} in the law of the {in_words(self.metric)} of {' and '.join(self.label)} "
             f"in {powers}, with a floor, is {self.bound} ({where})."
         )
         verdict = self.verdict(statement, self.region, self._evidence(curves, law), log=False)
