@@ -38,8 +38,9 @@ class NewSizes:
 def sizes_beyond_grid(claim: Claim, rows: Rows, verdict: Verdict, more: int) -> list[NewSizes]:
     """For the curves of a claim whose N* lies beyond the tested sizes: the size that continues them geometrically.
 
-    None where ``more`` replicates, which the next look adds, would decide the claim: N* beyond the sizes is a bound.
-    Sizes below 2 are not suggested.
+    None where ``more`` replicates, which the next look adds, would decide the claim, because N* beyond the sizes is a
+    bound, and none for some opponents where others, whose N* is known, keep the claim undecided even then. Sizes below
+    2 are not suggested.
     """
     if verdict.needed <= verdict.replicates + more:
         return []
@@ -55,7 +56,9 @@ def sizes_beyond_grid(claim: Claim, rows: Rows, verdict: Verdict, more: int) -> 
                     f"{_n_star(curve, reached)} lies {side} n = {end} in {count} of {len(reached.crossings)} replicates"
                 )
                 beyond.append(NewSizes(curve.task, curve.label, curve.d, (round(size),), int(end), says))
-    return beyond
+    known = claim.about(rows).without({new.label for new in beyond})
+    others = known.judge(rows) if known else verdict
+    return beyond if not known or others.needed <= others.replicates + more else []
 
 
 def finer_sizes(claim: Claim, rows: Rows, more: int) -> list[NewSizes]:

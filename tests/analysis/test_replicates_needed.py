@@ -149,5 +149,22 @@ def test_an_opponent_that_is_beaten_needs_no_sizes():
     assert [new.label for new in beyond(against_all("far"), both)] == ["far"], "nothing else is asked"
 
 
+def test_sizes_beyond_are_added_if_the_opponents_with_a_known_n_star_let_the_claim_be_decided():
+    """N* of a is near the largest size of far, so that far is not beaten yet; that of beaten is twice as large."""
+    at = rows([10, 20, 40, 80, 160, 320], [60, 70, 90])
+    far = [
+        replace(row, cell=f"far-{row.cell}", label="far", nmse=0.2) for row in at if row.label == "b" and row.n <= 80
+    ]
+    beaten, equal = (
+        [
+            replace(row, cell=f"{name}-{row.cell}", label=name, nmse=row.nmse * (times + 0.1 * row.replicate))
+            for row in at if row.label == "a"
+        ]
+        for name, times in (("beaten", 2.0), ("equal", 0.9))
+    )  # fmt: skip
+    assert [new.label for new in beyond(against_all("far", "beaten"), Rows.of([*at, *far, *beaten]))] == ["far"]
+    assert beyond(against_all("far", "equal"), Rows.of([*at, *far, *equal])) == []
+
+
 def against_all(*labels):
     return Beats(id="c", label="a", against=labels, task="t", level=0.1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Self, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, model_validator
@@ -110,6 +110,10 @@ class Claim(Settings):
     def undecided_part(self, rows: Sequence[Row]) -> Self:
         """The claim about those predictors alone that keep it undecided."""
         return self
+
+    def without(self, labels: Collection[str]) -> Self | None:
+        """The claim about its opponents but these; None if nothing would be left of it."""
+        return None
 
     def about(self, rows: Sequence[Row]) -> Self:
         """The claim, with metric ``error_rate`` if it names no metric and its tasks have no other error."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import ClassVar
 
 from pydantic import model_validator
@@ -44,6 +44,11 @@ class Beats(LabelClaim, NStarClaim):
         each = {name: self.model_copy(update={"against": (name,)}) for name in self.against}
         open_ = tuple(name for name, claim in each.items() if claim.judge(rows).verdict != "supported")
         return self.model_copy(update={"against": open_ or self.against})
+
+    def without(self, labels: Collection[str]) -> Beats | None:
+        """The claim about the others but these; None if it is about these alone, or if its own label is one of them."""
+        left = tuple(name for name in self.against if name not in labels)
+        return self.model_copy(update={"against": left}) if left and self.label not in labels else None
 
     def judge(self, rows: Sequence[Row]) -> Verdict:
         """From paired t-intervals; of several others, the nearest one decides."""
