@@ -137,7 +137,8 @@ def test_the_page_begins_with_questions_and_answers_and_then_has_every_statement
     start = text.split("\n## ")[0]
     assert start.startswith("# What the suites found\n\n2 claims test what the papers state, on seeds 0 and 1: ")
     assert (
-        "**0 supported, 1 contradicted, 0 undecided, 0 stopped on every seed that ran them**, and 1 on which" in start
+        "**0 supported, 1 contradicted, 0 undecided, 0 stopped on every seed that ran them**, 0 decided on "
+        "some seeds only, 1 with opposite verdicts" in start
     )
     assert "Sanity checks among them: 1." in start
     assert "| Is it small? | 1✓ | 1✗ | It is 0.011 / 1.1. |" in start
