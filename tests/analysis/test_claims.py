@@ -193,7 +193,7 @@ def test_equal_values_are_no_evidence():
     assert found.estimate == pytest.approx(1e-3)
 
 
-def test_errors_that_are_all_rounding_lie_below_a_bound_if_there_are_enough_of_them():
+def test_errors_that_are_all_at_the_floor_lie_below_a_bound_if_there_are_enough_of_them():
     enough, few, one_fails = ([1e-31, 1e-22, *[1e-28] * 6], [1e-28] * 7, [1e-28] * 8 + [None])
     found = [verdict(CASES["reaches"][0], cells("a", errors)) for errors in (enough, few, one_fails)]
     assert [of.verdict for of in found] == ["supported", "undecided", "undecided"]

@@ -14,9 +14,9 @@ from bfc_bench.analysis.thresholds import Crossing, crossings
 from bfc_bench.store.row import Row
 from bfc_bench.store.rows import Rows
 
-ALL_ROUNDING = 8
-"""From so many replicates on, errors that are all clipped as rounding lie below a bound without an interval: if half of
-all errors lay above it, 8 would lie below with a probability of .4 %."""
+ALL_AT_FLOOR = 8
+"""From so many replicates on, errors that are all at the floor of their metric lie below a bound without an interval:
+if half of all errors lay above it, 8 would lie below with a probability of .4 %."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ def mean_of(a: Measured) -> Evidence:
     )
     notes = (*a.notes, *skewed, *on_data)
     found = evidence(a.values.values(), open_below=a.floored, open_above=a.failed > 0, notes=notes)
-    if a.floored and found.refused and found.count >= ALL_ROUNDING:
+    if a.floored and found.refused and found.count >= ALL_AT_FLOOR:
         return replace(found, error=0.0, refused="", notes=(*notes, "every error is rounding"))
     return found
 
