@@ -285,10 +285,10 @@ def _expected_errors(known: Statements, seeds: Sequence[Seed]) -> str:
         if all(name in seed.found and not seed.found[name].verdict.sanity for seed in seeds)
     ]
     text = (
-        f"Without sanity checks there are {len(verdicts)} verdicts, of which {_decided(verdicts)} are decided. If "
-        f"intervals of 95 % hold, at most {_above(TOTAL * len(verdicts))} are wrong: the truth lies on one side of a "
-        f"bound, and an interval leads to the wrong one with a probability of {100 * TOTAL:g} % at most. For skewed "
-        "values, [more](statistics.md#false-verdicts)."
+        f"Sanity checks aside, the seeds have {len(verdicts)} verdicts, and {_decided(verdicts)} of them are decided. "
+        f"An interval of 95 % leads to a wrong verdict with a probability of {100 * TOTAL:g} % at most, because the "
+        f"truth lies on one side of a bound: at most {_above(TOTAL * len(verdicts))} are expected to be wrong. "
+        "For skewed values, [more](statistics.md#false-verdicts)."
     )
     if len(seeds) > 1:
         bound = _above(TOTAL ** len(seeds) * len(everywhere))

@@ -197,7 +197,7 @@ def test_errors_that_are_all_at_the_floor_lie_below_a_bound_if_there_are_enough_
     enough, few, one_fails = ([1e-31, 1e-22, *[1e-28] * 6], [1e-28] * 7, [1e-28] * 8 + [None])
     found = [verdict(CASES["reaches"][0], cells("a", errors)) for errors in (enough, few, one_fails)]
     assert [of.verdict for of in found] == ["supported", "undecided", "undecided"]
-    assert "every error is rounding" in found[0].note
+    assert "every error is at the floor of the metric" in found[0].note
 
 
 def test_a_verdict_and_its_reverse_are_opposite():

@@ -190,8 +190,8 @@ def test_a_claim_with_a_look_that_was_begun_and_not_made_is_stopped(tmp_path):
 
 def test_the_number_of_wrong_verdicts_is_bounded_without_sanity_checks(stores):
     text = page(KNOWN, stores)
-    assert "Without sanity checks there are 2 verdicts, of which 2 are decided." in text
-    assert "If intervals of 95 % hold, at most 0.05 are wrong" in text  # 2 x .025
+    assert "Sanity checks aside, the seeds have 2 verdicts, and 2 of them are decided." in text
+    assert "at most 0.05 are expected to be wrong" in text  # 2 x .025
     assert "at most 0.00063 of 1 claims are expected to be wrong on every seed" in text  # .025^2 = .000625
     assert "share no teachers" not in page(KNOWN, stores[:1])
 

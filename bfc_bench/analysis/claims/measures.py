@@ -114,7 +114,7 @@ def mean_of(a: Measured) -> Evidence:
     notes = (*a.notes, *skewed, *on_data)
     found = evidence(a.values.values(), open_below=a.floored, open_above=a.failed > 0, notes=notes)
     if a.floored and found.refused and found.count >= ALL_AT_FLOOR:
-        return replace(found, error=0.0, refused="", notes=(*notes, "every error is rounding"))
+        return replace(found, error=0.0, refused="", notes=(*notes, "every error is at the floor of the metric"))
     return found
 
 
