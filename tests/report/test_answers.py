@@ -119,8 +119,8 @@ def test_a_page_begins_with_the_answers_and_folds_those_of_many_tasks(tmp_path):
     text = write_report(tmp_path, suite={"name": "many"}, rows=rows, suffixes=()).read_text()
     head = text.partition("</header>")[0]
     assert head.count('<a href="#task-') == len(tasks)
-    assert "The other 2 tasks" in head
-    assert head.index("The other 2 tasks") < head.index('href="#task-7"')
+    assert "More tasks (2)" in head
+    assert head.index("More tasks (2)") < head.index('href="#task-7"')
 
 
 def test_a_page_of_many_rows_is_an_index_and_each_task_says_how_to_get_its_rest(tmp_path, monkeypatch):
