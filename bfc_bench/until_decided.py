@@ -286,7 +286,7 @@ class UntilDecided(Runner):
             if claim_looks.decided:
                 why = "decided"
             elif next_look is None:
-                why = f"all {len(claim_looks.made)} looks are made"
+                why = f"no look is left: the first one planned them up to {claim_looks.made[-1].replicates} replicates"
             elif claim_looks.claim.id in self.why_stuck:
                 why = self.why_stuck[claim_looks.claim.id]
             elif next_look.replicates > self.last:

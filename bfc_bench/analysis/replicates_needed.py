@@ -43,7 +43,7 @@ def replicates_needed(
     looks = () if look is None else look.looks.schedule
     words = _in_words(claim_looks.claim_at_look, verdict, rows, 0 if look is None else look.more)
     if next_look is None and verdict.verdict == "undecided":
-        words += f"; all {verdict.looks} looks are made"
+        words += f"; no look is left: the first one planned them up to {looks[-1]} replicates"
     return ReplicatesNeeded(
         verdict.id, verdict.verdict, verdict.replicates, verdict.needed, verdict.look, len(looks),
         None if next_look is None else next_look.replicates, words,
