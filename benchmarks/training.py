@@ -34,10 +34,7 @@ def against_eager(size: Size, count: int, steps: int, pairs: int, goal: float) -
 def against_ensembles(size: Size, count: int, steps: int, pairs: int) -> Iterator[Measurement]:
     """Time an ensemble against two programs that train all models at once, without compile time."""
     members = size.members(count)
-    for opponent, train in (
-        ("JAX, vmap and scan", at_once.vmapped),
-        ("PyTorch, batched, fused Adam", at_once.batched),
-    ):
+    for opponent, train in (("JAX, vmap and scan", at_once.vmapped), ("PyTorch, batched, fused Adam", at_once.batched)):
         times = interleave(
             lambda: size.compiled(members, steps), lambda train=train: train(size, members, steps), pairs
         )

@@ -9,17 +9,7 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import Field, create_model, model_validator
 
-from bfc_bench.learner import (
-    Array,
-    BatchLearner,
-    Cost,
-    DataSpec,
-    Failure,
-    Job,
-    Learner,
-    Predictor,
-    TaskFacts,
-)
+from bfc_bench.learner import Array, BatchLearner, Cost, DataSpec, Failure, Job, Learner, Predictor, TaskFacts
 from bfc_bench.seeds import seed_of
 
 

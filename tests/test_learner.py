@@ -7,18 +7,7 @@ import numpy as np
 import pytest
 
 import bfc_bench
-from bfc_bench import (
-    BatchLearner,
-    BenchError,
-    Context,
-    Data,
-    DataSpec,
-    Diverged,
-    Failure,
-    Job,
-    Learner,
-    Predictor,
-)
+from bfc_bench import BatchLearner, BenchError, Context, Data, DataSpec, Diverged, Failure, Job, Learner, Predictor
 from bfc_bench.testing import check_learner
 from bfc_bench.toolkit.ridge_learner import RidgeLearner
 

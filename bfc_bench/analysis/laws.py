@@ -423,10 +423,7 @@ def _extrapolation(axes: Mapping[str, np.ndarray], logs: np.ndarray, y: np.ndarr
     slopes = _slopes(logs, p)
     influence = y[:, last] - y[:, kept] @ (slopes[last] @ _inverse(slopes[kept]))
     ratio = t_interval(_wider(float(y[:, last].mean() - log_law(at, fit.p)[0]), without, influence))
-    return Extrapolation(
-        {name: float(x[last]) for name, x in axes.items()},
-        ratio.exp(),
-    )
+    return Extrapolation({name: float(x[last]) for name, x in axes.items()}, ratio.exp())
 
 
 def _largest_fitted(sizes: np.ndarray, least: int) -> float:

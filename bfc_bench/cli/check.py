@@ -10,10 +10,7 @@ import typer
 def check(
     name: Annotated[
         str,
-        typer.Argument(
-            metavar="NAME",
-            help="Name in `bfc-bench list`; module:Class or module:name; or a suite file.",
-        ),
+        typer.Argument(metavar="NAME", help="Name in `bfc-bench list`; module:Class or module:name; or a suite file."),
     ],
     kind: Annotated[
         str,

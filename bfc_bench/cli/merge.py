@@ -9,14 +9,10 @@ import typer
 
 
 def merge(
-    stores: Annotated[
-        list[Path],
-        typer.Argument(metavar="STORE...", help="Stores to merge; they are not changed."),
-    ],
+    stores: Annotated[list[Path], typer.Argument(metavar="STORE...", help="Stores to merge; they are not changed.")],
     into: Annotated[Path, typer.Option("--into", metavar="DIR", help="Store to merge into; created if needed.")],
     prefer: Annotated[
-        str,
-        typer.Option("--prefer", metavar="newer|STORE", help="Which row to keep if two stores differ."),
+        str, typer.Option("--prefer", metavar="newer|STORE", help="Which row to keep if two stores differ.")
     ] = "",
 ) -> None:
     """Merge several stores into one store, with their runs, looks and artifacts.

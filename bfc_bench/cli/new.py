@@ -26,10 +26,7 @@ OPTIONS = {
 LONGEST = 60
 """Maximum number of characters of a name."""
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
-IMPORTED = {
-    *("ClassVar", "Path", "PositiveFloat", "PositiveInt", "Weights"),
-    *bfc_bench.__all__,
-}
+IMPORTED = {*("ClassVar", "Path", "PositiveFloat", "PositiveInt", "Weights"), *bfc_bench.__all__}
 """Names that the templates import, which no generated class may have."""
 
 

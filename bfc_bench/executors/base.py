@@ -114,12 +114,7 @@ class Executor(Settings):
         return cell_memory()
 
     @abstractmethod
-    def open(
-        self,
-        call: Callable[[Any], Any],
-        preload: Preload | None = None,
-        jobs: int | None = None,
-    ) -> Pool:
+    def open(self, call: Callable[[Any], Any], preload: Preload | None = None, jobs: int | None = None) -> Pool:
         """Open a pool. It may be closed without any unit, and twice.
 
         Args:

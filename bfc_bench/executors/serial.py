@@ -19,12 +19,7 @@ class SerialExecutor(Executor):
     name: ClassVar[str] = "serial"
     place: ClassVar[Place] = "session"
 
-    def open(
-        self,
-        call: Callable[[Any], Any],
-        preload: Preload | None = None,
-        jobs: int | None = None,
-    ) -> "SerialPool":
+    def open(self, call: Callable[[Any], Any], preload: Preload | None = None, jobs: int | None = None) -> "SerialPool":
         """A pool of one worker, which is this process; ``preload`` and ``jobs`` are ignored."""
         return SerialPool(call)
 

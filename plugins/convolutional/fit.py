@@ -179,10 +179,5 @@ def _attack_of(learner: SgdOptions, pixels: Pixels) -> Attack | None:
     if learner.attack == "none":
         return None
     return Attack(
-        learner.attack,
-        RADII[learner.attack],
-        ATTACK_STEPS[learner.attack],
-        learner.noise,
-        pixels.low,
-        pixels.high,
+        learner.attack, RADII[learner.attack], ATTACK_STEPS[learner.attack], learner.noise, pixels.low, pixels.high
     )

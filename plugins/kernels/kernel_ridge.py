@@ -33,10 +33,7 @@ class KernelRidge(RidgeLearner):
     """
 
     name: ClassVar[str] = "kernel-ridge"
-    search: ClassVar[Mapping[str, Sequence[Any]]] = {
-        "ridge": [10.0**k for k in range(-8, 1)],
-        "gamma": [0.03, 1.0],
-    }
+    search: ClassVar[Mapping[str, Sequence[Any]]] = {"ridge": [10.0**k for k in range(-8, 1)], "gamma": [0.03, 1.0]}
 
     kernel: Literal["rbf", "laplace", "poly", "harmonic", "ntk", "nngp", "compositional"] = "rbf"
     """Family of the kernel."""

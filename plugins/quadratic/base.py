@@ -173,12 +173,7 @@ class QuadraticLearner(BatchLearner):
 
     def recipe(self, apply: Any, setup: Setup) -> Recipe:
         """The part of training that is compiled, for a network ``apply`` and one of the setups."""
-        from bfc_bench.toolkit.ensemble import (
-            Recipe,
-            cross_entropy_loss,
-            square_loss,
-            weighted_square_loss,
-        )
+        from bfc_bench.toolkit.ensemble import Recipe, cross_entropy_loss, square_loss, weighted_square_loss
 
         loss = weighted_square_loss if self.loss == "weighted" else square_loss
         loss = cross_entropy_loss if setup.kind == "binary" else loss

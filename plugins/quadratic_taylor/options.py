@@ -11,15 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from bfc_bench.learner import (
-    BatchLearner,
-    Capabilities,
-    Context,
-    Cost,
-    DataSpec,
-    LabelKind,
-    TaskFacts,
-)
+from bfc_bench.learner import BatchLearner, Capabilities, Context, Cost, DataSpec, LabelKind, TaskFacts
 
 if TYPE_CHECKING:
     from bfc_plugins.quadratic_taylor.model import LossName, Representation

@@ -5,17 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from claim_results import (
-    BEATS,
-    CASES,
-    GRID,
-    SWEEP,
-    SWEPT,
-    cell,
-    cells,
-    spread,
-    verdict,
-)
+from claim_results import BEATS, CASES, GRID, SWEEP, SWEPT, cell, cells, spread, verdict
 
 from bfc_bench.analysis.claims.verdict import evidence
 from bfc_bench.errors import UsageError

@@ -52,10 +52,7 @@ def test_the_next_size_goes_on_at_the_ratio_of_the_sizes_at_that_end(sizes, abov
 
 
 def test_a_single_size_is_doubled_or_halved_and_no_size_below_2_is_suggested():
-    assert [one.sizes for one in beyond(CLAIM, rows([20], [1e6, 1e6, 0.1])) if one.label == "a"] == [
-        (40,),
-        (10,),
-    ]
+    assert [one.sizes for one in beyond(CLAIM, rows([20], [1e6, 1e6, 0.1])) if one.label == "a"] == [(40,), (10,)]
     assert beyond(CLAIM, rows([2, 4, 8], [0.1] * 3)) == []
 
 

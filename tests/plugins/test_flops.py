@@ -31,11 +31,7 @@ def gradient_flops(network, params, batch):
 
 @pytest.mark.parametrize(
     ("name", "options"),
-    [
-        ("relu-mlp", {"width": 64}),
-        ("relu-mlp", {"width": 16, "depth": 1}),
-        ("poly-net", {"width": 64}),
-    ],
+    [("relu-mlp", {"width": 64}), ("relu-mlp", {"width": 16, "depth": 1}), ("poly-net", {"width": 64})],
 )
 def test_networks_declare_what_xla_counts(name, options):
     declared = learner(name, **options, batch_size=128, steps=STEPS)

@@ -34,10 +34,7 @@ RAW = KernelRidge(with_squares=False)
         (RAW, facts(labels=Sign())),
         (RAW, facts(labels=Agnostic(opt=0.1, noise="adversarial"))),
     ],
-    ids=[
-        *("with squares", "sequential"),
-        *("not the sphere", "shares unknown", "classes", "labels that depend on x"),
-    ],
+    ids=[*("with squares", "sequential"), *("not the sphere", "shares unknown", "classes", "labels that depend on x")],
 )
 def test_where_it_is_not_valid_there_is_no_theory(learner: Learner, task):
     assert learner.theory(task) is None

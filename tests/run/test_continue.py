@@ -60,9 +60,7 @@ def processes_of(group):
 @pytest.fixture
 def slow_suite(faulty, suite_file):
     return suite_file(
-        learner=[{"name": "slow"}, {"name": "linear-ridge", "label": "r"}],
-        replicates=5,
-        task=[{**NOISY, "d": [3]}],
+        learner=[{"name": "slow"}, {"name": "linear-ridge", "label": "r"}], replicates=5, task=[{**NOISY, "d": [3]}]
     )
 
 

@@ -77,11 +77,7 @@ def test_a_binary_task_has_a_column_more_and_an_error_rate(faulty, suite_file, t
 
 @pytest.mark.parametrize(
     ("labels", "column"),
-    [
-        ({"kind": "threshold"}, 0),
-        ({"kind": "threshold", "form": "direction"}, None),
-        ({"kind": "clean"}, None),
-    ],
+    [({"kind": "threshold"}, 0), ({"kind": "threshold", "form": "direction"}, None), ({"kind": "clean"}, None)],
     ids=["coordinate", "direction", "clean"],
 )
 def test_a_learner_is_told_the_column_of_the_offset(labels, column):

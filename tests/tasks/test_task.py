@@ -74,9 +74,7 @@ def test_training_test_and_unlabeled_points_are_different_points():
 
 
 @pytest.mark.parametrize(
-    "change",
-    [{"seed": 1}, {"replicate": 1}, {"task": replace(TASK, name="other")}],
-    ids=["seed", "replicate", "name"],
+    "change", [{"seed": 1}, {"replicate": 1}, {"task": replace(TASK, name="other")}], ids=["seed", "replicate", "name"]
 )
 def test_seed_replicate_and_task_change_teacher_and_points(change):
     one, other = problem(), problem(**change)

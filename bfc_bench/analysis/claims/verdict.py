@@ -138,11 +138,7 @@ class Evidence:
 
 
 def evidence(
-    values: Iterable[float],
-    *,
-    open_below: bool = False,
-    open_above: bool = False,
-    notes: Sequence[str] = (),
+    values: Iterable[float], *, open_below: bool = False, open_above: bool = False, notes: Sequence[str] = ()
 ) -> Evidence:
     """Evidence about the mean of R values, one per replicate; refused if R < 3 or all values are equal."""
     x = np.array(list(values), dtype=float)

@@ -37,12 +37,7 @@ class ProcessExecutor(Executor):
         """GPU memory of a unit on a GPU that ``jobs_per_gpu`` workers share."""
         return cell_memory(self.jobs_per_gpu)
 
-    def open(
-        self,
-        call: Callable[[Any], bytes],
-        preload: Preload | None = None,
-        jobs: int | None = None,
-    ) -> Pool:
+    def open(self, call: Callable[[Any], bytes], preload: Preload | None = None, jobs: int | None = None) -> Pool:
         """A pool of worker processes."""
         gpus = visible_gpus() if self.gpus is None else list(map(str, self.gpus))
         fork = self.start == "fork"

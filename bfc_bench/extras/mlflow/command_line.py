@@ -23,9 +23,7 @@ def listener(
     no_mlflow: Annotated[
         bool,
         typer.Option(
-            "--no-mlflow",
-            envvar="BFC_BENCH_NO_MLFLOW",
-            help="Do not log to MLflow; `bfc-bench sync` can do it later.",
+            "--no-mlflow", envvar="BFC_BENCH_NO_MLFLOW", help="Do not log to MLflow; `bfc-bench sync` can do it later."
         ),
     ] = False,
     tracking_uri: UriOption = None,

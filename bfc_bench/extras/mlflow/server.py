@@ -56,10 +56,7 @@ def serve(store_dir: Path, port: int = 0, timeout: float = 120.0) -> Iterator[Se
     # Without the artifact proxy, artifacts have the same URIs through the server and through the database.
     command = [sys.executable, "-m", "mlflow", "server", "--no-serve-artifacts"]
     command += [text for name, value in options.items() for text in (f"--{name}", str(value))]
-    environment = os.environ | {
-        "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
-        "MLFLOW_DISABLE_TELEMETRY": "true",
-    }
+    environment = os.environ | {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", "MLFLOW_DISABLE_TELEMETRY": "true"}
     environment.pop("MLFLOW_TRACKING_URI", None)
     with os.fdopen(os.open(log, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb") as output:
         process = subprocess.Popen(

@@ -12,13 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from bfc_bench.extras.mlflow.client import connection, experiment_name
 from bfc_bench.extras.mlflow.curves import LOG_NMSE, PART_ERROR, metrics
-from bfc_bench.extras.mlflow.mlflow_internals import (
-    VIEW_LENGTH,
-    VIEW_TAG,
-    page_state,
-    view_paths,
-    view_text,
-)
+from bfc_bench.extras.mlflow.mlflow_internals import VIEW_LENGTH, VIEW_TAG, page_state, view_paths, view_text
 from bfc_bench.extras.mlflow.replicate_summaries import BARS
 from bfc_bench.store.row import Row
 from bfc_bench.utils.plain_json import digest

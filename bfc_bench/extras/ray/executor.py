@@ -61,12 +61,7 @@ class RayExecutor(Executor):
         """0, since the GPUs of the nodes are not known here."""
         return 0
 
-    def open(
-        self,
-        call: Callable[[Any], bytes],
-        preload: Preload | None = None,
-        jobs: int | None = None,
-    ) -> RayPool:
+    def open(self, call: Callable[[Any], bytes], preload: Preload | None = None, jobs: int | None = None) -> RayPool:
         """A pool on the nodes with the versions of this process. Raises ``UsageError`` if there are none."""
         passed_on = {name: value for name, value in without_credentials().items() if name.startswith(PASSED_ON)}
         environment = {**passed_on, **self.environment}

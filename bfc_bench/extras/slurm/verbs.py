@@ -49,8 +49,7 @@ def submit(
     task: TaskOption = None,
     set_: SetOption = None,
     device: Annotated[
-        Literal["cpu", "cuda"],
-        typer.Option("--device", help="Device of learners; cuda asks for a GPU per shard."),
+        Literal["cpu", "cuda"], typer.Option("--device", help="Device of learners; cuda asks for a GPU per shard.")
     ] = "cpu",
     store: StoreOption = STORE,
     data: DataOption = None,

@@ -20,13 +20,7 @@ from bfc_bench.utils.files import cache_folder, make_folder, write_file
 
 
 def saved(
-    x: Any,
-    y: Any,
-    x_test: Any = None,
-    y_test: Any = None,
-    *,
-    options: Mapping[str, Any],
-    folder: Path | None = None,
+    x: Any, y: Any, x_test: Any = None, y_test: Any = None, *, options: Mapping[str, Any], folder: Path | None = None
 ) -> DataSet:
     """A data set of arrays in a ``.npz`` file, or of a table in parquet files, which are named by their content.
 

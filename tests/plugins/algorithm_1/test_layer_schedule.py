@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from bfc_plugins.algorithm_1.schedule import (
-    PrintedSchedule,
-    Stall,
-    ThresholdSchedule,
-    joining_order,
-)
+from bfc_plugins.algorithm_1.schedule import PrintedSchedule, Stall, ThresholdSchedule, joining_order
 
 from bfc_bench.seeds import stream
 
@@ -26,13 +21,7 @@ def test_nothing_overtakes(alphas, key):
 
 def test_thresholds_are_the_formulas():
     schedule = ThresholdSchedule(4, (2.0, 1.0, 0.5))
-    limits = {
-        "K2": 1.2 * 0.5**2,
-        "W3": 0.5**2,
-        "K3": 1.2 * 0.5 * 0.25**2,
-        "W4": 0.25**2,
-        "K4": 0.01 * 0.25**2,
-    }
+    limits = {"K2": 1.2 * 0.5**2, "W3": 0.5**2, "K3": 1.2 * 0.5 * 0.25**2, "W4": 0.25**2, "K4": 0.01 * 0.25**2}
     for part, limit in limits.items():
         assert schedule.due(0, limit * 1.001) is None
         assert schedule.due(0, limit * 0.999) == part

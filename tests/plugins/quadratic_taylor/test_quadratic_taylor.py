@@ -12,11 +12,7 @@ from convex_quadratic import convex_minimum, proximal
 
 from bfc_bench.toolkit.lbfgs import minimise
 
-GATES = {
-    "indicator": lambda t: float(t >= 0),
-    "relu": lambda t: max(t, 0.0),
-    "constant": lambda t: 0.5,
-}
+GATES = {"indicator": lambda t: float(t >= 0), "relu": lambda t: max(t, 0.0), "constant": lambda t: 0.5}
 
 
 def normal(*shape: int, seed: int = 0) -> torch.Tensor:
