@@ -88,10 +88,7 @@ def run_suite(suite: str | Path | Suite, options: RunOptions = RunOptions()) -> 
     """
     from bfc_bench.run.session import Runner
 
-    arguments = _arguments(suite, options)
-    if arguments["grid"].suite.resolve:
-        raise UsageError("run_suite runs the sizes of the tasks, and the suite has resolve; use run_resolved.")
-    return Runner(**arguments).run_cells(redo=options.redo)
+    return Runner(**_arguments(suite, options)).run_cells(redo=options.redo)
 
 
 def run_until_decided(
@@ -149,14 +146,14 @@ def run_resolved(
     """
     from bfc_bench.resolved import ResolvedRun
 
-    arguments = _arguments(suite, options)
+    arguments = _arguments(suite, options, resolved=True)
     resolve = arguments["grid"].suite.resolve or Resolve()
     if factor is not None:
         resolve = Resolve.parse({"factor": factor, "levels": resolve.levels}, "resolve")
     return ResolvedRun(**arguments, redo=options.redo, resolve=resolve, tell=tell).run()
 
 
-def _arguments(suite: str | Path | Suite, options: RunOptions) -> dict[str, Any]:
+def _arguments(suite: str | Path | Suite, options: RunOptions, *, resolved: bool = False) -> dict[str, Any]:
     """The arguments that all ways of running a suite have in common."""
     from bfc_bench.run.executor_selection import executor_of
 
@@ -164,6 +161,8 @@ def _arguments(suite: str | Path | Suite, options: RunOptions) -> dict[str, Any]
         raise UsageError(f"options must be RunOptions(...). Got {type(options).__name__}.")
     plugins = options.plugins or load_plugins()
     grid = grid_of(suite, options.changes, plugins, options.learners, options.tasks)
+    if grid.suite.resolve and not resolved:
+        raise UsageError("the suite has resolve, which chooses the sizes: run it by run_resolved, or `bfc-bench run`.")
     executor = executor_of(grid.suite, plugins, options.executor, options.executor_options)
     return {
         "grid": grid,

@@ -121,10 +121,8 @@ class UntilDecided(Runner):
             raise _Stopped("the hours are over")
         session = self.run_cells(cells, redo, self.deadline)
         self.result.sessions.append(session)
-        if session.interrupted:
-            raise _Stopped("interrupted")
-        if session.not_begun:
-            raise _Stopped("the hours are over")
+        if session.interrupted or session.not_begun:
+            raise _Stopped("interrupted" if session.interrupted else "the hours are over")
 
     def _plan_looks(self) -> list[Look]:
         """Plan the next look at each claim that is undecided and can still be decided.
@@ -134,7 +132,7 @@ class UntilDecided(Runner):
         looks = []
         with self._opened() as (suite, rows):
             for claim_looks in self._looks_by_claim(suite, rows):
-                next_look = claim_looks.next(max(self.grid.suite.replicates, MIN_REPLICATES), self.last)
+                next_look = self._next_look(claim_looks)
                 if next_look is None or next_look.replicates > self.last:
                     continue
                 if claim_looks.made and self._is_stuck(suite, claim_looks, rows):
@@ -147,6 +145,9 @@ class UntilDecided(Runner):
             self.tell(f"Look {number} of {of}, at {replicates} replicates: {', '.join(claims)}.")
         return looks
 
+    def _next_look(self, claim_looks: ClaimLooks) -> Look | None:
+        return claim_looks.next(max(self.grid.suite.replicates, MIN_REPLICATES), self.last)
+
     def _make_looks(self, looks: list[Look]) -> None:
         """Run the cells that the looks need, then judge the claims."""
         self._run_missing_cells(looks)
@@ -157,12 +158,10 @@ class UntilDecided(Runner):
         with self._opened() as (suite, rows):
             claims = {claim_looks.claim.id: claim_looks.claim for claim_looks in self._looks_by_claim(suite, rows)}
             rows_by_claim = {look.claim: rows.at(look.row_mask(rows)) for look in looks}
-            verdicts = judge(
-                [claims[look.claim].at_look(look.at) for look in looks], rows, suite.theories, rows_by_claim
-            )
-            self._note(
-                suite, [replace(look, verdict=verdict.verdict) for look, verdict in zip(looks, verdicts, strict=True)]
-            )
+            at_look = [claims[look.claim].at_look(look.at) for look in looks]
+            verdicts = judge(at_look, rows, suite.theories, rows_by_claim)
+            made = [replace(look, verdict=verdict.verdict) for look, verdict in zip(looks, verdicts, strict=True)]
+            self._note(suite, made)
 
     def _run_missing_cells(self, looks: Iterable[Look]) -> None:
         """Run the cells of the looks that have no row yet."""
@@ -258,9 +257,8 @@ class UntilDecided(Runner):
         if reason := plan.skipped.get(cell) or plan.broken.get(cell):
             return reason
         seconds, budget = plan.seconds.get(cell.id, 0.0), plan.common.cell_seconds
-        if seconds > budget:
-            return f"a cell at n = {size} would take about {seconds:.0f} s; the budget is {budget:g} s"
-        return ""
+        slow = f"a cell at n = {size} would take about {seconds:.0f} s; the budget is {budget:g} s"
+        return slow if seconds > budget else ""
 
     def _is_stuck(self, suite: StoredSuite, claim_looks: ClaimLooks, rows: Rows) -> bool:
         """Whether neither replicates nor sizes would decide a claim after its last look; notes why in ``why_stuck``."""
@@ -282,7 +280,7 @@ class UntilDecided(Runner):
     def _ended(self, suite: StoredSuite, rows: Rows, stopped: str) -> Iterator[ClaimOutcome]:
         verdicts = {verdict.id: verdict for verdict in suite.claims()}
         for claim_looks in self._looks_by_claim(suite, rows):
-            verdict, next_look = verdicts[claim_looks.claim.id], claim_looks.next(MIN_REPLICATES, self.last)
+            verdict, next_look = verdicts[claim_looks.claim.id], self._next_look(claim_looks)
             if claim_looks.decided:
                 why = "decided"
             elif next_look is None:
@@ -290,7 +288,7 @@ class UntilDecided(Runner):
             elif claim_looks.claim.id in self.why_stuck:
                 why = self.why_stuck[claim_looks.claim.id]
             elif next_look.replicates > self.last:
-                why = f"its next look, planned before, is at {next_look.replicates} replicates"
+                why = f"its next look is at {next_look.replicates} replicates"
             else:
                 why = f"{stopped}, before look {next_look.at.number}"
             replicates = claim_looks.current_look.replicates if claim_looks.current_look else 0

@@ -61,13 +61,9 @@ class SklearnEstimator(Learner):
         return _variant(path)
 
     @model_validator(mode="after")
-    def _is_variant(self) -> SklearnEstimator:
+    def _is_valid(self) -> SklearnEstimator:
         if not self.path:
             raise ValueError("name an estimator: sklearn:module.Class, for example sklearn:linear_model.Ridge")
-        return self
-
-    @model_validator(mode="after")
-    def _is_valid(self) -> SklearnEstimator:
         unknown = [name for name in self.model_extra or {} if "__" not in name]
         if unknown:
             raise ValueError(f"unknown option {unknown[0]!r}.{suggest(unknown[0], type(self).model_fields)}")

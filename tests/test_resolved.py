@@ -14,7 +14,17 @@ from small_tasks import SMALL
 from stored_rows import read_results
 from waiting import wait_until
 
-from bfc_bench import BatchLearner, Predictor, RunOptions, hookimpl, load_plugins, open_store, run_resolved, run_suite
+from bfc_bench import (
+    BatchLearner,
+    Predictor,
+    RunOptions,
+    hookimpl,
+    load_plugins,
+    open_store,
+    run_resolved,
+    run_suite,
+    run_until_decided,
+)
 from bfc_bench.analysis.claims.measures import Point, locate, measure
 from bfc_bench.analysis.compute import cost_curves
 from bfc_bench.cli.app import run
@@ -175,5 +185,6 @@ def test_a_suite_may_ask_for_it_with_levels_of_its_own(suite_file, tmp_path, sui
     resolve(asks, tmp_path / "in Python", factor=None)
     resolve(suite, tmp_path / "asked", factor=1.5, changes=[f"levels=[{LEVEL}]"])
     assert numbers(store).keys() == numbers(tmp_path / "in Python").keys() == numbers(tmp_path / "asked").keys()
-    with pytest.raises(UsageError, match="use run_resolved"):
-        run_suite(asks, RunOptions(store=store, executor="serial"))
+    for other in (run_suite, run_until_decided):
+        with pytest.raises(UsageError, match="run it by run_resolved"):
+            other(asks, RunOptions(store=store, executor="serial"))

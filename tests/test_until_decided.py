@@ -147,7 +147,9 @@ def test_a_run_that_goes_on_with_fewer_replicates_makes_no_look_beyond_them(suit
     assert [(look.replicates, look.verdict) for look in looks(store)] == [(3, "undecided"), (5, None)]
     ended = decide(path, store, last=5).ended
     assert [(look.replicates, look.verdict) for look in looks(store)] == [(3, "undecided"), (5, "undecided")]
-    assert [outcome.why for outcome in ended] == ["its next look, planned before, is at 8 replicates"]
+    assert [outcome.why for outcome in ended] == ["its next look is at 8 replicates"]
+    (more, *_) = decide(path, tmp_path / "more", last=3, changes=["replicates=5"]).ended
+    assert more.why == "its next look is at 5 replicates"
 
 
 def test_results_of_another_seed_are_looked_at_anew_and_say_what_was_looked_at_before(suite, tmp_path):

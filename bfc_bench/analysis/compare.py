@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from bfc_bench.analysis.claims.measures import n_star_ratio
-from bfc_bench.analysis.claims.verdict import Region, evidence
+from bfc_bench.analysis.claims.verdict import Evidence, Region, evidence
 from bfc_bench.analysis.curves import Curve, by_task, curves_of, metric_of
 from bfc_bench.analysis.intervals import exp, holm
 from bfc_bench.analysis.thresholds import Threshold, threshold
@@ -158,15 +158,9 @@ def _compare_at(n: int, a: Curve, b: Curve, replicates: Sequence[int]) -> Compar
     of_a, of_b = _column(a, n, replicates), _column(b, n, replicates)
     differences = of_a - of_b
     found = evidence(differences[~np.isnan(differences)]).of_symmetric_values()
-    p = math.nan if found.refused else found.p_outside(Region(0.0, 0.0))
-    ends = (math.nan, math.nan) if found.refused else found.bounds()
-    mean, lo, hi = (exp(x) if a.scale == "log" else x for x in (found.mean, *ends))
+    mean, lo, hi = (exp(x) if a.scale == "log" else x for x in (found.mean, *_ends(found)))
     return Comparison(
-        task=a.task,
-        d=a.d,
-        metric=a.metric,
-        a=a.name,
-        b=b.name,
+        **_in_common(a, b, found),
         n=n,
         pairs=found.count,
         unpaired=int(np.sum(np.isnan(of_a) != np.isnan(of_b))),
@@ -174,11 +168,20 @@ def _compare_at(n: int, a: Curve, b: Curve, replicates: Sequence[int]) -> Compar
         difference=mean if a.scale == "linear" else math.nan,
         lo=lo,
         hi=hi,
-        p=p,
-        holm_p=math.nan,
         verdict=f"{a.name if found.mean < 0 else b.name} lower",
         refused=found.refused,
     )
+
+
+def _in_common(a: Curve, b: Curve, found: Evidence) -> dict[str, Any]:
+    """The fields that both kinds of comparison have, before p is adjusted."""
+    p = math.nan if found.refused else found.p_outside(Region(0.0, 0.0))
+    return {"task": a.task, "d": a.d, "metric": a.metric, "a": a.name, "b": b.name, "p": p, "holm_p": math.nan}
+
+
+def _ends(found: Evidence) -> tuple[float, float]:
+    """The ends of the interval; nan if there is no test."""
+    return (math.nan, math.nan) if found.refused else found.bounds()
 
 
 def _column(curve: Curve, n: int, replicates: Sequence[int]) -> np.ndarray:
@@ -189,24 +192,16 @@ def _column(curve: Curve, n: int, replicates: Sequence[int]) -> np.ndarray:
 
 def _compare_n_star(a: Curve, b: Curve, level: float) -> ThresholdComparison:
     found = n_star_ratio(a, b, level)
-    p_a, p_b = found.p_outside(Region(lo=0)), found.p_outside(Region(hi=0))
-    p = math.nan if found.refused else min(p_a, p_b)
-    lo, hi = (math.nan, math.nan) if found.refused else map(math.exp, found.bounds())
+    lo, hi = map(math.exp, _ends(found))
     return ThresholdComparison(
-        task=a.task,
-        d=a.d,
-        metric=a.metric,
+        **_in_common(a, b, found),
         level=level,
-        a=a.name,
-        b=b.name,
         of_a=threshold(a, level),
         of_b=threshold(b, level),
         ratio=math.exp(found.mean),
         lo=lo,
         hi=hi,
         replicates=found.count,
-        p=p,
-        holm_p=math.nan,
-        verdict=f"{a.name if p_a < p_b else b.name} needs fewer",
+        verdict=f"{a.name if found.mean < 0 else b.name} needs fewer",
         note=found.refused or "; ".join(found.notes),
     )

@@ -47,6 +47,11 @@ def scale_of(metric: str) -> Scale:
     return "linear" if metric.partition(".")[0] == "part_errors" else "log"
 
 
+def floor_of(metric: str, test_points: float) -> float:
+    """The value at which values are clipped before logarithms are taken; for error rates at least half a point."""
+    return max(ERROR_RATE_FLOOR, 0.5 / test_points) if metric == "error_rate" else FLOOR
+
+
 @dataclass(frozen=True, eq=False)
 class Curve:
     """One metric of one learner (``label``) on one task at one d, against n."""
@@ -157,8 +162,8 @@ class Curve:
 
     @property
     def floor(self) -> float:
-        """The value at which values are clipped before logarithms are taken; for error rates at least half a point."""
-        return max(ERROR_RATE_FLOOR, 0.5 / self.test_points) if self.metric == "error_rate" else FLOOR
+        """As ``floor_of`` says."""
+        return floor_of(self.metric, self.test_points)
 
     @cached_property
     def noise(self) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
 import numpy as np
@@ -31,6 +31,10 @@ class Interval:
     def exp(self) -> Interval:
         """The interval of exp(quantity), for a quantity that is averaged as a logarithm."""
         return Interval(exp(self.mean), exp(self.lo), exp(self.hi), self.count)
+
+    def columns(self, name: str) -> dict[str, float]:
+        """Mean and bounds as columns of a record: ``name``, ``name_lo`` and ``name_hi``."""
+        return {name: self.mean, f"{name}_lo": self.lo, f"{name}_hi": self.hi}
 
     def __str__(self) -> str:
         return f"{self.mean:.3g}" + ("" if math.isnan(self.lo) else f" [{self.lo:.3g}, {self.hi:.3g}]")
@@ -69,10 +73,15 @@ def holm(p: Sequence[float]) -> list[float]:
     return adjusted
 
 
+def _known(values: Sequence[float] | np.ndarray) -> np.ndarray:
+    """The values that are not nan."""
+    x = np.asarray(values, dtype=float)
+    return np.asarray(x[~np.isnan(x)])
+
+
 def t_interval(values: Sequence[float] | np.ndarray) -> Interval:
     """Mean of R values with its interval m ± t_{R-1} s / sqrt(R); nan values are ignored, R = 1 gives nan bounds."""
-    x = np.asarray(values, dtype=float)
-    x = x[~np.isnan(x)]
+    x = _known(values)
     if x.size == 0:
         return NOTHING
     mean = float(x.mean())
@@ -114,8 +123,7 @@ def range_interval(lows: tuple[float, ...], highs: tuple[float, ...]) -> Interva
 
 def skewness(values: Sequence[float] | np.ndarray) -> float:
     """Adjusted Fisher-Pearson skewness of R values; nan if R < 3 or all are equal."""
-    x = np.asarray(values, dtype=float)
-    x = x[~np.isnan(x)]
+    x = _known(values)
     r = x.size
     if r < 3 or float(np.ptp(x)) <= 1e-12 * float(np.abs(x).max()):
         return math.nan
@@ -128,10 +136,8 @@ def is_skewed(values: Sequence[float] | np.ndarray) -> bool:
 
     False for fewer than 5 values. Student's intervals of skewed values cover 88 to 90 % instead of 95 %.
     """
-    r = int((~np.isnan(np.asarray(values, dtype=float))).sum())
-    if r < MIN_SKEWED:
-        return False
-    return abs(skewness(values)) > 1.96 * skewness_error(r)
+    r = len(_known(values))
+    return r >= MIN_SKEWED and abs(skewness(values)) > 1.96 * skewness_error(r)
 
 
 def skewness_error(count: int) -> float:
@@ -139,21 +145,19 @@ def skewness_error(count: int) -> float:
     return math.sqrt(6 * count * (count - 1) / ((count - 2) * (count + 1) * (count + 3)))
 
 
-def clopper_pearson(successes: int, trials: int, confidence: float = CONFIDENCE) -> Interval:
-    """The share of successes with the exact binomial interval (Clopper and Pearson 1934)."""
-    if not trials:
-        return NOTHING
-    return Interval(successes / trials, *_binomial_ends(successes, trials, confidence), trials)
+def clopper_pearson(successes: float, trials: float, confidence: float = CONFIDENCE) -> Interval:
+    """The share of successes with the exact binomial interval (Clopper and Pearson 1934).
 
-
-def _binomial_ends(successes: float, trials: float, confidence: float) -> tuple[float, float]:
-    """The ends of the exact binomial interval, which a number of trials that is not whole has too."""
+    A number of trials that is not whole has one too.
+    """
     from scipy.special import betaincinv
 
+    if not trials:
+        return NOTHING
     tail = (1 - confidence) / 2
     lo = float(betaincinv(successes, trials - successes + 1, tail)) if successes > 0 else 0.0
     hi = float(betaincinv(successes + 1, trials - successes, 1 - tail)) if successes < trials else 1.0
-    return lo, hi
+    return Interval(successes / trials, lo, hi, int(trials))
 
 
 def share_interval(shares: Sequence[float] | np.ndarray, points: float, pool: float) -> Interval:
@@ -169,8 +173,7 @@ def share_interval(shares: Sequence[float] | np.ndarray, points: float, pool: fl
         points: Number of test points of each replicate.
         pool: Number of points from which all replicates draw their test points.
     """
-    x = np.asarray(shares, dtype=float)
-    x = x[~np.isnan(x)]
+    x = _known(shares)
     r, p = x.size, float(x.mean()) if x.size else math.nan
     if not r:
         return NOTHING
@@ -182,4 +185,4 @@ def share_interval(shares: Sequence[float] | np.ndarray, points: float, pool: fl
         degrees = (r - 1) * (variance / between) ** 2 if r > 1 and between > 0 else math.inf
         ratio = t_quantile(effective - 1) / t_quantile(degrees) if math.isfinite(degrees) else 1.0
         effective = max(min(p * (1 - p) / variance * ratio**2, effective), 1.0)
-    return Interval(p, *_binomial_ends(p * effective, effective, CONFIDENCE), r)
+    return replace(clopper_pearson(p * effective, effective), mean=p, count=r)

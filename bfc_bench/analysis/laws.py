@@ -24,6 +24,7 @@ from bfc_bench.analysis.curves import Curve
 from bfc_bench.analysis.intervals import NOTHING, Interval, t_interval
 from bfc_bench.store.row import COLUMNS, Row
 from bfc_bench.store.rows import Rows
+from bfc_bench.suite.axes import is_numeric
 
 HUBER = 0.1
 """Larger residuals of log error count linearly instead of squared, so that one bad size does not bend a fit."""
@@ -102,20 +103,10 @@ class ScalingLaw:
         record: dict[str, Any] = {"task": self.task, "d": self.d, "label": self.label, "metric": self.metric}
         for name, (first, last) in self.ranges.items():
             b = NOTHING if self.exponents is None else self.exponents[name]
-            record |= {f"{name}_first": first, f"{name}_last": last}
-            record |= {f"exponent_{name}": b.mean, f"exponent_{name}_lo": b.lo, f"exponent_{name}_hi": b.hi}
-        ratio = self.extrapolation.ratio
-        return record | {
-            "floor": self.floor.mean,
-            "floor_lo": self.floor.lo,
-            "floor_hi": self.floor.hi,
-            "replicates": self.replicates,
-            "lack_of_fit_p": self.lack_of_fit_p,
-            "extrapolation": ratio.mean,
-            "extrapolation_lo": ratio.lo,
-            "extrapolation_hi": ratio.hi,
-            "note": "; ".join(filter(None, (self.refused, "" if self.refused else self.extrapolation.refused))),
-        }
+            record |= {f"{name}_first": first, f"{name}_last": last} | b.columns(f"exponent_{name}")
+        record |= self.floor.columns("floor") | {"replicates": self.replicates, "lack_of_fit_p": self.lack_of_fit_p}
+        record |= self.extrapolation.ratio.columns("extrapolation")
+        return record | {"note": self.refused or self.extrapolation.refused}
 
 
 def scaling_laws(curves: Iterable[Curve]) -> list[ScalingLaw]:
@@ -148,11 +139,10 @@ def law_of(
 
 def _second_number(rows: Rows, curve: Curve, second: str) -> list[float]:
     """The distinct values of a number of the rows of a curve, ascending."""
-    of_curve = rows.where(task=curve.task, label=curve.label, d=curve.d, status="ok")
-    path = (second,) if second in COLUMNS else ("axes", second)
-    values = of_curve.d.astype(float) if second == "d" else of_curve.number(*path)
-    found: list[float] = np.unique(values[~np.isnan(values)]).tolist()
-    return found
+    if second not in COLUMNS:
+        return [float(curve.axes[second])] if is_numeric(curve.axes.get(second)) else []
+    values = rows.where(task=curve.task, label=curve.label, d=curve.d, status="ok").number(second)
+    return [float(value) for value in np.unique(values[~np.isnan(values)])]
 
 
 def law_of_curves(

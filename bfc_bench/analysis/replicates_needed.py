@@ -42,7 +42,7 @@ def replicates_needed(
     look = claim_looks.current_look or next_look
     looks = () if look is None else look.looks.schedule
     words = _in_words(claim_looks.claim_at_look, verdict, rows, 0 if look is None else look.more)
-    if next_look is None and verdict.verdict == "undecided":
+    if next_look is None and verdict.verdict == "undecided" and not claim_looks.decided:
         words += f"; no look is left: the first one planned them up to {looks[-1]} replicates"
     return ReplicatesNeeded(
         verdict.id, verdict.verdict, verdict.replicates, verdict.needed, verdict.look, len(looks),

@@ -103,7 +103,9 @@ def _inside(
     cells: Mapping[int, float], bound: float, factor: float, ladder: Ladder, step: Step, noise: float
 ) -> set[int]:
     """The next sizes after those upward; ``cells`` are the errors by size, nan where one failed."""
-    if new := ladder.nearest(_beside_rise(cells, bound, ladder.upward)) - cells.keys():
+    measured = [n for n in ladder.upward if not math.isnan(cells.get(n, math.nan))]
+    rises = {n for pair in pairwise(measured) if cells[pair[0]] <= bound < cells[pair[1]] for n in pair}
+    if new := ladder.nearest(n * by for n in rises for by in (1 / NEAR[0], NEAR[0])) - cells.keys():
         return new
     if step.censored == "right":
         return set()
@@ -119,13 +121,3 @@ def _inside(
         if len(close) < FEW and abs(fmean(close) - bound) < CLOSE * noise:
             near |= {edge * by**sign for by in NEAR}
     return ladder.nearest(near) - cells.keys()
-
-
-def _beside_rise(cells: Mapping[int, float], bound: float, sizes: Sequence[int]) -> set[float]:
-    """Sizes on both sides of one at most the level whose next one upward is above it, and of that one."""
-    measured = [n for n in sizes if not math.isnan(cells.get(n, math.nan))]
-    beside: set[float] = set()
-    for n, following in pairwise(measured):
-        if cells[n] <= bound < cells[following]:
-            beside |= {size * by for size in (n, following) for by in (1 / NEAR[0], NEAR[0])}
-    return beside

@@ -62,25 +62,14 @@ class Scaling:
         """The exponent as a flat record; missing numbers are nan. Along another axis than d, it has ``axis`` and d."""
         fit = self.exponent
         first, last = (fit.dims[0], fit.dims[-1]) if fit.dims else (None, None)
-        return {
-            "task": self.task,
-            **({} if self.axis == "d" else {"axis": self.axis, "d": self.d}),
-            "label": self.label,
-            "metric": self.metric,
-            "level": self.level,
-            "exponent": fit.value,
-            "lo": fit.lo,
-            "hi": fit.hi,
-            f"{self.axis}_first": first,
-            f"{self.axis}_last": last,
-            "values": fit.uncensored,
-            "bounds": fit.censored,
-            "curvature_p": fit.curvature_p,
-            "detectable": fit.detectable,
-            "lack_of_fit_p": fit.lack_of_fit_p,
-            "method": fit.method,
-            "note": fit.refused or fit.note,
-        }
+        along = {} if self.axis == "d" else {"axis": self.axis, "d": self.d}
+        where = {"label": self.label, "metric": self.metric, "level": self.level}
+        exponent = {"exponent": fit.value, "lo": fit.lo, "hi": fit.hi}
+        fitted = {f"{self.axis}_first": first, f"{self.axis}_last": last}
+        counts = {"values": fit.uncensored, "bounds": fit.censored}
+        tests = {name: getattr(fit, name) for name in ("curvature_p", "detectable", "lack_of_fit_p", "method")}
+        notes = {"note": fit.refused or fit.note}
+        return {"task": self.task} | along | where | exponent | fitted | counts | tests | notes
 
 
 def scalings(curves: Iterable[Curve], levels: Sequence[float], axis: str = "d") -> list[Scaling]:

@@ -198,22 +198,14 @@ def steps(curve: Curve, level: float) -> list[tuple[int, Step, Step | None]]:
         errors = [e for e in error if not math.isnan(e)]
         if traced and errors:
             sizes = [size for size, e in zip(log_n, error, strict=True) if not math.isnan(e)]
-            found.append((replicate, *_first_and_last(sizes, errors, bound, rise, curve.noise)))
+            end, last = _turns(np.array(sizes), np.array(errors), bound, rise, curve.noise)
+            again = None if last is None else Step.of(sizes[last:], errors[last:], bound)
+            found.append((replicate, Step.of(sizes[:end], errors[:end], bound), again))
     return found
 
 
-def _first_and_last(
-    log_n: Sequence[float], error: Sequence[float], level: float, rise: float, noise: float
-) -> tuple[Step, Step | None]:
-    """The step in which the error falls to the level; if it rises again, the first and last such step."""
-    turn, last = _turns(np.array(log_n), np.array(error), level, rise, noise)
-    if last is None:
-        return Step.of(log_n, error, level), None
-    return Step.of(log_n[: turn + 1], error[: turn + 1], level), Step.of(log_n[last:], error[last:], level)
-
-
 def _turns(log_n: np.ndarray, error: np.ndarray, level: float, rise: float, noise: float) -> tuple[int, int | None]:
-    """Where a curve turns before it rises above the level again, and the last size of such a rise; None without one."""
+    """The end of the part of a curve before it rises above the level again, and the last size of such a rise."""
     beside = np.abs(log_n[:, None] - log_n) <= (WINDOW if rise <= CLEAR * noise else 0.0)
     cells = beside.sum(axis=1)
     mean = beside @ error / cells
@@ -221,10 +213,10 @@ def _turns(log_n: np.ndarray, error: np.ndarray, level: float, rise: float, nois
     risen = (mean[:, None] > level) & (mean <= level) & (mean[:, None] - mean > least_rise) & (log_n < log_n[:, None])
     (above,) = np.nonzero(risen.any(axis=1))
     if not len(above):
-        return 0, None
+        return len(error), None
     below = (mean <= level) & (np.arange(len(error)) < above[0])
     both = below & (error <= level)
-    return int(np.nonzero(both if both.any() else below)[0][-1]), int(above[-1])
+    return int(np.nonzero(both if both.any() else below)[0][-1]) + 1, int(above[-1])
 
 
 def threshold(curve: Curve, level: float) -> Threshold:

@@ -23,7 +23,7 @@ from bfc_bench.store import Redo
 from bfc_bench.store.reader import KnownCell
 from bfc_bench.store.row import Origin
 from bfc_bench.store.store import Store
-from bfc_bench.suite.model import Budget, Suite
+from bfc_bench.suite.model import Budget
 from bfc_bench.tasks.task import Problem
 from bfc_bench.toolkit.gpu import cell_memory
 from bfc_bench.toolkit.precision import Device
@@ -94,7 +94,7 @@ class Plan:
         parts: list[tuple[list[Cell], float]] = []
         for cells in self._groups():
             workers = jobs if gpu_jobs is None or self.device(cells[0]) == "cpu" else gpu_jobs
-            parts += self._divided(cells, workers)
+            parts += self._divided(cells, max(workers, 1))  # there may be none yet
         batches = [self._batch(*part) for part in self._joined(parts)]
         taken = Counter[str]()
         for batch in batches:
@@ -249,8 +249,8 @@ def plan_for(
     run = [cell for cell in plan.todo if cell not in plan.broken]
     plan.peak_bytes = max((costs.bytes(cell) for cell in run if plan.device(cell) == "cpu"), default=0.0)
     plan.peak_gpu_bytes = max((costs.bytes(cell) for cell in run if plan.device(cell) != "cpu"), default=0.0)
-    plan.cautions = [*_cautions(grid, [*run, *plan.done], facts), *_long_cells(plan, run), *_unplanned(grid.suite)]
-    plan.cautions += [*_without_theory(grid), *(_of_other_tasks(grid, store) if store else ())]
+    plan.cautions = [*_cautions(grid, [*run, *plan.done], facts), *_long_cells(plan, run), *_about_claims(grid)]
+    plan.cautions += _of_other_tasks(grid, store) if store else ()
     return plan
 
 
@@ -324,16 +324,24 @@ def _long_cells(plan: Plan, cells: Iterable[Cell]) -> Iterator[str]:
         )
 
 
-def _unplanned(suite: Suite) -> Iterator[str]:
-    """Claims about a d or n that their task does not have, a line each."""
-    tasks = {task.name: task for task in suite.task}
-    for claim in suite.claim:
+def _about_claims(grid: Grid) -> Iterator[str]:
+    """Claims about a d or n that their task does not have, or a theory that their learner does not offer."""
+    tasks = {task.name: task for task in grid.suite.task}
+    for claim in grid.suite.claim:
         asked = claim.model_extra or {}
-        if task := tasks.get(str(asked.get("task"))):
-            sizes = {"d": task.d, "n": sorted({n for d in task.d for n in task.sizes(d)})}
-            for key, known in sizes.items():
-                if isinstance(value := asked.get(key), int) and value not in known:
-                    yield f"claim {claim.id}: {key} = {value} is not among those of task {asked['task']}: {known}."
+        label, task = str(asked.get("label")), tasks.get(str(asked.get("task")))
+        if task is None:
+            continue
+        sizes = {"d": task.d, "n": sorted({n for d in task.d for n in task.sizes(d)})}
+        for key, known in sizes.items():
+            if isinstance(value := asked.get(key), int) and value not in known:
+                yield f"claim {claim.id}: {key} = {value} is not among those of task {task.name}: {known}."
+        if label not in grid.entries or not (claim.kind == "follows" or asked.get("theory")):
+            continue
+        d = int(asked.get("d") or max(task.d))
+        with suppress(PluginError):  # of the learner, whose cells fail
+            if isinstance(why := theory_of(grid, task.name, d, label), str):
+                yield f"claim {claim.id} cannot be decided: {label} offers no theory for {task.name}, d = {d}: {why}."
 
 
 def _of_other_tasks(grid: Grid, store: Store) -> Iterator[str]:
@@ -346,18 +354,3 @@ def _of_other_tasks(grid: Grid, store: Store) -> Iterator[str]:
             f"the store also has results of {named} on {', '.join(foreign[:3])}{more}, which this suite does not have; "
             "they are shown together. Give a suite of its own another name or version."
         )
-
-
-def _without_theory(grid: Grid) -> Iterator[str]:
-    """Claims about a theory that their learner does not offer, a line each."""
-    tasks = {task.name: task for task in grid.suite.task}
-    for claim in grid.suite.claim:
-        asked = claim.model_extra or {}
-        label, task = str(asked.get("label")), tasks.get(str(asked.get("task")))
-        about_theory = claim.kind == "follows" or asked.get("theory")
-        if not about_theory or task is None or label not in grid.entries:
-            continue
-        d = int(asked.get("d") or max(task.d))
-        with suppress(PluginError):  # of the learner, whose cells fail
-            if isinstance(why := theory_of(grid, task.name, d, label), str):
-                yield f"claim {claim.id} cannot be decided: {label} offers no theory for {task.name}, d = {d}: {why}."

@@ -171,7 +171,7 @@ class Runner:
                 needs = Resources(plan.common.cell_seconds, device=batch.common.device, group=batch.learner)
                 pool.submit(len(batches) - 1, batch, needs)
 
-            waiting = iter(plan.batches(max(pool.slots("cpu"), 1), slots.get("cuda")))
+            waiting = iter(plan.batches(pool.slots("cpu"), slots.get("cuda")))
             for batch in waiting if until == inf else islice(waiting, sum(slots.values())):
                 submit(batch)
             for key, outcome in pool.outcomes():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from bfc_bench.store.row import measured
@@ -58,15 +59,16 @@ def _within_tolerance(column: str, one: str, other: str) -> bool:
         return sorted(a) == sorted(b)
     if column not in MEASURED or (column == "chosen" and a.get("tuned") != b.get("tuned")):
         return False
-    return _close(a, b)
+    return close(a, b, GPU_TOLERANCE, GPU_FLOOR)
 
 
-def _close(a: Any, b: Any) -> bool:
-    """Whether nested values are equal, floating-point numbers within the tolerance."""
+def close(a: Any, b: Any, relative: float, absolute: float = 0.0) -> bool:
+    """Whether nested values are equal, floating-point numbers within a relative and an absolute tolerance."""
+    within = partial(close, relative=relative, absolute=absolute)
     if isinstance(a, dict) and isinstance(b, dict):
-        return a.keys() == b.keys() and all(_close(a[name], b[name]) for name in a)
+        return a.keys() == b.keys() and all(within(a[name], b[name]) for name in a)
     if isinstance(a, list) and isinstance(b, list):
-        return len(a) == len(b) and all(_close(x, y) for x, y in zip(a, b, strict=True))
+        return len(a) == len(b) and all(map(within, a, b))
     if {type(a), type(b)} <= {int, float} and float in (type(a), type(b)):
-        return bool(abs(a - b) <= GPU_TOLERANCE * max(abs(a), abs(b)) + GPU_FLOOR)
+        return bool(a == b or abs(a - b) <= relative * max(abs(a), abs(b)) + absolute)  # infinities are equal
     return bool(a == b) and type(a) is type(b)

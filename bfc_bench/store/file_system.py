@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+MOUNTS = Path("/proc/self/mountinfo")
+"""The kernel's table of mounts."""
 SHARED = frozenset(
     (
         *("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "lustre", "gpfs", "beegfs", "fhgfs_nodev"),
@@ -18,14 +20,14 @@ SHARED = frozenset(
 def file_system(folder: Path) -> str:
     """The type of a folder's file system in the kernel's table of mounts; empty if it is unknown."""
     try:
-        lines = Path("/proc/self/mountinfo").read_text().splitlines()
+        lines = MOUNTS.read_bytes().splitlines()
     except OSError:
         return ""
     path, depth, kind = Path(os.path.realpath(folder)), -1, ""
     for line in lines:
-        mount, _, device = line.partition(" - ")
+        mount, _, device = line.partition(b" - ")
         # The table writes spaces in octal. Of two mounts at one point, the later one hides the other.
-        point = Path(mount.split()[4].encode("latin-1").decode("unicode_escape"))
+        point = Path(os.fsdecode(mount.split()[4].decode("unicode_escape").encode("latin-1")))
         if path.is_relative_to(point) and len(point.parts) >= depth:
-            depth, kind = len(point.parts), device.split()[0]
+            depth, kind = len(point.parts), device.split()[0].decode()
     return kind

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field
 from itertools import accumulate
 from operator import itemgetter
@@ -69,13 +69,9 @@ def merge(sources: Sequence[Path], into: Path, *, prefer: str = "") -> Merged:
         stores = {str(path): opened.enter_context(Store(store_folder(path))) for path in others}
         for store in stores.values():
             opened.enter_context(store.snapshot())
-        if (into / "results.sqlite").exists() or (into / "lock").exists():  # one whose first start was killed
-            with Store(into, write=True) as target:
-                return _Merge(str(into), target, stores, prefer).run()
-        with new_folder(into) as temporary:
-            with Store(temporary, write=True) as target:
-                merged = _Merge(str(into), target, stores, prefer).run()
-            return merged
+        there = (into / "results.sqlite").exists() or (into / "lock").exists()  # one whose first start was killed
+        with nullcontext(into) if there else new_folder(into) as folder, Store(folder, write=True) as target:
+            return _Merge(str(into), target, stores, prefer).run()
 
 
 @dataclass

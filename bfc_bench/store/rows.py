@@ -21,71 +21,34 @@ NumberPath: TypeAlias = tuple[str, ...]
 """Path of a number in a row: ``("nmse",)``, ``("stages", "step10", "feature_errors", "S2")``."""
 
 POINT = ("d", "n", "replicate")
-_TEXTS = ("task", "label", "learner", "status", "reason", "device", "release", "learner_version", "options", "axes")
+_TEXTS = ("task", "label", "learner", "status", "device", "release", "learner_version", "options", "axes")
 _CHOSEN = ("tuned", "oracle")
-_DEFAULTS: Mapping[str, Any] = {"reason": ""}
-"""Values of columns that rows of other releases may lack; None for the others."""
-
-
-class _CodedColumn:
-    """A column that stores each distinct value once, and for each entry its index in ``values``."""
-
-    def __init__(self) -> None:
-        self.values: list[Any] = []
-        self.codes = array("i")
-        self._code: dict[Any, int] = {}
-
-    def add(self, value: Any) -> None:
-        key = marshal.dumps(value, 2) if isinstance(value, dict | list) else value
-        code = self._code.setdefault(key, len(self.values))
-        if code == len(self.values):
-            self.values.append(value)
-        self.codes.append(code)
-
-
-class _LayoutNumbers:
-    """The numbers of all rows of one layout."""
-
-    def __init__(self, code: int) -> None:
-        self.code = code
-        self.numbers = array("d")
-        self.rows = 0
 
 
 class RowsBuilder:
     """Builds ``Rows`` from single rows."""
 
     def __init__(self) -> None:
-        self.coded = {name: _CodedColumn() for name in (*_TEXTS, *_CHOSEN)}
-        """Columns with one entry per distinct combination of texts, since many rows share a combination."""
-        self.layouts: dict[tuple[_Name, ...], _LayoutNumbers] = {}
-        """By the names that ``_collect`` gives."""
+        self.combinations: dict[bytes, tuple[int, list[Any]]] = {}
+        """Each distinct combination of texts, which many rows share, with its index."""
+        self.layouts: dict[tuple[_Name, ...], tuple[int, array[float]]] = {}
+        """By the names that ``_collect`` gives: the index of a layout, and the numbers of its rows."""
         self.combination, self.layout, self.line = array("i"), array("i"), array("q")
         """For each row: its combination of texts, its layout, and its line among the rows of the layout."""
-        self._combinations: dict[bytes, int] = {}
 
     def add(self, values: Mapping[str, Any]) -> None:
         """Add the columns of a row."""
         chosen = values.get("chosen") or {}
-        key = marshal.dumps([*map(values.get, _TEXTS), *map(chosen.get, _CHOSEN)], 2)
-        combination = self._combinations.get(key)
-        if combination is None:
-            combination = self._combinations[key] = len(self._combinations)
-            texts = [values.get(name, _DEFAULTS.get(name)) for name in _TEXTS] + [chosen.get(name) for name in _CHOSEN]
-            for column, text in zip(self.coded.values(), texts, strict=True):
-                column.add(text)
-        self.combination.append(combination)
+        texts = [*map(values.get, _TEXTS), *map(chosen.get, _CHOSEN), values.get("reason", "")]
+        combinations = self.combinations
+        self.combination.append(combinations.setdefault(marshal.dumps(texts, 2), (len(combinations), texts))[0])
         names: list[_Name] = []
         numbers: list[float] = []
         _collect(values, names, numbers)
-        layout_key = tuple(names)
-        layout = self.layouts.get(layout_key)
-        if layout is None:
-            layout = self.layouts[layout_key] = _LayoutNumbers(len(self.layouts))
-        layout.numbers.extend(numbers)
-        self.layout.append(layout.code)
-        self.line.append(layout.rows)
-        layout.rows += 1
+        layout, present = self.layouts.setdefault(tuple(names), (len(self.layouts), array("d")))
+        self.layout.append(layout)
+        self.line.append(len(present) // len(numbers))  # every row has d, n and replicate
+        present.extend(numbers)
 
     def rows(self, read: Callable[[int], Row]) -> Rows:
         """All added rows; ``read`` gives the ``Row`` that was added at a position."""
@@ -136,20 +99,25 @@ class _Columns:
 
     def __init__(self, builder: RowsBuilder, read: Callable[[int], Row]) -> None:
         self.read = read
-        self.values = {name: column.values for name, column in builder.coded.items()}
-        combination = _array(builder.combination, np.int32)
-        self.codes = {name: _array(column.codes, np.int32)[combination] for name, column in builder.coded.items()}
-        self.layout, self.line = _array(builder.layout, np.int32), _array(builder.line, np.int64)
+        combinations, combination = builder.combinations.values(), np.asarray(builder.combination, np.int32)
+        columns = [[texts[j] for _, texts in combinations] for j in range(len(_TEXTS) + len(_CHOSEN) + 1)]
+        coded = dict(zip((*_TEXTS, *_CHOSEN, "reason"), map(_coded, columns), strict=True))
+        self.values = {name: values for name, (values, _) in coded.items()}
+        self.codes = {name: codes[combination] for name, (_, codes) in coded.items()}
+        self.layout, self.line = np.asarray(builder.layout, np.int32), np.asarray(builder.line, np.int64)
         self.paths = [tuple(_paths(names)) for names in builder.layouts]
         self.path_index = [{path: j for j, path in enumerate(paths)} for paths in self.paths]
         self.numbers = [
-            _array(layout.numbers, np.float64).reshape(layout.rows, len(paths))
-            for paths, layout in zip(self.paths, builder.layouts.values(), strict=True)
+            np.asarray(numbers, np.float64).reshape(-1, len(paths))
+            for paths, (_, numbers) in zip(self.paths, builder.layouts.values(), strict=True)
         ]
 
 
-def _array(values: array[Any], dtype: type[np.generic]) -> np.ndarray:
-    return np.frombuffer(values, dtype=dtype) if len(values) else np.empty(0, dtype=dtype)
+def _coded(column: Iterable[Any]) -> tuple[list[Any], np.ndarray]:
+    """The distinct values of a column, and for each entry the index of its value."""
+    found: dict[bytes, tuple[int, Any]] = {}
+    codes = [found.setdefault(marshal.dumps(value, 2), (len(found), value))[0] for value in column]
+    return [value for _, value in found.values()], np.array(codes, dtype=np.int32)
 
 
 class Rows(Sequence[Row]):
@@ -248,18 +216,10 @@ class Rows(Sequence[Row]):
         below = (longer for code in self._layouts for longer in self._columns.paths[code] if longer[:depth] == path)
         return list(dict.fromkeys(longer[depth] for longer in below if len(longer) > depth))
 
-    def where(
-        self,
-        *,
-        task: str | Collection[str] | None = None,
-        label: str | Collection[str] | None = None,
-        status: str | Collection[str] | None = None,
-        d: int | None = None,
-        n: int | None = None,
-    ) -> Rows:
-        """The rows with the given values."""
+    def where(self, *, d: int | None = None, n: int | None = None, **texts: str | Collection[str] | None) -> Rows:
+        """The rows with the given values of d, of n, and of columns of texts such as ``task``; None allows all."""
         kept = np.ones(len(self), dtype=bool)
-        for name, wanted in (("task", task), ("label", label), ("status", status)):
+        for name, wanted in texts.items():
             if wanted is not None:
                 kept &= self._is(name, (wanted,) if isinstance(wanted, str) else wanted)
         for name, number in (("d", d), ("n", n)):

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from bfc_bench.errors import StoreError, UnknownSuite, UsageError, suggest
 from bfc_bench.plugins import Plugins, load_plugins
@@ -56,7 +55,7 @@ def reference_results(suite: str, *, path: str | Path | None = None) -> StoredSu
     return open_store(path, plugins=plugins)[suite]
 
 
-class OpenStore(Mapping[str, "StoredSuite"]):
+class OpenStore(Mapping[str, "StoredSuite"], AbstractContextManager["OpenStore"]):
     """The suites of an open store, by path or by name; ``smoke`` is the version of its file, ``smoke@1`` version 1."""
 
     def __init__(self, directory: Path, plugins: Plugins) -> None:
@@ -111,12 +110,7 @@ class OpenStore(Mapping[str, "StoredSuite"]):
         """Close the store."""
         self.store.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def __repr__(self) -> str:

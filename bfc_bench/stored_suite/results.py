@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from bfc_bench.analysis.claims import Claim, Verdict, decided_together, judge, parse_claims
+from bfc_bench.analysis.claims import Verdict, decided_together, judge, parse_claims
 from bfc_bench.analysis.compare import (
     Comparison,
     ThresholdComparison,
@@ -84,8 +84,7 @@ class Results:
     @property
     def definition(self) -> dict[str, Any]:
         """The suite of the last run, as plain data."""
-        definition: dict[str, Any] = self.sessions[-1]["definition"]
-        return definition
+        return dict(self.sessions[-1]["definition"])
 
     @cached_property
     def suite(self) -> Suite:
@@ -101,8 +100,7 @@ class Results:
     @property
     def levels(self) -> list[float]:
         """Error levels eps of N*(eps) in the last run."""
-        levels: list[float] = self.definition["levels"]
-        return levels
+        return list(self.definition["levels"])
 
     def _levels(self, levels: Levels) -> list[float]:
         """The levels that were asked for, one or several, else the suite's. Raises ``UsageError`` for a text."""
@@ -224,10 +222,10 @@ class Results:
 
     def looks_by_claim(self, rows: Rows | None = None) -> list[ClaimLooks]:
         """The claims with their looks of ``run --until-decided``; ``rows`` are by default all current ones."""
+        claims = parse_claims(self.suite, self.plugins.claims, str(self.path or self.name))
         digests = self.store.sessions.definitions(self.name, self.version)
-        return looks_by_claim(
-            self._claims, self.columns() if rows is None else rows, self._looks, digests, self.definition
-        )
+        rows = self.columns() if rows is None else rows
+        return looks_by_claim(claims, rows, self._looks, digests, self.definition)
 
     @property
     def _looks(self) -> list[Look]:
@@ -235,14 +233,8 @@ class Results:
 
     def replicates_needed(self) -> Records[ReplicatesNeeded]:
         """What would decide each claim: replicates, given the spread so far, or the sizes that would show N*."""
-        judged = self._judged(self.columns())
-        return Records(
-            replicates_needed(looks, verdict, rows, self.suite.replicates) for looks, rows, verdict in judged
-        )
-
-    @property
-    def _claims(self) -> list[Claim]:
-        return parse_claims(self.suite, self.plugins.claims, str(self.path or self.name))
+        judged, first = self._judged(self.columns()), self.suite.replicates
+        return Records(replicates_needed(looks, verdict, rows, first) for looks, rows, verdict in judged)
 
     def compare(
         self, a: str, b: str, metric: str = "nmse", *, tasks: Collection[str] = (), dims: Collection[int] = ()

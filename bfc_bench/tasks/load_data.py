@@ -83,9 +83,9 @@ def _checked_points(points: LabelledPoints, prefix: str, contents: DataSetConten
                 "Leave such points out, or fill them in before."
             )
     if contents.classes:
-        counts = np.bincount(y.astype(int).clip(0), minlength=len(contents.classes))
         if np.any((y < 0) | (y >= len(contents.classes)) | (y != y.astype(int))):
             raise UsageError(f"{where}: {prefix}y must hold numbers of classes, 0 ... {len(contents.classes) - 1}.")
+        counts = np.bincount(y.astype(int), minlength=len(contents.classes))
         if not prefix and len(contents.classes) < 2:
             raise UsageError(f"{where}: there must be 2 classes or more. Got {len(contents.classes)}.")
         few = [f"{name!r} has {count}" for name, count in zip(contents.classes, counts, strict=True) if count < 2]

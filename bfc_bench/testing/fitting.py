@@ -147,22 +147,19 @@ def every_array_kind_is_taken(trial: LearnerTrial) -> None:
 def every_label_kind_is_taken(trial: LearnerTrial) -> None:
     """A fit to each kind of labels in ``capabilities.labels`` works."""
     others = sorted(trial.cls.capabilities.labels - {trial.labels})
-    if not others:
-        skip(f"declares {trial.labels} labels only")
-    for kind in others:
-        if reason := trial.learner.skip(trial.facts(kind), N):
-            skip(f"skips {kind} labels: {reason}")
+    skips = {kind: trial.learner.skip(trial.facts(kind), N) for kind in others}
+    for kind in (kind for kind in others if not skips[kind]):
         _require_values(trial, trial.fit(trial.job(labels=kind)), f"a fit to {kind} labels", kind)
+    if all(skips.values()):
+        reasons = (f"skips {kind} labels: {reason}" for kind, reason in skips.items())
+        skip("; ".join(reasons) or f"declares {trial.labels} labels only")
 
 
 @requirement(VALID)
 def probabilities_are_probabilities(trial: LearnerTrial) -> None:
     """``probabilities`` lie in [0, 1]; for more than two classes they sum to 1 at each point."""
-    kinds: list[LabelKind] = [kind for kind in ("binary", "class") if kind in trial.cls.capabilities.labels]
-    given = 0
-    for kind in kinds:
-        if trial.learner.skip(trial.facts(kind), N):
-            continue
+    known, given = trial.cls.capabilities.labels & {"binary", "class"}, 0
+    for kind in (kind for kind in sorted(known) if not trial.learner.skip(trial.facts(kind), N)):
         with preserved():
             probabilities = trial.fit(trial.job(labels=kind)).probabilities(trial.test_points())
         if probabilities is None:

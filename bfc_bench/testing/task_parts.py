@@ -300,11 +300,13 @@ def examined_data(data: DataSet) -> Examined:
     if (missing := data.missing_files()) is not None:
         skip(missing)
 
-    def train(m: int) -> Any:
+    def task() -> DataTask:
         digest = digest_of(read(data, type(data).__name__))
         require(digest == first, "load gives other contents when it is called again; fix its seeds and its order")
-        task = DataTask("check", data, Clean(), 0, "", None, digest)
-        return task.problem(0, task.dimension, 0, 100).train(m)
+        return DataTask("check", data, Clean(), 0, "", None, digest)
+
+    def train(m: int) -> Any:
+        return (now := task()).problem(0, now.dimension, 0, 100).train(m)
 
     contents = read(data, type(data).__name__)
     first = digest_of(contents)
@@ -314,7 +316,7 @@ def examined_data(data: DataSet) -> Examined:
         Draw("x", lambda stream, m: train(m).x, (width,), nested=nested),
         Draw("y", lambda stream, m: train(m).y, nested=nested, constant=True),
     ]
-    return Examined(draws, m=min(M, len(contents.points) // 2))
+    return Examined(draws, m=min(M, len(contents.points) // 2, task().pool(100)))
 
 
 def examined_metric(metric: Metric) -> Examined:

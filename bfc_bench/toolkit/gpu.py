@@ -64,9 +64,9 @@ def shares(workers: int = 1) -> tuple[float, float]:
     """The fractions of a GPU's memory that JAX and torch may take in each of ``workers`` processes.
 
     Both keep memory that they once took, so neither can use what the other leaves: each gets half of the process's
-    share. If the environment says which fraction of the GPU JAX may take, torch gets the rest.
+    share. If the environment says which fraction of the GPU JAX may take, torch gets the rest, but a tenth at least.
     """
-    jax = min(float(os.environ.get(JAX_VARIABLE, SHARE / 2)), SHARE)
+    jax = min(float(os.environ.get(JAX_VARIABLE, SHARE / 2)), 0.9 * SHARE)
     return jax / workers, (SHARE - jax) / workers
 
 

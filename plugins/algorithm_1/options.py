@@ -8,13 +8,7 @@ from itertools import pairwise
 from typing import Annotated, Any, Literal
 
 from bfc_plugins.algorithm_1.net import DistilledNet
-from bfc_plugins.algorithm_1.schedule import (
-    LayerSchedule,
-    PrintedSchedule,
-    StepSchedule,
-    ThresholdSchedule,
-    joining_order,
-)
+from bfc_plugins.algorithm_1.schedule import LayerSchedule, PrintedSchedule, StepSchedule, ThresholdSchedule
 from bfc_plugins.quadratic.net import check_skips, default_skips, supposed_form
 from pydantic import Field, model_validator
 
@@ -130,13 +124,6 @@ class Algorithm1Options(BatchLearner):
         return default_skips(self.depth) if self.skips is None else self.skips
 
     @property
-    def joining(self) -> dict[str, int]:
-        """The parts that join after W_2, in order, with their steps in the ``steps`` schedule."""
-        names = joining_order(self.depth)
-        steps = self.join_steps or tuple(2000 + 2200 * (i // 2) + 200 * (i % 2) for i in range(len(names)))
-        return dict(zip(names, steps, strict=True))
-
-    @property
     def longest(self) -> int:
         """``max_steps`` with its default filled in."""
         return self.max_steps or (40_000 if self.depth <= 3 else 120_000)
@@ -154,7 +141,7 @@ class Algorithm1Options(BatchLearner):
     def layer_schedule(self, ctx: Context, d: int) -> LayerSchedule:
         """A new schedule. Raises ``UsageError`` if the target does not provide the alphas."""
         if self.schedule == "steps":
-            return StepSchedule(self.joining)
+            return StepSchedule(self.depth, self.join_steps)
         alphas = None if self.alphas == "estimated" else self.alphas
         if alphas == "oracle":
             alphas = tuple(ctx.oracle.get("alphas", ()))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Sequence
 
 PLATEAU_CHECKS = 5
 PLATEAU_RATIO = 0.9
@@ -44,10 +44,11 @@ class LayerSchedule(ABC):
 class StepSchedule(LayerSchedule):
     """Each part joins at a given step."""
 
-    def __init__(self, steps: Mapping[str, int]) -> None:
-        """``steps`` by part, in the order of ``joining_order``."""
-        super().__init__(1 + (len(steps) + 1) // 2)
-        self._steps = steps
+    def __init__(self, depth: int, steps: Sequence[int] | None) -> None:
+        """``steps`` by part, in the order of ``joining_order``; None: 2000, 2200, 4200, 4400, ..."""
+        super().__init__(depth)
+        steps = steps or [2000 + 2200 * (i // 2) + 200 * (i % 2) for i in range(len(self.waiting))]
+        self._steps = dict(zip(self.waiting, steps, strict=True))
 
     def ready(self, part: str, step: int, objective: float) -> bool:
         """Whether its step has come."""

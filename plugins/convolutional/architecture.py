@@ -67,13 +67,12 @@ def activated(channels: int, activation: Activation, *, norm: bool = True) -> li
 class PlainBlock(nn.Module):
     """A convolution, BatchNorm and activation."""
 
-    def __init__(self, block: Block, layout: BlockLayout, generator: Generator, *, last: bool = True) -> None:
-        """Without ``last`` there is only the convolution, as at the bottom of a pre-activation ResNet."""
+    def __init__(self, block: Block, layout: BlockLayout, generator: Generator) -> None:
+        """At the bottom of a pre-activation ResNet there is only the convolution."""
         super().__init__()
-        conv = convolution(
-            block.inputs, block.outputs, block.kernel, block.stride, generator, bias=last and not layout.norm
-        )
-        after = activated(block.outputs, layout.activation, norm=layout.norm) if last else []
+        bias = not (layout.residual or layout.norm)
+        conv = convolution(block.inputs, block.outputs, block.kernel, block.stride, generator, bias=bias)
+        after = [] if layout.residual else activated(block.outputs, layout.activation, norm=layout.norm)
         self.layers = nn.Sequential(conv, *after)
         self.pool = block.pool
 
@@ -126,29 +125,13 @@ class Network(nn.Module):
 
     def __init__(self, layout: BlockLayout, outputs: int, generator: Generator) -> None:
         super().__init__()
-        self.layout, self.outputs = layout, outputs
+        self.layout = layout
         self.blocks = nn.ModuleList(
-            ResidualBlock(block, layout, generator)
-            if block.residual
-            else PlainBlock(block, layout, generator, last=not layout.residual)
-            for block in layout.blocks
+            (ResidualBlock if block.residual else PlainBlock)(block, layout, generator) for block in layout.blocks
         )
-        self.taps = nn.ModuleDict()
-        self.new_head(generator)
-
-    def new_head(self, generator: Generator) -> None:
-        """Replace the head by a newly drawn one."""
-        depth = len(self.blocks)
-        device = next(self.blocks.parameters()).device
-        read = range(1, depth + 1) if self.layout.readout == "dense" else [depth]
-        self.taps = nn.ModuleDict(
-            {
-                str(place): Tap(
-                    self.layout.blocks[place - 1], self.layout, self.outputs, generator, bias=place == depth
-                )
-                for place in read
-            }
-        ).to(device)
+        depth, self.taps = len(self.blocks), nn.ModuleDict()
+        for place in range(1, depth + 1) if layout.readout == "dense" else [depth]:
+            self.taps[str(place)] = Tap(layout.blocks[place - 1], layout, outputs, generator, bias=place == depth)
 
     def forward(self, h: Tensor, start: int = 0) -> Tensor:
         """Scores (m, outputs) of images (m, c, h, w), or of the outputs of the first ``start`` blocks."""

@@ -40,7 +40,7 @@ class SketchedProblem:
         """The problem of a task; None unless inputs are ``gaussian-power-law`` and the target ``linear`` with signs."""
         if (task.inputs, task.target) != ("gaussian-power-law", "linear") or task.noise_variance is None:
             return None
-        if task.options["prior"] != "signs" or task.input_options["a"] <= 0:
+        if task.options["prior"] != "signs":
             return None
         return _problem(task.input_options["a"], task.options["decay"], task.d, features, task.noise_variance)
 

@@ -177,13 +177,8 @@ class QuadraticLearner(BatchLearner):
 
         loss = weighted_square_loss if self.loss == "weighted" else square_loss
         loss = cross_entropy_loss if setup.kind == "binary" else loss
-        return Recipe(
-            Factored(apply) if setup.low_rank else apply,
-            self.minibatch(setup.net.d),
-            loss,
-            self.optimizer,
-            penalty=less_constant if setup.penalty else None,
-        )
+        model, penalty = Factored(apply) if setup.low_rank else apply, less_constant if setup.penalty else None
+        return Recipe(model, self.minibatch(setup.net.d), loss, self.optimizer, penalty=penalty)
 
     def member(self, setup: Setup, params: Params, multipliers: Params, inputs: Any, stream: int = 0) -> Member:
         """One model to train; ``multipliers`` are factors of the learning rate, ``stream`` is that of minibatches."""

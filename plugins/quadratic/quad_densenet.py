@@ -44,16 +44,12 @@ class QuadDenseNet(QuadraticLearner):
     network before them. If they are no gain on held-out points, the trained network stays as it is."""
 
     @model_validator(mode="after")
-    def _finish_trains_every_layer(self) -> QuadDenseNet:
+    def _finish_and_checkpoints_fit(self) -> QuadDenseNet:
         if self.finish != "none" and (self.backward != "all" or 0.0 in (self.lr_layers or ())):
             raise ValueError(
                 f"finish = {self.finish!r} trains every layer through all others, so that backward must be 'all' and "
                 f"lr_layers positive. Got {self.backward!r} and {self.lr_layers}."
             )
-        return self
-
-    @model_validator(mode="after")
-    def _no_checkpoints_of_selected_ranks(self) -> QuadDenseNet:
         if self.checkpoints and self.ranks != "given":
             raise ValueError(
                 f"checkpoints need ranks = 'given', one training. Got {self.checkpoints} with ranks = {self.ranks!r}."

@@ -94,11 +94,18 @@ class Rounds:
         for low in range(len(blocks) - 2, -1, -1):
             known = blocks[low].directions if self.append else None
             found = Boundary.of(zs[low], labels, signal, known, self.count)
-            if self.append:
-                self._append(made, zs[low], low, found)
-            else:
+            lifts, z = self.rng.standard_normal((found.reads.shape[1], len(found.writes))), zs[low]
+            if self.append:  # the blocks above are fitted anew, with as many directions as they have
+                made[low] = made[low].with_more(found.reads, lifts, drawn=True)
+                for level in range(low + 1, len(made)):
+                    z = made[level - 1](z)
+                    made[level] = self.forward(level, z, made[level].directions.shape[1] - 1)
+            else:  # in the place of the least important directions of both blocks
                 below = blocks[low + 1].matrix, found.denoised
-                self._replace(made, zs[low], low, found, labels, y, (below, top))
+                made[low] = self._exchanged(made[low], z, y, below, found.reads, lifts, True)
+                z, written = made[low](z), sqrt(len(found.writes)) * found.writes.T
+                reads = z.T @ (labels[:, None] * found.scores)
+                made[low + 1] = self._exchanged(made[low + 1], z, y, top, reads, written, False)
                 top = below
             signal = signals[low]
             if self.signal == "first-order":
@@ -120,32 +127,6 @@ class Rounds:
             back = signals[level] @ blocks[level].lifts.T @ blocks[level].directions.T / blocks[level].scale
         return signals
 
-    def _append(self, made: list[Block], z: np.ndarray, low: int, found: Boundary) -> None:
-        """Add the reads to block ``low`` and fit the blocks above anew, with as many directions as they have."""
-        made[low] = made[low].with_more(found.reads, self._lifts(found), drawn=True)
-        for level in range(low + 1, len(made)):
-            z = made[level - 1](z)
-            made[level] = self.forward(level, z, made[level].directions.shape[1] - 1)
-
-    def _replace(
-        self,
-        made: list[Block],
-        z: np.ndarray,
-        low: int,
-        found: Boundary,
-        labels: np.ndarray,
-        y: np.ndarray,
-        readers: Sequence[tuple[np.ndarray, np.ndarray]],
-    ) -> None:
-        """Put reads and writes in the place of the least important directions of both blocks.
-
-        ``readers`` are ``above`` and ``signal`` of ``importance`` for block ``low`` and for the one above.
-        """
-        made[low] = self._exchanged(made[low], z, y, readers[0], found.reads, self._lifts(found), True)
-        z, written = made[low](z), sqrt(len(found.writes)) * found.writes.T
-        reads = z.T @ (labels[:, None] * found.scores)
-        made[low + 1] = self._exchanged(made[low + 1], z, y, readers[1], reads, written, False)
-
     def _exchanged(
         self,
         block: Block,
@@ -162,7 +143,3 @@ class Rounds:
         sizes, theirs = rms(z @ new), rms(z @ kept.directions[:, kept.drawn])
         size = self.size * (theirs.mean() if len(theirs) else 1.0)
         return kept.with_more(new * (size / np.where(sizes > 0, sizes, 1.0)), lifts, drawn)
-
-    def _lifts(self, found: Boundary) -> np.ndarray:
-        """Fresh lifts (r, p)."""
-        return self.rng.standard_normal((found.reads.shape[1], len(found.writes)))

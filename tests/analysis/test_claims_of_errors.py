@@ -224,6 +224,12 @@ def test_the_worst_of_a_lower_bound_is_the_least():
     assert found.worst == pytest.approx(4.0)
 
 
+@pytest.mark.parametrize("against", [["b", "c"], ["c", "b"]])
+def test_an_opponent_without_results_does_not_hide_the_worst_replicate(against):
+    found = verdict({**BEATS, "against": against}, [*cells("a", [1.0, 2.0, 3.5]), *cells("b", [10.0, 10.0, 10.0])])
+    assert found.worst == pytest.approx(0.35)
+
+
 SUCCEEDS = {"kind": "succeeds", "label": "a", "task": "t", "level": 0.01, "share": 0.8}
 
 

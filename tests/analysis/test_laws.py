@@ -203,7 +203,7 @@ def rows(parameters=lambda m, n: int(m), d=lambda m: 10):
     return [
         row(
             task="t", label=f"w{m:g}", d=d(m), n=int(n), replicate=replicate, nmse=float(value),
-            parameters=parameters(m, n),
+            parameters=parameters(m, n), axes={"w": int(m)},
         )
         for replicate, line in enumerate(y) for m, n, value in zip(at["M"], at["n"], line, strict=True)
     ]  # fmt: skip
@@ -213,6 +213,7 @@ def test_the_second_number_is_that_of_the_rows():
     by_parameters = law_of(rows(), curves(rows()), "parameters")
     by_d = law_of(rows(d=int), curves(rows(d=int)), "d")
     assert by_parameters.values["parameters"] == pytest.approx(by_d.values["d"], abs=1e-6)
+    assert law_of(rows(), curves(rows()), "w").values["w"] == by_parameters.values["parameters"]
     assert by_parameters.exponents["parameters"].lo < 0.7 < by_parameters.exponents["parameters"].hi
     assert (by_parameters.d, by_d.d) == (10, None)
 

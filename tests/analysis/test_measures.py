@@ -4,12 +4,17 @@ import math
 
 import pytest
 
-from bfc_bench.analysis.claims.measures import crossing_ratio
+from bfc_bench.analysis.claims.measures import evidence_of_crossings
 from bfc_bench.analysis.claims.verdict import Region, evidence
 from bfc_bench.analysis.thresholds import Crossing
 
 A = [Crossing(r, n) for r, n in enumerate((100.0, 120.0, 150.0, 110.0))]
 B = [Crossing(r, n) for r, n in enumerate((300.0, 200.0, 250.0, 280.0))]
+
+
+def ratio(a, b, failed=(False, False)):
+    """Evidence about log(N*_a / N*_b)."""
+    return evidence_of_crossings((1.0, -1.0), (a, b), (failed[1], failed[0]), ())
 
 
 def ends(evidence):
@@ -23,7 +28,7 @@ def ends(evidence):
 def test_a_failed_cell_may_need_more_samples_so_that_the_ratio_may_move_to_its_side(failed):
     """The ratio is N* of a over N* of b: if a fails it may be larger, if b does it may be smaller."""
     of_a, of_b = failed
-    assert ends(crossing_ratio(A, B, failed=failed)) == (of_b, of_a)
+    assert ends(ratio(A, B, failed)) == (of_b, of_a)
 
 
 @pytest.mark.parametrize(
@@ -38,13 +43,13 @@ def test_a_failed_cell_may_need_more_samples_so_that_the_ratio_may_move_to_its_s
 )
 def test_a_censored_size_opens_the_side_that_the_ratio_may_move_to(of_a, of_b, is_open):
     a, b = [*A, Crossing(4, 400.0, of_a)], [*B, Crossing(4, 50.0, of_b)]
-    found = crossing_ratio(a, b)
+    found = ratio(a, b)
     assert (ends(found), found.count) == (is_open, 5)
     assert ("1 of 5 replicates are censored" in found.notes) == any(is_open)
 
 
 def test_a_ratio_of_two_sizes_that_are_both_beyond_is_unknown_and_leaves_both_ends_open():
-    found = crossing_ratio([*A, Crossing(4, 400.0, "right")], [*B, Crossing(4, 400.0, "right")])
+    found = ratio([*A, Crossing(4, 400.0, "right")], [*B, Crossing(4, 400.0, "right")])
     assert (ends(found), found.count) == ((True, True), 4)
     assert "1 of 5 replicates are censored" in found.notes
 

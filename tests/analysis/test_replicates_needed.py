@@ -51,6 +51,12 @@ def test_the_next_size_goes_on_at_the_ratio_of_the_sizes_at_that_end(sizes, abov
         assert found.says.endswith(f"lies {side} n = {end} in 3 of 3 replicates")
 
 
+def test_a_stage_has_a_next_size_too():
+    at = Rows.of(replace(row, stages={"one": {"nmse": row.nmse}}) for row in rows([10, 20, 40], [1e6] * 3))
+    staged = Beats(id="c", label="a/one", against="b/one", task="t", level=0.1)
+    assert [(new.label, new.sizes) for new in beyond(staged, at)] == [("a", (80,))]
+
+
 def test_a_single_size_is_doubled_or_halved_and_no_size_below_2_is_suggested():
     assert [one.sizes for one in beyond(CLAIM, rows([20], [1e6, 1e6, 0.1])) if one.label == "a"] == [(40,), (10,)]
     assert beyond(CLAIM, rows([2, 4, 8], [0.1] * 3)) == []

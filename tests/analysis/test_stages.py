@@ -6,6 +6,7 @@ import pytest
 import synthetic
 from scipy import stats
 
+from bfc_bench.analysis.curves import curves
 from bfc_bench.analysis.stages import Quantity, stage_errors
 
 
@@ -36,6 +37,12 @@ def test_what_was_not_measured_is_left_out():
         ("final", Quantity("feature_errors", "S3")): (1e-16,),
     }
     assert stage_errors([row()]) == []
+
+
+def test_an_error_rate_of_0_is_that_of_half_a_point_as_in_a_curve():
+    rows = [row(r, error_rate=rate, part_errors={"p": 0.1}) for r, rate in enumerate((0.0, 1e-3, 1e-3))]
+    found = next(e for e in stage_errors(rows, "error_rate") if e.quantity.kind == "error_rate")
+    assert found.interval.mean == pytest.approx(curves(rows, "error_rate")[0].mean[0])
 
 
 def test_other_measures_of_features_stand_beside_p():

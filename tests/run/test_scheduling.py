@@ -134,6 +134,7 @@ def test_learners_that_can_use_a_gpu_do_and_the_others_keep_to_the_cores():
     can = {label: entry.learner.capabilities.devices for label, entry in plan.grid.entries.items()}
     assert devices == {label: "cuda" if "cuda" in able else "cpu" for label, able in can.items()}
     assert set(devices.values()) == {"cpu", "cuda"}
+    assert plan.batches(0, 0), "nodes may join later"
 
 
 def test_estimates_come_from_rows_of_the_same_device(tmp_path):

@@ -335,6 +335,7 @@ BAD = {
     "shape": (wrong(x=np.ones((N, D, 1))), "x must have shape (N, d)"),
     "constant": (wrong(y=np.ones(N)), "all values to be learned are 1"),
     "few": (wrong(y=np.arange(N) == 0, classes=("a", "b")), "each class needs 2 points or more; 'b' has 1"),
+    "class": (wrong(y=np.arange(N) * 10**12, classes=("a", "b")), "y must hold numbers of classes, 0 ... 1"),
     "image": (wrong(shape=(1, 2, 2)), "shape must be (channels, height, width) of the 3 columns. Got (1, 2, 2)"),
     "nothing": (lambda: None, "load must return DataSetContents. Got NoneType"),
 }

@@ -331,6 +331,11 @@ def test_a_torch_data_set_of_pairs_is_read(tmp_path):
     np.testing.assert_array_equal(found.points.y, y.numpy())
 
 
+def test_columns_may_have_numbers_as_names(tmp_path):
+    found = contents(tmp_path, pd.DataFrame(np.arange(12.0).reshape(4, 3)), "2", {})
+    assert (found.columns, found.points.y.tolist()) == (("0", "1"), [2, 5, 8, 11])
+
+
 def test_groups_times_and_a_test_part_of_a_frame(tmp_path):
     days = ["2020-01-04", "2020-01-03", "2020-01-02", "2020-01-01"]
     frame = pd.DataFrame({**COLUMNS, "who": ["p", "q", "p", "q"], "day": days})
@@ -355,6 +360,9 @@ WRONG = {
     "array": (np.zeros((3, 2)), "y", "has no named columns"),
     "pairs": (np.zeros((3, 4)), None, "its items must be pairs (x, y)"),
     "no target": (COLUMNS, None, "y is missing"),
+    "number": (COLUMNS, 2, "the name of a column of x as a text. Got 2"),
+    "ragged": ({"image": [np.zeros((2, 2)), np.zeros((3, 3))], "y": [0.0, 1]}, "y", "items must have one shape"),
+    "labels": ([(np.zeros(2), np.zeros(2))] * 3, None, "the y of an item must be one value. Got the shape (2,)"),
 }
 
 

@@ -111,6 +111,18 @@ def test_of_a_learner_that_skips_the_task_of_the_kit_only_the_description_is_tes
     assert "same seed gives the same predictions" in skipped
 
 
+def test_a_kind_of_labels_that_is_skipped_hides_no_other_one() -> None:
+    class Choosy(Plain):
+        """Fits classes wrongly."""
+
+        capabilities: ClassVar[Capabilities] = Capabilities(labels=frozenset({"real", "binary", "class"}))
+
+        def skip(self, task, n):
+            return "two classes are too few" if task.kind == "binary" else None
+
+    assert names(check_learner(Choosy, strict=False), "failed") == ["every label kind is taken"]
+
+
 def test_a_learner_for_the_sphere_is_fitted_on_the_sphere() -> None:
     class Spherical(Plain):
         """Works on the sphere only."""

@@ -210,6 +210,12 @@ def labels(label: Callable[[np.random.Generator, np.ndarray], np.ndarray], **fie
     return made(Labels, label=lambda self, rng, seen, values, rule: label(rng, values), **fields)()
 
 
+def two_groups(self):
+    return DataSetContents(
+        LabelledPoints(np.arange(200.0).reshape(100, 2) % 7, np.arange(100.0)), groups=np.repeat([0, 1], [60, 40])
+    )
+
+
 def other_points(self):
     x = np.random.default_rng().standard_normal((20, 2))
     return DataSetContents(LabelledPoints(x, x[:, 0]))
@@ -384,7 +390,9 @@ def test_functions_and_listeners_that_keep_the_contract_pass(part, kind) -> None
     check_part(part, kind=kind)
 
 
-@pytest.mark.parametrize("part", [joint(), joint(2), classes_of(3, [0.0, 1.0, 2.0]), Found, Kept])
+@pytest.mark.parametrize(
+    "part", [joint(), joint(2), classes_of(3, [0.0, 1.0, 2.0]), made(DataSet, load=two_groups), Found, Kept]
+)
 def test_parts_that_keep_the_contract_pass(part: Any) -> None:
     check_part(part)
 

@@ -1,5 +1,7 @@
 """Ridge regressions in spaces of functions, against the normal equations."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 import torch
@@ -22,9 +24,10 @@ def halved(x):
     return x / 2
 
 
-@pytest.mark.parametrize("transform", [None, halved])
-@pytest.mark.parametrize("center", [True, False])
-@pytest.mark.parametrize("columns", [1, 2])
+CASES = pytest.mark.parametrize(("columns", "center", "transform"), [*product([1, 2], [True, False], [None, halved])])
+
+
+@CASES
 def test_features_of_every_size_solve_the_normal_equations(columns, center, transform):
     x, y = sample()
     y = y if columns == 2 else y[:, 0]
@@ -42,9 +45,7 @@ def test_features_of_every_size_solve_the_normal_equations(columns, center, tran
         torch.testing.assert_close(values, phi[:9] @ solution.weights.reshape(FEATURES, -1))
 
 
-@pytest.mark.parametrize("transform", [None, halved])
-@pytest.mark.parametrize("center", [True, False])
-@pytest.mark.parametrize("columns", [1, 2])
+@CASES
 def test_kernel_functions_of_every_size_solve_the_normal_equations(columns, center, transform):
     x, y = sample()
     y = y if columns == 2 else y[:, 0]

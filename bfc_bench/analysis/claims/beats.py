@@ -47,8 +47,9 @@ class Beats(LabelClaim, NStarClaim):
 
     def without(self, labels: Collection[str]) -> Beats | None:
         """The claim about the others but these; None if it is about these alone, or if its own label is one of them."""
-        left = tuple(name for name in self.against if name not in labels)
-        return self.model_copy(update={"against": left}) if left and self.label not in labels else None
+        left = tuple(name for name in self.against if name.partition("/")[0] not in labels)
+        own = self.label.partition("/")[0]
+        return self.model_copy(update={"against": left}) if left and own not in labels else None
 
     def judge(self, rows: Sequence[Row]) -> Verdict:
         """From paired t-intervals; of several others, the nearest one decides."""
@@ -65,10 +66,7 @@ class Beats(LabelClaim, NStarClaim):
         return self.verdict(statement, Region(hi=1 / self.factor), ratios, log=True)
 
     def _n_star_ratio(self, rows: Sequence[Row], other: str, d: int | None, level: float) -> Evidence:
-        pair = []
-        for name in (self.label, other):
-            curves = curves_of(rows, name, self.task, self.metric, d)
-            if not curves:
-                return nothing(f"{name} has no {self.metric} on {Point(self.task, d, None)}")
-            pair.append(curves[0])
-        return n_star_ratio(pair[0], pair[1], level)
+        curves = {name: curves_of(rows, name, self.task, self.metric, d) for name in (self.label, other)}
+        if missing := [name for name, of in curves.items() if not of]:
+            return nothing(f"{missing[0]} has no {self.metric} on {Point(self.task, d, None)}")
+        return n_star_ratio(curves[self.label][0], curves[other][0], level)

@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field, model_validator
 
 from bfc_bench.analysis.claims.base import LabelClaim, NStarClaim
-from bfc_bench.analysis.claims.measures import Point, crossing_ratio, failure_notes, mean_of, measure
+from bfc_bench.analysis.claims.measures import Point, evidence_of_crossings, failure_notes, mean_of, measure
 from bfc_bench.analysis.claims.verdict import Evidence, Region, Verdict, nothing, short
 from bfc_bench.analysis.curves import FLOOR, curves_of
 from bfc_bench.analysis.theory import Theories, expected_n_star, no_theory
@@ -74,4 +74,5 @@ class Follows(LabelClaim, NStarClaim):
         measured_n_star = crossings(curve, self.level)
         expected_n_stars = [Crossing(crossing.replicate, n_star) for crossing in measured_n_star]
         notes = (*failure_notes(curves), f"{note}, N* = {n_star:.4g}")
-        return crossing_ratio(measured_n_star, expected_n_stars, notes, (bool(curve.failures.any()), False))
+        failed = (False, bool(curve.failures.any()))
+        return evidence_of_crossings((1.0, -1.0), (measured_n_star, expected_n_stars), failed, notes)

@@ -151,15 +151,8 @@ def _paired(a: Measured, b: Measured, factor: float) -> Evidence:
 
 def n_star_ratio(a: Curve, b: Curve, level: float) -> Evidence:
     """Evidence about the mean of log(N*_a / N*_b) of two curves; failed cells leave a side open."""
-    failed = (bool(a.failures.any()), bool(b.failures.any()))
-    return crossing_ratio(crossings(a, level), crossings(b, level), failure_notes([a, b]), failed)
-
-
-def crossing_ratio(
-    a: Sequence[Crossing], b: Sequence[Crossing], notes: Sequence[str] = (), failed: tuple[bool, bool] = (False, False)
-) -> Evidence:
-    """Evidence about the mean of log(N*_a / N*_b)."""
-    return evidence_of_crossings((1.0, -1.0), (a, b), (failed[1], failed[0]), notes)
+    failed = (bool(b.failures.any()), bool(a.failures.any()))
+    return evidence_of_crossings((1.0, -1.0), (crossings(a, level), crossings(b, level)), failed, failure_notes([a, b]))
 
 
 def evidence_of_crossings(

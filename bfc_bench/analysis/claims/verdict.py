@@ -329,7 +329,8 @@ def _few(pieces: Sequence[Evidence]) -> list[str]:
 
 def _worst(region: Region, extremes: Sequence[tuple[float, float]]) -> float:
     """The value that is farthest outside the region, or nearest to its bound if none is outside."""
-    least, largest = (min(lo for lo, _ in extremes), max(hi for _, hi in extremes))
+    least = min((lo for lo, _ in extremes if not math.isnan(lo)), default=math.nan)
+    largest = max((hi for _, hi in extremes if not math.isnan(hi)), default=math.nan)
     if math.isinf(region.hi) or (math.isfinite(region.lo) and region.lo - least > largest - region.hi):
         return least
     return largest

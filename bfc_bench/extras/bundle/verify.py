@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from math import isclose
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from bfc_bench.extras.bundle.write import facts_of
 from bfc_bench.plugins import Plugins
 from bfc_bench.report.tables import with_interval
 from bfc_bench.run.executor_selection import DEFAULT
+from bfc_bench.store.equality import close
 from bfc_bench.store.merge import merge
 from bfc_bench.stored_suite import OpenStore, open_store
 from bfc_bench.suite.model import Suite
@@ -94,7 +94,7 @@ def _check_verdicts(id: str, verdicts: Sequence[Verdict], stored: list[Mapping[s
         record = from_json(readable_json(verdict_record(verdict.as_dict())))
         words[verdict.verdict] += 1
         if wrong := sorted(
-            name for name in record.keys() | other.keys() if not _agree(record.get(name), other.get(name))
+            name for name in record.keys() | other.keys() if not close(record.get(name), other.get(name), NUMBERS_AGREE)
         ):
             both = (f"{name} {other.get(name)!r} in the bundle, {record.get(name)!r} by its rows" for name in wrong)
             found.differs(f"{id}/{verdict.id}: {', '.join(both)}")
@@ -104,11 +104,3 @@ def _check_verdicts(id: str, verdicts: Sequence[Verdict], stored: list[Mapping[s
             found.say(f"{verdict.sign} {verdict.words}  {id}/{verdict.id}: {estimate}, R = {verdict.replicates}")
     counted = ", ".join(f"{words[word]} {word}" for word in ("supported", "contradicted", "undecided") if words[word])
     found.say(f"{id}: {counted or 'no claims'}")
-
-
-def _agree(one: Any, other: Any) -> bool:
-    if isinstance(one, float) and isinstance(other, int | float):
-        return isclose(one, other, rel_tol=NUMBERS_AGREE)
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(_agree, one, other))
-    return bool(one == other)

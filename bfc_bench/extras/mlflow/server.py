@@ -46,16 +46,10 @@ def serve(store_dir: Path, port: int = 0, timeout: float = 120.0) -> Iterator[Se
     with connection(database_uri(store_dir)):  # creates it: two servers at once would break it
         pass
     log = store_dir / "mlflow-server.log"
-    options = {
-        "host": HOST,
-        "port": port,
-        "workers": 1,
-        "backend-store-uri": database_uri(store_dir),
-        "default-artifact-root": artifact_root(store_dir),
-    }
     # Without the artifact proxy, artifacts have the same URIs through the server and through the database.
-    command = [sys.executable, "-m", "mlflow", "server", "--no-serve-artifacts"]
-    command += [text for name, value in options.items() for text in (f"--{name}", str(value))]
+    command = [sys.executable, "-m", "mlflow", "server", "--no-serve-artifacts", "--workers=1"]
+    command += [f"--host={HOST}", f"--port={port}", f"--backend-store-uri={database_uri(store_dir)}"]
+    command += [f"--default-artifact-root={artifact_root(store_dir)}"]
     environment = os.environ | {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", "MLFLOW_DISABLE_TELEMETRY": "true"}
     environment.pop("MLFLOW_TRACKING_URI", None)
     with os.fdopen(os.open(log, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb") as output:
@@ -82,9 +76,7 @@ def _free_port(port: int) -> int:
 
 def _wait_until_healthy(server: Server, timeout: float, log: Path) -> None:
     deadline = time.monotonic() + timeout
-    while time.monotonic() < deadline:
-        if server.process.poll() is not None:
-            break
+    while time.monotonic() < deadline and server.process.poll() is None:
         with suppress(OSError), urllib.request.urlopen(f"{server.url}/health", timeout=5):
             return
         time.sleep(0.2)

@@ -56,11 +56,11 @@ def try_(
         raise UsageError(
             f"--output {out}: the suite file must be in the folder of the table, {table.resolve().parent}."
         )
-    if out.suffix != ".toml" or out.is_symlink():
-        raise UsageError(f"--output {out}: the suite file must end in .toml and be no link. Name another file.")
+    if out.suffix != ".toml" or out.is_symlink() or out.is_dir():
+        raise UsageError(f"--output {out}: the suite file must end in .toml and be no link or folder.")
     facts = look_at(table, target, group=group, time=time_, given=changed({}, set_))
     text = suite_text(facts, plain_name(out.stem))
-    if out.exists() and not force and out.read_text(encoding="utf-8") != text:
+    if out.exists() and not force and out.read_bytes() != text.encode():
         raise UsageError(f"{out}: the file exists. Run it with `bfc-bench run {out}`, or replace it with --force.")
     write_file(out, text.encode())
     screen = console(100)

@@ -6,7 +6,7 @@ Known are pandas and Polars frames, dicts of columns, data sets of Hugging Face'
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -31,15 +31,16 @@ def x_and_y(x: Any, y: Any, name: str = "x") -> tuple[Any, Any]:
     if isinstance(y, str):
         if table is None:
             raise UsageError(f"y = {y!r} names a column, but {name} is {type(x).__name__}, which has no named columns.")
-        known = [str(column) for column in table.columns]
-        if y not in known:
-            raise UsageError(f"{name} has no column {y!r} for the target.{suggest(y, known)}")
-        return _inputs(table.drop(columns=[y])), table[y]
+        if y not in table.columns:
+            raise UsageError(f"{name} has no column {y!r} for the target.{suggest(y, table.columns)}")
+        return _inputs(table.drop(columns=[y]), name), table[y]
     if table is None:
         return x, y
+    if not hasattr(y, "__len__"):
+        raise UsageError(f"y must be the target (N,), or the name of a column of {name} as a text. Got {y!r}.")
     if len(table) != len(y):
         raise UsageError(f"{name} has {len(table)} rows and its target {len(y)}; both need the same number.")
-    return _inputs(table), y
+    return _inputs(table, name), y
 
 
 def frame_of(x: Any, name: str = "x") -> Any:
@@ -50,7 +51,7 @@ def frame_of(x: Any, name: str = "x") -> Any:
         names = list(map(str, x.columns))
         if twice := [column for column in names if names.count(column) > 1]:
             raise UsageError(f"{name}: two columns are named {twice[0]!r}. Give each column a name of its own.")
-        return x
+        return x.set_axis(names, axis="columns")
     if isinstance(x, Mapping):
         if splits := [key for key, part in x.items() if hasattr(part, "column_names")]:
             raise UsageError(
@@ -78,13 +79,21 @@ def _frame(columns: Mapping[str, list[Any]], features: Mapping[str, Any], name: 
     return frame
 
 
-def _inputs(table: Any) -> Any:
+def _inputs(table: Any, name: str) -> Any:
     """A frame; the array of its only column if that holds arrays, such as images."""
     if len(table.columns) == 1 and len(table):
         column = table.iloc[:, 0]
         if isinstance(column.iloc[0], np.ndarray | list | tuple):
-            return np.stack([np.asarray(item) for item in column])
+            return _stacked(column, name)
     return table
+
+
+def _stacked(items: Iterable[Any], name: str) -> np.ndarray:
+    """The array of arrays of one shape."""
+    arrays = [np.asarray(item) for item in items]
+    if len(shapes := {array.shape for array in arrays}) > 1:
+        raise UsageError(f"{name}: all items must have one shape. Got {sorted(map(str, shapes))[:3]}.")
+    return np.stack(arrays)
 
 
 def _pairs(dataset: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
@@ -94,8 +103,7 @@ def _pairs(dataset: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
     items = [dataset[i] for i in range(len(dataset))]
     if not items or any(not isinstance(item, tuple | list) or len(item) != 2 for item in items):
         raise UsageError(f"{name}: without y, its items must be pairs (x, y), as those of a torch data set are.")
-    shapes = {np.shape(item[0]) for item in items}
-    if len(shapes) > 1:
-        raise UsageError(f"{name}: the x of all items must have one shape. Got {sorted(map(str, shapes))[:3]}.")
-    x = np.stack([np.asarray(item[0]) for item in items])
-    return (x[:, None] if x.ndim == 1 else x), np.array([np.asarray(item[1]).item() for item in items])
+    x, labels = (_stacked([item[side] for item in items], name) for side in (0, 1))
+    if labels[0].size != 1:
+        raise UsageError(f"{name}: the y of an item must be one value. Got the shape {labels[0].shape}.")
+    return (x[:, None] if x.ndim == 1 else x), np.array([label.item() for label in labels])

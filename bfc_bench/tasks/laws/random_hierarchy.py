@@ -27,29 +27,18 @@ class Grammar:
     vocabulary: int
 
     @classmethod
-    def draw(
-        cls,
-        rng: np.random.Generator,
-        *,
-        vocabulary: int,
-        synonyms: int,
-        branching: int,
-        levels: int,
-        classes: int,
-        zipf: float | None = None,
-        zipf_level: int = 1,
-    ) -> Grammar:
+    def draw(cls, rng: np.random.Generator, law: RandomHierarchy) -> Grammar:
         """Give each parent m strings among the v^s; no string has two parents."""
-        rules = []
-        for parents in (classes, *[vocabulary] * (levels - 1)):
-            codes = rng.permutation(vocabulary**branching)[: parents * synonyms]
-            digits = codes[:, None] // vocabulary ** np.arange(branching - 1, -1, -1) % vocabulary
-            rules.append(digits.reshape(parents, synonyms, branching))
-        frequencies = [np.full(synonyms, 1 / synonyms)] * levels
-        if zipf is not None:
-            weights = np.arange(1.0, synonyms + 1) ** -(1 + zipf)
-            frequencies[levels - zipf_level] = weights / weights.sum()
-        return cls(tuple(rules), tuple(frequencies), vocabulary)
+        rules, v, m, s = [], law.vocabulary, law.synonyms, law.branching
+        for parents in (law.classes, *[v] * (law.levels - 1)):
+            codes = rng.permutation(v**s)[: parents * m]
+            digits = codes[:, None] // v ** np.arange(s - 1, -1, -1) % v
+            rules.append(digits.reshape(parents, m, s))
+        frequencies = [np.full(m, 1 / m)] * law.levels
+        if law.zipf is not None:
+            weights = np.arange(1.0, m + 1) ** -(1 + law.zipf)
+            frequencies[law.levels - law.zipf_level] = weights / weights.sum()
+        return cls(tuple(rules), tuple(frequencies), v)
 
     def sequences(self, rng: np.random.Generator, classes: np.ndarray) -> np.ndarray:
         """A random sequence (n, s^L) of each class (n,)."""
@@ -76,10 +65,6 @@ class Grammar:
             parsed.append(symbols)
         return parsed
 
-    def class_of(self, sequences: np.ndarray) -> np.ndarray:
-        """The class (n,) of each sequence (n, s^L); -1 where no class has it."""
-        return np.asarray(self.parse(sequences)[-1][:, 0])
-
     def given_class(self) -> list[np.ndarray]:
         """P(symbol at a position | class) of levels 0, ..., L - 1: (C, s^L, v), ..., (C, s, v)."""
         classes = len(self.rules[0])
@@ -103,11 +88,6 @@ class Grammar:
             posterior = np.divide(given / classes, p, out=np.zeros_like(given), where=p > 0)
             found.append(float(((posterior**2).sum(axis=0) * p).sum(axis=1).mean() - 1 / classes) / (1 - 1 / classes))
         return found
-
-    @property
-    def marginals(self) -> np.ndarray:
-        """The probability of each symbol at each position of a sequence, (s^L, v), for equally likely classes."""
-        return np.asarray(self.given_class()[0].mean(axis=0))
 
 
 def one_hot(symbols: np.ndarray, vocabulary: int) -> np.ndarray:
@@ -171,7 +151,7 @@ class RandomHierarchy(JointLaw):
 
     def draw(self, rng: np.random.Generator, d: int) -> SequenceSource:
         """One grammar."""
-        return SequenceSource(Grammar.draw(rng, **self.plain()))
+        return SequenceSource(Grammar.draw(rng, self))
 
 
 class SequenceSource(PointSource):
@@ -189,7 +169,7 @@ class SequenceSource(PointSource):
 
     def expected(self, x: Float) -> Float:
         """The class of each x (m, d), (m,); -1 for a sequence that the grammar does not make."""
-        return self.grammar.class_of(symbols_of(x, self.grammar.vocabulary)).astype(float)
+        return np.asarray(self.grammar.parse(symbols_of(x, self.grammar.vocabulary))[-1][:, 0], float)
 
     def hidden(self, x: Float) -> Mapping[str, Float]:
         """The symbols of levels 1, ..., L - 1 as one-hot vectors, {"S2": (m, s^(L-1) v), ..., "SL": (m, s v)}.
@@ -202,4 +182,4 @@ class SequenceSource(PointSource):
     @property
     def square_mean(self) -> Float:
         """The probability of each symbol at each position, (d,)."""
-        return self.grammar.marginals.ravel()
+        return np.asarray(self.grammar.given_class()[0].mean(axis=0)).ravel()

@@ -52,13 +52,11 @@ class HardKernel(HardDensenet):
 
     def draw(self, rng: np.random.Generator, law: InputLaw) -> HardKernelTeacher:
         """One teacher; its facts also have ``support`` (S) and ``top_coefficient`` (p!/p^{p/2})."""
-        p = self.sparsity
         _, *above = widest_skips(len(self.alphas) + 1)
         weights = [
             {j: self._row(rng, law.d) if j < 2 else np.ones((1, 1)) for j in skips} for skips in ([0, 1], *above)
         ]
-        support = np.flatnonzero(weights[0][0])
-        return HardKernelTeacher(weights, self.alphas, law, support.tolist(), factorial(p) / p ** (p / 2))
+        return HardKernelTeacher(weights, self.alphas, law)
 
     def _row(self, rng: np.random.Generator, d: int) -> Float:
         """A uniform element of S_p, (1, d)."""
@@ -70,16 +68,11 @@ class HardKernel(HardDensenet):
 class HardKernelTeacher(DensenetTeacher):
     """G* with its hard term, ``alphas[-1] top_coefficient`` prod_{i in support} x_i, as the part ``product``."""
 
-    def __init__(
-        self,
-        weights: list[dict[int, Float]],
-        alphas: tuple[float, ...],
-        law: InputLaw,
-        support: list[int],
-        top_coefficient: float,
-    ) -> None:
+    def __init__(self, weights: list[dict[int, Float]], alphas: tuple[float, ...], law: InputLaw) -> None:
         super().__init__(weights, alphas, law.square_mean)
-        self.facts: dict[str, Any] = {**self.facts, "support": support, "top_coefficient": top_coefficient}
+        support = np.flatnonzero(weights[0][0]).tolist()
+        p = len(support)
+        self.facts: dict[str, Any] = {**self.facts, "support": support, "top_coefficient": factorial(p) / p ** (p / 2)}
         self.is_part = law.inputs.independent
 
     def part_errors(self, x: Float, prediction: Float) -> Mapping[str, float]:

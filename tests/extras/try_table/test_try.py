@@ -183,9 +183,13 @@ def test_more_columns_than_are_looked_at_are_one_line(tmp_path):
 def test_only_a_suite_file_is_replaced(table, capsys):
     text = table.read_text()
     (table.parent / "flats.toml").symlink_to("flats.csv")
-    for options in ([], ["--output", "flats.csv"]):
+    (table.parent / "folder.toml").mkdir()
+    for options in ([], ["--output", "flats.csv"], ["--output", "folder.toml"]):
         assert run(["try", "flats.csv", "--target", "Preis €", "--force", *options]) == 2
         assert "must end in .toml and be no link" in capsys.readouterr().err
+    (table.parent / "other.toml").write_bytes(b"\xff")
+    assert run(["try", "flats.csv", "--target", "Preis €", "--output", "other.toml"]) == 2
+    assert "the file exists" in capsys.readouterr().err
     assert table.read_text() == text
 
 
