@@ -11,13 +11,9 @@ from collections.abc import Callable
 from importlib import import_module
 from pkgutil import resolve_name
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bfc_bench.utils.hook_markers import hookimpl
-
-if TYPE_CHECKING:
-    from bfc_bench.analysis.claims.base import Claim
-    from bfc_bench.tasks.metrics import Metric
 
 VERBS = (
     *("run", "results", "claims", "compare", "report", "new", "check", "list", "show"),
@@ -61,24 +57,8 @@ bfc_register_laws = _all_of("bfc_bench.tasks.laws:LAWS")
 bfc_register_labels = _all_of("bfc_bench.tasks.labels:LABELS")
 bfc_register_data = _all_of("bfc_bench.tasks.data:DATA_SETS")
 bfc_register_executors = _all_of("bfc_bench.executors:EXECUTORS")
-
-
-@hookimpl
-def bfc_register_metrics(register: Callable[[Metric], None]) -> None:
-    """Register the metrics that have a column of their own and the metrics of probabilities."""
-    from bfc_bench.tasks.metrics import METRICS, OF_PROBABILITIES
-
-    for metric in (*METRICS, *OF_PROBABILITIES):
-        register(metric)
-
-
-@hookimpl
-def bfc_register_claims(register: Callable[[type[Claim]], None]) -> None:
-    """Register every kind of claim."""
-    from bfc_bench.analysis.claims import KINDS
-
-    for kind in KINDS.values():
-        register(kind)
+bfc_register_metrics = _all_of("bfc_bench.tasks.metrics:BUILT_IN")
+bfc_register_claims = _all_of("bfc_bench.analysis.claims:KINDS")
 
 
 @hookimpl

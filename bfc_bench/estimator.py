@@ -269,17 +269,13 @@ def _option_defaults(learner: type[Learner]) -> dict[str, Any]:
 
 def _make_init(defaults: dict[str, Any]) -> Callable[..., None]:
     """A constructor with these parameters that only stores them."""
-    names = ["self", *defaults]
-    kinds = [Parameter.POSITIONAL_OR_KEYWORD, *(Parameter.KEYWORD_ONLY for _ in defaults)]
-    values = [Parameter.empty, *defaults.values()]
-    parameters = [Parameter(n, k, default=v) for n, k, v in zip(names, kinds, values, strict=True)]
-    signature = Signature(parameters)
+    own = [Parameter(name, Parameter.KEYWORD_ONLY, default=value) for name, value in defaults.items()]
+    signature = Signature([Parameter("self", Parameter.POSITIONAL_OR_KEYWORD), *own])
 
     def init(self: _LearnerEstimator, **given: Any) -> None:
         bound = signature.bind(self, **given)
         bound.apply_defaults()
-        for name in defaults:
-            setattr(self, name, bound.arguments[name])
+        self.__dict__.update(bound.kwargs)
 
     init.__signature__ = signature  # type: ignore[attr-defined]
     return init

@@ -92,7 +92,8 @@ def find(plugins: Plugins, name: str, kind: str = "") -> list[ReferenceEntry]:
     matches = [_entry(r.kind, name, r.origin(name), r.get(name)) for r in registries if name in r]
     if not matches and ":" in name and kind in ("", plugins.learners.kind):
         scheme = name.partition(":")[0]
-        matches = [_entry(plugins.learners.kind, name, plugins.learners.origin(scheme), plugins.learner(name))]
+        learner = plugins.learner(name)  # raises an error that suggests the nearest name
+        matches = [_entry(plugins.learners.kind, name, plugins.learners.origin(scheme), learner)]
     if not matches:
         known = sorted({other for registry in registries for other in registry})
         hint = suggest(name, known) + broken_plugins(plugins.unavailable, name, kind)

@@ -157,8 +157,9 @@ def _with_advice(error: Any, arguments: Sequence[str] | None) -> str:
     if key not in Suite.model_fields and key not in TaskEntry.model_fields:
         return text
     given = list(sys.argv[1:] if arguments is None else arguments)
-    at = next(place for place, text in enumerate(given) if text.partition("=")[0] == option)
-    value = given[at].partition("=")[2] or next(iter(given[at + 1 : at + 2]), "...")
+    length = len(option) if option.startswith("--") else 2  # a value may follow a short option at once
+    at = next(place for place, text in enumerate(given) if text.partition("=")[0][:length] == option)
+    value = given[at][length:].removeprefix("=") or next(iter(given[at + 1 : at + 2]), "...")
     if key in Suite.model_fields:
         return f"No such option: {option}. {key} is a key of the suite: write --set {key}={value}."
     value = f"[{value}]" if key in ("n", "d") and not value.startswith("[") else value

@@ -19,6 +19,7 @@ def doctor(store: StoreOption = STORE) -> None:
     from bfc_bench.plugins import load_plugins
     from bfc_bench.run.provenance import package_versions, processor
     from bfc_bench.store.store import Store
+    from bfc_bench.store.unpacking import store_folder
     from bfc_bench.toolkit.libraries import install_command, missing
     from bfc_bench.toolkit.precision import resolve_device
     from bfc_bench.toolkit.xla_check import compiles_wrongly
@@ -48,9 +49,9 @@ def doctor(store: StoreOption = STORE) -> None:
         typer.echo(f"  {item}")
         broken = True
     contents = "none yet"
-    if (store / "results.sqlite").exists():
+    if store.is_file() or (store / "results.sqlite").exists():
         try:
-            with Store(store) as opened:
+            with Store(store_folder(store)) as opened:
                 contents = ", ".join(f"{name}@{version}" for name, version in opened.suites()) or "empty"
         except BenchError as error:
             contents, broken = str(error), True

@@ -9,25 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
-from bfc_bench.cli.options import (
-    STORE,
-    DataOption,
-    DeviceOption,
-    ExecutorOption,
-    ExecutorOptionsOption,
-    FormatOption,
-    JobsOption,
-    LearnerOption,
-    RedoOption,
-    SetOption,
-    StoreOption,
-    SuiteArgument,
-    TaskOption,
-    console,
-    executor_options,
-    finite,
-    redo_of,
-)
+from bfc_bench.cli import options
 from bfc_bench.cli.tables import print_table, print_text
 from bfc_bench.errors import UsageError
 from bfc_bench.utils.counted import counted
@@ -43,18 +25,18 @@ if TYPE_CHECKING:
 
 
 def plan(
-    suite: SuiteArgument,
-    learner: LearnerOption = None,
-    task: TaskOption = None,
-    set_: SetOption = None,
-    device: DeviceOption = "auto",
-    executor: ExecutorOption = None,
-    executor_option: ExecutorOptionsOption = None,
-    store: StoreOption = STORE,
-    data: DataOption = None,
-    jobs: JobsOption = None,
-    redo: RedoOption = None,
-    format: FormatOption = "table",
+    suite: options.SuiteArgument,
+    learner: options.LearnerOption = None,
+    task: options.TaskOption = None,
+    set_: options.SetOption = None,
+    device: options.DeviceOption = "auto",
+    executor: options.ExecutorOption = None,
+    executor_option: options.ExecutorOptionsOption = None,
+    store: options.StoreOption = options.STORE,
+    data: options.DataOption = None,
+    jobs: options.JobsOption = None,
+    redo: options.RedoOption = None,
+    format: options.FormatOption = "table",
 ) -> None:
     """Show which cells a run would compute, with estimated time and memory.
 
@@ -73,9 +55,9 @@ def plan(
     store = store_folder(store)
     plugins = load_plugins()
     grid = grid_of(suite, set_ or (), plugins, learner or (), task or ())
-    chosen = executor_of(grid.suite, plugins, executor, executor_options(executor_option))
+    chosen = executor_of(grid.suite, plugins, executor, options.executor_options(executor_option))
     with Store(store) if store.is_file() or (store / "results.sqlite").exists() else nullcontext() as opened:
-        made = plan_for(grid, opened, _device(chosen, device), redo=redo_of(redo), executor=chosen)
+        made = plan_for(grid, opened, _device(chosen, device), redo=options.redo_of(redo), executor=chosen)
         named = grid.suite.name, grid.suite.version
         stored = StoredSuite(opened, plugins, *named, model=grid.suite) if opened else None
         claims = stored.replicates_needed() if stored and stored.sessions else None
@@ -108,11 +90,11 @@ def plan(
             "faults": dict(Counter(made.broken.values())),
             "cautions": made.cautions,
             "remarks": remarks,
-            "claims": [finite(claim.as_dict()) for claim in claims or ()],
+            "claims": [options.finite(claim.as_dict()) for claim in claims or ()],
         }
         print(json.dumps(facts, indent=2))
         return
-    out = console(160)
+    out = options.console(160)
     _print_curves(made, states, out)
     for name, by_d in sizes.items():
         for d, listed in by_d.items():

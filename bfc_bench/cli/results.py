@@ -77,7 +77,7 @@ def results(
     named = [name.strip() for name in columns.split(",")] if columns else []
     if unknown := [name for name in named if name.partition(".")[0] not in (*COLUMNS, AXES[:-1])]:
         raise UsageError(f"--columns: there is no column {unknown[0]!r}.{suggest(unknown[0], COLUMNS)}")
-    _check_output(format, output, raw=raw)
+    _check_output(format, output, first, raw=raw)
     of_cells = {"--all": every, "--status": status, "--columns": named, "--first": first is not None}
     if what != "cells" and (wrong := [option for option, given in of_cells.items() if given]):
         raise UsageError(f"{wrong[0]} is for --what cells. Got --what {what}.")
@@ -134,8 +134,10 @@ def _export_cells(
             _write(output, [parquet_bytes(rows, named, axes)])
 
 
-def _check_output(format: str, output: Path | None, *, raw: bool) -> None:
-    """Raise ``UsageError`` if the format cannot be written there, or ``raw`` does not go with it."""
+def _check_output(format: str, output: Path | None, first: int | None, *, raw: bool) -> None:
+    """Raise ``UsageError`` if the format cannot be written there, or another option does not go with it."""
+    if first is not None and format != "table":
+        raise UsageError(f"--first is for --format table. Got --format {format}.")
     if raw and format != "csv":
         raise UsageError(f"--raw is for --format csv. Got --format {format}.")
     if format == "table" and output is not None:

@@ -9,23 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bfc_bench.cli.options import (
-    STORE,
-    DataOption,
-    DeviceOption,
-    ExecutorOption,
-    ExecutorOptionsOption,
-    JobsOption,
-    LearnerOption,
-    RedoOption,
-    SetOption,
-    StoreOption,
-    SuiteArgument,
-    TaskOption,
-    console,
-    executor_options,
-    redo_of,
-)
+from bfc_bench.cli import options
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -36,17 +20,17 @@ if TYPE_CHECKING:
 
 
 def run(
-    suite: SuiteArgument,
-    learner: LearnerOption = None,
-    task: TaskOption = None,
-    set_: SetOption = None,
-    device: DeviceOption = "auto",
-    executor: ExecutorOption = None,
-    executor_option: ExecutorOptionsOption = None,
-    jobs: JobsOption = None,
-    store: StoreOption = STORE,
-    data: DataOption = None,
-    redo: RedoOption = None,
+    suite: options.SuiteArgument,
+    learner: options.LearnerOption = None,
+    task: options.TaskOption = None,
+    set_: options.SetOption = None,
+    device: options.DeviceOption = "auto",
+    executor: options.ExecutorOption = None,
+    executor_option: options.ExecutorOptionsOption = None,
+    jobs: options.JobsOption = None,
+    store: options.StoreOption = options.STORE,
+    data: options.DataOption = None,
+    redo: options.RedoOption = None,
     until_decided: Annotated[
         bool,
         typer.Option(
@@ -91,31 +75,31 @@ def run(
             raise UsageError(f"{option} needs --until-decided.")
     if resolve is not None and until_decided:
         raise UsageError("--resolve and --until-decided choose the sizes differently; give one, then the other.")
-    out, plugins = console(160), load_plugins()
+    out, plugins = options.console(160), load_plugins()
     with Display(out) as display:
-        options = RunOptions(
+        given = RunOptions(
             store=store,
             learners=learner or (),
             tasks=task or (),
             changes=set_ or (),
             device=device,
             executor=executor,
-            executor_options=executor_options(executor_option),
+            executor_options=options.executor_options(executor_option),
             jobs=jobs,
-            redo=redo_of(redo),
+            redo=options.redo_of(redo),
             plugins=plugins,
             listeners=[display, *listeners, *([BackgroundImports()] if executor != "serial" else [])],
         )
         if resolve is None and not until_decided:
-            in_suite = read_suite(suite_path(suite, plugins.suites), options.changes, options.learners).resolve
+            in_suite = read_suite(suite_path(suite, plugins.suites), given.changes, given.learners).resolve
             resolve = in_suite.factor if in_suite else None
         if resolve is not None:
-            done = Decided(run_resolved(suite, options, factor=resolve, tell=display.say))
+            done = Decided(run_resolved(suite, given, factor=resolve, tell=display.say))
         elif not until_decided:
-            done = Decided([run_suite(suite, options)])
+            done = Decided([run_suite(suite, given)])
         else:
             last = LAST if up_to is None else up_to
-            done = run_until_decided(suite, options, hours=hours, last=last, tell=display.say)
+            done = run_until_decided(suite, given, hours=hours, last=last, tell=display.say)
     if done.sessions:
         with plugins.with_listeners(listeners):
             _conclude(done.sessions, plugins, out, suite)
@@ -172,13 +156,13 @@ def _conclude(sessions: Sequence[Session], plugins: Plugins, out: Console, suite
 def _next_commands(stored: StoredSuite, suite: str, advised: Sequence[str]) -> list[str]:
     """What to do with the results: a line per command, with the store of this run; last what listeners advise."""
     store, name = stored.store.directory, shlex.quote(suite)
-    options = "" if store == STORE else f" --store {shlex.quote(str(store))}"
-    lines = [f"bfc-bench results {name}{options} --format csv --output rows.csv"]
+    where = "" if store == options.STORE else f" --store {shlex.quote(str(store))}"
+    lines = [f"bfc-bench results {name}{where} --format csv --output rows.csv"]
     if stored.suite.claim:
-        lines = [f"bfc-bench claims {name}{options}", *lines]
+        lines = [f"bfc-bench claims {name}{where}", *lines]
     if labels := _question(stored):
-        lines.append(f"bfc-bench compare {shlex.join(labels)} --suite {name}{options}")
-    return ["Next:", *(f"  {line}" for line in [*lines, *(f"{command}{options}" for command in advised)])]
+        lines.append(f"bfc-bench compare {shlex.join(labels)} --suite {name}{where}")
+    return ["Next:", *(f"  {line}" for line in [*lines, *(f"{command}{where}" for command in advised)])]
 
 
 def _question(stored: StoredSuite) -> Sequence[str]:

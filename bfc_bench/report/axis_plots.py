@@ -36,10 +36,10 @@ class AxisSection:
 def axis_sections(
     curves: Sequence[Curve], levels: Sequence[float], gallery: Gallery, styles: Styles
 ) -> list[AxisSection]:
-    """The figures and exponents of each axis that has two values or more, in order of appearance."""
+    """The figures and exponents of each axis on which two values or more have results, in order of appearance."""
     sections = []
     for axis in dict.fromkeys(axis for curve in curves for axis in curve.axes):
-        along = [curve for curve in curves if axis in curve.axes]
+        along = [c for c in curves if axis in c.axes and any(values for _, values in marks.measured(c))]
         if len({on_axis(curve.axes[axis]) for curve in along}) > 1:
             sections.append(_section(axis, along, levels, gallery, styles))
     return sections

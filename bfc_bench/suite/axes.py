@@ -43,7 +43,7 @@ def value_text(value: Any) -> str:
     if isinstance(value, list | tuple) and value and not any(isinstance(item, list | tuple | dict) for item in value):
         text = "+".join(value_text(item)[isinstance(item, str) :] for item in value)
     else:
-        plain = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+        plain = value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)
         text = "-" + re.sub(r"[^A-Za-z0-9._+-]+", "_", plain).strip("_")
     return text if 1 < len(text) <= LONGEST_VALUE or text.isalnum() else f"@{digest(plain_option(value), 4)}"
 
@@ -60,13 +60,8 @@ def member_name(grid: str, axes: Mapping[str, Any]) -> str:
 
 def family(name: str, axis: str, value: Any) -> str:
     """The name of a member without its part for one axis: ``rhm:L3`` for ``rhm:m2:L3`` and the axis m."""
-    head, *parts = name.split(":")
-    part = axis_part(axis, value)
-    if part not in parts:
-        return name
-    parts.reverse()
-    parts.remove(part)  # the last one, because the name of a grid may hold ":" too
-    return ":".join([head, *reversed(parts)])
+    head, found, tail = f"{name}:".rpartition(f":{axis_part(axis, value)}:")  # the name of a grid may hold ":" too
+    return f"{head}:{tail}"[:-1] if found else name
 
 
 def is_numeric(value: Any) -> bool:

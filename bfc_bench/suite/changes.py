@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from bfc_bench.config import parse_toml
@@ -35,6 +35,8 @@ def apply(values: dict[str, Any], change: str) -> None:
             taken = part.count(".") + 1
             here = next(item for item in here if _entry_name(item) == part)
             del parents[:taken]
+        elif not isinstance(here, dict):
+            break
         elif seen and seen[-1] == "grid" and parents[0] not in here:
             last = ".".join([*parents, last])  # one key of the grid, such as inputs.condition
             break
@@ -59,11 +61,11 @@ def read_value(text: str, where: str = "value") -> Any:
         return text
 
 
-def _entry_name(item: Mapping[str, Any]) -> str:
-    return str(item.get("id") or item.get("label") or item.get("name") or "")
+def _entry_name(item: Any) -> str:
+    return str(item.get("id") or item.get("label") or item.get("name") or "") if isinstance(item, dict) else ""
 
 
-def _entry_at(items: Sequence[Mapping[str, Any]], parts: Sequence[str], change: str) -> str:
+def _entry_at(items: Sequence[Any], parts: Sequence[str], change: str) -> str:
     """The name of the entry that the first parts of a path address; names may contain dots."""
     names = [_entry_name(item) for item in items]
     for count in range(len(parts) - 1, 0, -1):

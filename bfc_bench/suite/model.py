@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise, product
 from math import prod
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import (
-    AfterValidator,
-    ConfigDict,
-    Field,
-    PlainSerializer,
-    ValidationInfo,
-    ValidatorFunctionWrapHandler,
-    WrapValidator,
-    model_validator,
-)
+from pydantic import AfterValidator, ConfigDict, Field, PlainSerializer, ValidationInfo, WrapValidator, model_validator
 
 from bfc_bench.config import Settings, plain_option
 from bfc_bench.errors import UsageError, suggest
@@ -41,7 +32,7 @@ Size = Annotated[int, Field(strict=True, ge=1)]
 Sizes = Annotated[list[Size], Field(min_length=1), AfterValidator(check_increasing)]
 
 
-def _list_or_table(value: Any, check: ValidatorFunctionWrapHandler) -> Any:
+def _list_or_table(value: Any, check: Callable[[Any], Any]) -> Any:
     """A list as ``check`` gives it; tables are checked where d and the axes are known (``suite.sizes``)."""
     return dict(value) if isinstance(value, Mapping) else check(value)
 

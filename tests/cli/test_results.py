@@ -106,8 +106,6 @@ def test_a_table_has_its_first_rows_and_says_how_to_see_the_others(
         assert run(["results", *stored, *arguments]) == 0
         shown = capsys.readouterr()
         assert (len(shown.out.splitlines()), shown.err) == (1 + 4, "")
-    assert run(["results", *stored, "--first", "1", "--format", "csv"]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 1 + 4  # programs get all
 
 
 @pytest.mark.parametrize("columns", [[], ["--columns", "label"]])

@@ -239,6 +239,11 @@ def test_the_first_screen_has_the_verdicts_and_the_figure_of_the_first_claim(wri
     assert re.match(r"NMSE against training points n on teacher-L3, d = 40: .*joint 0.7 at n = 100, 4.2e-07", shown)
 
 
+def test_the_page_of_an_axis_along_which_every_cell_failed_is_written(tmp_path):
+    lost = [row(label=f"a:w{w}", axes={"w": w}, status="failed", nmse=None) for w in (1, 2)]
+    assert "against w" not in write_report(tmp_path, suite={"name": "s"}, rows=[*lost, row(label="b")]).read_text()
+
+
 def test_many_tasks_are_folded_and_few_are_not(tmp_path):
     def page(count):
         cells = [row(task=f"t{i}", n=n, nmse=1 / n) for i in range(count) for n in (100, 200)]

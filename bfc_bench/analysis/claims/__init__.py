@@ -53,10 +53,8 @@ __all__ = [
     "ratio_of",
 ]
 
-KINDS: dict[str, type[Claim]] = {
-    claim.kind: claim for claim in (Reaches, Succeeds, Beats, ExponentClaim, Slope, ScalingLawClaim, Unchanged, Follows)
-}
-"""The built-in kinds by name."""
+KINDS: tuple[type[Claim], ...] = (Reaches, Succeeds, Beats, ExponentClaim, Slope, ScalingLawClaim, Unchanged, Follows)
+"""The built-in kinds."""
 
 UNSEEN = 0.04
 """Probability with which no replicate shows something that happens as often as ``expected_errors`` says."""
@@ -128,7 +126,7 @@ def _judge(claim: Claim, rows: Sequence[Row], theories: Theories) -> Verdict:
         verdict = replace(verdict, sanity=claim.sanity)
         return verdict if claim.look is None else claim.look.apply_to(verdict)
     except BaseException as error:
-        if isinstance(error, KeyboardInterrupt) or type(claim) in KINDS.values():
+        if isinstance(error, KeyboardInterrupt) or type(claim) in KINDS:
             raise
         note = f"{type(claim).__module__}.{type(claim).__qualname__} raised {type(error).__name__}: {error}"
         nan = math.nan

@@ -11,18 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from bfc_bench.cli.options import (
-    STORE,
-    DataOption,
-    LearnerOption,
-    RedoOption,
-    SetOption,
-    StoreOption,
-    SuiteArgument,
-    TaskOption,
-    console,
-    redo_of,
-)
+from bfc_bench.cli import options
 
 if TYPE_CHECKING:
     from bfc_bench.extras.slurm.job import ShardJob
@@ -32,7 +21,7 @@ SESSION_GB = 1.0
 
 
 def submit(
-    suite: SuiteArgument,
+    suite: options.SuiteArgument,
     shards: Annotated[int, typer.Option("--shards", metavar="K", min=1, help="Maximum number of shards.")],
     cpus: Annotated[
         int, typer.Option("--cpus", metavar="N", min=1, help="Cores of each shard; each runs one cell.")
@@ -45,15 +34,15 @@ def submit(
     ] = "",
     local: Annotated[bool, typer.Option("--local", help="Run the shards on this machine and wait for them.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the batch script and submit nothing.")] = False,
-    learner: LearnerOption = None,
-    task: TaskOption = None,
-    set_: SetOption = None,
+    learner: options.LearnerOption = None,
+    task: options.TaskOption = None,
+    set_: options.SetOption = None,
     device: Annotated[
         Literal["cpu", "cuda"], typer.Option("--device", help="Device of learners; cuda asks for a GPU per shard.")
     ] = "cpu",
-    store: StoreOption = STORE,
-    data: DataOption = None,
-    redo: RedoOption = None,
+    store: options.StoreOption = options.STORE,
+    data: options.DataOption = None,
+    redo: options.RedoOption = None,
 ) -> None:
     """Run the missing cells of a suite in shards, as an array of SLURM jobs.
 
@@ -68,16 +57,16 @@ def submit(
     for line in collect(store):
         typer.echo(line)
     grid = grid_of(suite, set_ or (), load_plugins(), learner or (), task or ())
-    job, left_out = prepare(grid, store, shards, cpus, device=device, redo=redo_of(redo))
+    job, left_out = prepare(grid, store, shards, cpus, device=device, redo=options.redo_of(redo))
     if left_out:
         typer.echo(f"{left_out} cells are left out, since shards that wait or run have them.")
     if job is None:
         typer.echo("nothing to do")
         return
     memory = int((cpus * grid.suite.budget.memory_gb + SESSION_GB) * 1e9) // 2**20
-    options = [f"--mem={memory}M", *["--gres=gpu:1"] * (device == "cuda"), *shlex.split(sbatch)]
+    asked = [f"--mem={memory}M", *["--gres=gpu:1"] * (device == "cuda"), *shlex.split(sbatch)]
     if dry_run:
-        typer.echo(script(job, options), nl=False)
+        typer.echo(script(job, asked), nl=False)
         return
     job.write()
     typer.echo(f"{job.name}: {sum(map(len, job.cells))} cells in {len(job.cells)} shards")
@@ -86,7 +75,7 @@ def submit(
         for line in collect(store):
             typer.echo(line)
         raise typer.Exit(max(map(abs, codes)) and 1)
-    job.note("array", send(script(job, options)))
+    job.note("array", send(script(job, asked)))
     typer.echo(f"Submitted as {job.array}. `bfc-bench status --store {store}` shows its progress.")
 
 
@@ -111,7 +100,7 @@ def _run_here(job: ShardJob) -> list[int]:
         raise
 
 
-def status(store: StoreOption = STORE) -> None:
+def status(store: options.StoreOption = options.STORE) -> None:
     """Show the shards of every submitted job: what SLURM says of each, and how many of its cells have a row."""
     from bfc_bench.cli.tables import print_table
     from bfc_bench.extras.slurm.job import jobs, states
@@ -122,7 +111,7 @@ def status(store: StoreOption = STORE) -> None:
         for number, state in enumerate(states(job, tasks(job))):
             log = str(job.log(number)) if job.log(number).exists() else ""
             lines.append([job.name, str(number), state, f"{_rows(job, number)} of {len(job.cells[number])}", log])
-    print_table(console(), ["job", "shard", "state", "rows", "log"], lines, omit=[("log",)])
+    print_table(options.console(), ["job", "shard", "state", "rows", "log"], lines, omit=[("log",)])
 
 
 def _rows(job: ShardJob, number: int) -> int:
@@ -135,7 +124,7 @@ def _rows(job: ShardJob, number: int) -> int:
         return sum(len(made.known_cells(*suite)) for suite in made.suites())
 
 
-def collect(store: StoreOption = STORE) -> None:
+def collect(store: options.StoreOption = options.STORE) -> None:
     """Bring the rows that shards have made so far into the store, while they run or after."""
     from bfc_bench.errors import StoreError
     from bfc_bench.extras.slurm.collect import collect as collect_rows
