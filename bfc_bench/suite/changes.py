@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from bfc_bench.config import parse_toml
@@ -30,7 +30,7 @@ def apply(values: dict[str, Any], change: str) -> None:
     here: Any = values
     seen: list[str] = []
     while parents:
-        if isinstance(here, list):
+        if isinstance(here, list) and all(isinstance(item, dict) for item in here):
             part = _entry_at(here, [*parents, last], change)
             taken = part.count(".") + 1
             here = next(item for item in here if _entry_name(item) == part)
@@ -61,11 +61,11 @@ def read_value(text: str, where: str = "value") -> Any:
         return text
 
 
-def _entry_name(item: Any) -> str:
-    return str(item.get("id") or item.get("label") or item.get("name") or "") if isinstance(item, dict) else ""
+def _entry_name(item: Mapping[str, Any]) -> str:
+    return str(item.get("id") or item.get("label") or item.get("name") or "")
 
 
-def _entry_at(items: Sequence[Any], parts: Sequence[str], change: str) -> str:
+def _entry_at(items: Sequence[Mapping[str, Any]], parts: Sequence[str], change: str) -> str:
     """The name of the entry that the first parts of a path address; names may contain dots."""
     names = [_entry_name(item) for item in items]
     for count in range(len(parts) - 1, 0, -1):

@@ -83,7 +83,7 @@ def test_what_the_theory_excludes_is_allowed_with_a_warning(capsys, tmp_path):
         (["run", "smoke", "--jobs", "0"], "--jobs"),
         (["run", "smoke", "-n100"], "n is a key of tasks: write --set task.NAME.n=[100]."),
         (["run", "smoke", "--set", "replicates.x.y=1"], "'replicates.x.y' does not name a key"),
-        (["run", "strongest", "--set", "levels.a.b=3"], "there is no entry called 'a'"),
+        (["run", "strongest", "--set", "levels.a.b=3"], "'levels.a.b' does not name a key"),
         (["run", "smoke", "--set", "task.teacher-L3.grid.x=[1979-05-27,1980-05-27]"], "unknown option 'x'"),
         (["run", 300 * "a"], "unknown suite 'aaa"),
         (["run", "points.NPZ"], 'data = { kind = "npz", path = "points.NPZ" }'),
