@@ -41,12 +41,10 @@ OPTIONS: dict[str, dict[str, Any]] = {
     **{"agnostic": {"opt": 0.1}, "flip": {"rate": 0.1}, "noise": {"sd": 0.1}},
 }
 NEED_FILES = {"npz", "table", "cifar-10", "cifar-100", "fashion-mnist", "mnist"}
+KINDS = ("inputs", "targets", "laws", "labels", "data", "claims", "metrics")
 PARTS = [
     (name, registry)
-    for registry in (
-        *(PLUGINS.inputs, PLUGINS.targets, PLUGINS.laws, PLUGINS.labels, PLUGINS.data, PLUGINS.claims),
-        PLUGINS.metrics,
-    )
+    for registry in (getattr(PLUGINS, kind) for kind in KINDS)
     for name in registry
     if name not in NEED_FILES
 ]
@@ -210,15 +208,14 @@ def labels(label: Callable[[np.random.Generator, np.ndarray], np.ndarray], **fie
     return made(Labels, label=lambda self, rng, seen, values, rule: label(rng, values), **fields)()
 
 
-def two_groups(self):
-    return DataSetContents(
-        LabelledPoints(np.arange(200.0).reshape(100, 2) % 7, np.arange(100.0)), groups=np.repeat([0, 1], [60, 40])
-    )
+def points(seed: int | None, count: int = 20, **fields: Any) -> Any:
+    """A data set of random points; without a seed of others each time."""
 
+    def load(self):
+        x = np.random.default_rng(seed).standard_normal((count, 2))
+        return DataSetContents(LabelledPoints(x, x[:, 0]), **fields)
 
-def other_points(self):
-    x = np.random.default_rng().standard_normal((20, 2))
-    return DataSetContents(LabelledPoints(x, x[:, 0]))
+    return made(DataSet, load=load)
 
 
 class Optimist(PointClaim):
@@ -276,7 +273,7 @@ BROKEN = [
     (joint(expected=lambda self, x: 0.2 + x[:, 0]), MEANS, r"mean of y - expected\(x\) must be 0"),
     (joint(expected=lambda self, x: x[:, 0] - x[:, 0].mean()), FIRST, "among others"),
     (labels(lambda rng, y: (rng.random(len(y)) < 0.5) * 1.0, label_kind="binary"), SHAPE, r"among \[-1.0, 1.0\]"),
-    (made(DataSet, load=other_points), "applies somewhere", "other contents when it is called again"),
+    (points(None), "applies somewhere", "other contents when it is called again"),
     (metric(squares, labels=frozenset({"reals"})), "applies somewhere", "some of real, binary, class"),
     (metric(squares, of="probabilities"), "applies somewhere", "real labels have no probabilities"),
     (metric(lambda prediction, truth: -squares(prediction, truth)), SHAPE, "must be from 0 to inf. Got"),
@@ -362,6 +359,7 @@ class Divides(Counts):
         1 / (result.status == "ok")
 
 
+GROUPED = points(0, 100, groups=np.repeat([0, 1], [60, 40]))
 DRAWN, HELP, HEARD = "its figures can be drawn", "its help is printed", "it hears a run"
 BROKEN_FUNCTIONS = [
     (lambda rows: [], "plot", DRAWN, r"must return \{file stem: figure\}. Got list"),
@@ -390,9 +388,7 @@ def test_functions_and_listeners_that_keep_the_contract_pass(part, kind) -> None
     check_part(part, kind=kind)
 
 
-@pytest.mark.parametrize(
-    "part", [joint(), joint(2), classes_of(3, [0.0, 1.0, 2.0]), made(DataSet, load=two_groups), Found, Kept]
-)
+@pytest.mark.parametrize("part", [joint(), joint(2), classes_of(3, [0.0, 1.0, 2.0]), GROUPED, Found, Kept])
 def test_parts_that_keep_the_contract_pass(part: Any) -> None:
     check_part(part)
 
