@@ -113,7 +113,7 @@ def test_a_run_that_its_owner_may_not_delete_is_hidden(logs, shown, row, monkeyp
         assert len(shown()) == 1
 
 
-def test_another_error_of_a_deletion_is_raised(logs, row, monkeypatch):
+def test_another_error_of_a_deletion_is_raised(store_dir, monkeypatch):
     from mlflow import MlflowClient
     from mlflow.exceptions import MlflowException
 
@@ -122,5 +122,5 @@ def test_another_error_of_a_deletion_is_raised(logs, row, monkeypatch):
             run_id = "r"
 
     monkeypatch.setattr(MlflowClient, "delete_run", lambda *_: (_ for _ in ()).throw(MlflowException("broken")))
-    with pytest.raises(MlflowException, match="broken"):
-        remove(MlflowClient(), Run)
+    with connection(database_uri(store_dir)) as client, pytest.raises(MlflowException, match="broken"):
+        remove(client, Run)
