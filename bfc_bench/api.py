@@ -162,7 +162,7 @@ def _arguments(suite: str | Path | Suite, options: RunOptions, *, resolved: bool
     plugins = options.plugins or load_plugins()
     grid = grid_of(suite, options.changes, plugins, options.learners, options.tasks)
     if grid.suite.resolve and not resolved:
-        raise UsageError("the suite has resolve, which chooses the sizes: run it by run_resolved, or `bfc-bench run`.")
+        raise UsageError("the suite has resolve: leave out --until-decided; in Python, use run_resolved.")
     executor = executor_of(grid.suite, plugins, options.executor, options.executor_options)
     return {
         "grid": grid,

@@ -186,5 +186,5 @@ def test_a_suite_may_ask_for_it_with_levels_of_its_own(suite_file, tmp_path, sui
     resolve(suite, tmp_path / "asked", factor=1.5, changes=[f"levels=[{LEVEL}]"])
     assert numbers(store).keys() == numbers(tmp_path / "in Python").keys() == numbers(tmp_path / "asked").keys()
     for other in (run_suite, run_until_decided):
-        with pytest.raises(UsageError, match="run it by run_resolved"):
+        with pytest.raises(UsageError, match="in Python, use run_resolved"):
             other(asks, RunOptions(store=store, executor="serial"))

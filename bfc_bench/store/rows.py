@@ -20,6 +20,8 @@ from bfc_bench.store.row import Row
 NumberPath: TypeAlias = tuple[str, ...]
 """Path of a number in a row: ``("nmse",)``, ``("stages", "step10", "feature_errors", "S2")``."""
 
+Text: TypeAlias = str | Collection[str] | None
+"""A text, several, or None for all."""
 POINT = ("d", "n", "replicate")
 _TEXTS = ("task", "label", "learner", "status", "device", "release", "learner_version", "options", "axes")
 _CHOSEN = ("tuned", "oracle")
@@ -216,10 +218,12 @@ class Rows(Sequence[Row]):
         below = (longer for code in self._layouts for longer in self._columns.paths[code] if longer[:depth] == path)
         return list(dict.fromkeys(longer[depth] for longer in below if len(longer) > depth))
 
-    def where(self, *, d: int | None = None, n: int | None = None, **texts: str | Collection[str] | None) -> Rows:
-        """The rows with the given values of d, of n, and of columns of texts such as ``task``; None allows all."""
+    def where(
+        self, *, task: Text = None, label: Text = None, status: Text = None, d: int | None = None, n: int | None = None
+    ) -> Rows:
+        """The rows with the given values; None allows all."""
         kept = np.ones(len(self), dtype=bool)
-        for name, wanted in texts.items():
+        for name, wanted in (("task", task), ("label", label), ("status", status)):
             if wanted is not None:
                 kept &= self._is(name, (wanted,) if isinstance(wanted, str) else wanted)
         for name, number in (("d", d), ("n", n)):
