@@ -4,12 +4,13 @@ FROM python:3.12-slim
 RUN useradd --create-home bench && mkdir /results && chmod 1777 /results /home/bench
 WORKDIR /source
 COPY pyproject.toml setup.py README.md LICENSE constraints-cpu.txt ./
+COPY .ci/install.py .ci/
 COPY bfc_bench bfc_bench
 COPY plugins plugins
 COPY suites suites
-RUN pip install --no-cache-dir -c constraints-cpu.txt ".[all]" \
- && pip install --no-cache-dir --no-deps neural-tangents==0.6.5 \
- && pip install --no-cache-dir frozendict
+RUN pip install --no-cache-dir uv && export UV_SYSTEM_PYTHON=1 UV_NO_CACHE=1 \
+ && python .ci/install.py --compile-bytecode ".[all]" frozendict \
+ && python .ci/install.py --compile-bytecode --no-deps neural-tangents==0.6.5
 # A user whom the image does not know has no entry in /etc/passwd: programs look here for home and name first.
 ENV HOME=/home/bench USER=bench
 USER bench

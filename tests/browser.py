@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 DRIVER = shutil.which("chromedriver")
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 """The key of an element in answers of the driver, from the W3C's specification of WebDriver."""
 

@@ -11,10 +11,12 @@ from typing import Any
 
 import psutil
 import pytest
+from browser import CHROMIUM, DRIVER
 from installed_faulty import install_faulty
 from small_tasks import SMALL
 
 from bfc_bench.learner import Learner
+from bfc_bench.tasks.data.mnist import FashionMnist
 from bfc_bench.toolkit.libraries import missing
 from bfc_bench.toolkit.xla import VARIABLE, with_instructions
 
@@ -41,6 +43,14 @@ def pytest_configure(config: pytest.Config) -> None:
         last = threading.Timer(ALL_SECONDS, _end)
         last.daemon = True
         last.start()
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what this machine lacks the program or the files for."""
+    if item.get_closest_marker("browser") and not (CHROMIUM and DRIVER):
+        pytest.skip("needs Chromium and its driver")
+    if item.get_closest_marker("images") and (missing_images := FashionMnist().missing_files()):
+        pytest.skip(missing_images)
 
 
 def _end() -> None:

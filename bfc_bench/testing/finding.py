@@ -25,8 +25,7 @@ def find(name: str, kind: str = "") -> list[tuple[Any, str]]:
     scheme, _, path = name.partition(":")
     found = []
     for registry in registries:
-        variants = path and registry is plugins.learners and scheme in registry
-        if name in registry or variants:
+        if name in registry or (path and registry is plugins.learners and scheme in registry):
             found.append((registry.find(name), registry.kind if registry.kind in WITHOUT_BASE else ""))
     if found:
         return found

@@ -20,8 +20,9 @@ from bfc_bench.run.session import Runner
 from bfc_bench.store.row import Row
 from bfc_bench.suite.model import Suite
 from bfc_bench.suite.read import read_suite
+from bfc_bench.tasks.build import build_part
 from bfc_bench.testing.examples import rng
-from bfc_bench.testing.requirement import require, requirement
+from bfc_bench.testing.requirement import require, requirement, skip
 
 SIZES, DIMS, REPLICATES = (50, 100, 200, 400, 800, 1600), (5, 10, 20, 40), 5
 """Of made-up results."""
@@ -112,8 +113,11 @@ def its_help_is_printed(verb: Callable[..., Any]) -> None:
 @requirement()
 def it_plans_cells(path: Path) -> None:
     """Everything that the suite names is installed, and every learner has at least one cell."""
-    suite = read_suite(path)
-    planned = {cell.label for cell in resolve(suite, load_plugins(), str(path)).cells()}
+    suite, plugins = read_suite(path), load_plugins()
+    sets = [build_part(task.data, plugins.data, task.name) for task in suite.task if task.data]
+    if reason := next(filter(None, (data.missing_files() for data in sets)), None):
+        skip(reason)
+    planned = {cell.label for cell in resolve(suite, plugins, str(path)).cells()}
     idle = [entry.label for entry in suite.learner if entry.label not in planned]
     require(not idle, f"no cell is planned for {', '.join(idle)}")
 

@@ -1,5 +1,6 @@
 """The commands that install the project take what they say: builds for the CPU, or one CUDA, in the locked releases."""
 
+import importlib.util
 import os
 import re
 import shlex
@@ -7,7 +8,9 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from package_index import Wheel, served, taken
@@ -106,6 +109,82 @@ def test_the_extra_for_gpus_takes_one_cuda_for_torch_and_jax(index: Path) -> Non
     assert [name for name in found if re.search(r"cu\d\d$", name) and not name.endswith("cu13")] == []
     for other in ("torch<2.11", "torch>=3"):
         assert resolved(["pip", "install", ".[all,cuda]", other], index) is None
+
+
+@pytest.fixture
+def installer(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """.ci/install.py, as a module, without what this machine tells pip and uv."""
+    for name in [name for name in os.environ if name.startswith(("PIP_", "UV_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    spec = importlib.util.spec_from_file_location("install", ROOT / ".ci" / "install.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def uv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
+    """Puts a program named uv in front of the real one. Calling the result gives the last arguments of it, and its
+    variables.
+    """
+    folder, said = tmp_path / "bin", tmp_path / "said"
+    folder.mkdir()
+    (folder / "uv").write_text(f'#!/bin/sh\n(printf "%s\\n" "$@"; env | sed -n "/^UV_/p") > {said}\n')
+    (folder / "uv").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    return lambda: said.read_text().splitlines()
+
+
+def test_uv_takes_torch_from_pytorchs_index_where_it_answers(
+    installer: ModuleType, uv: Callable[[], list[str]], index: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with served(index) as address:
+        installer.INDEX = f"{address}/cpu"
+        assert installer.install(["torch>=2.6", "numpy"]) == 0
+    assert {"torch>=2.6", "torch==2.13.0+cpu", "numpy", "UV_TORCH_BACKEND=cpu"} <= {*uv()}
+    assert installer.install(["numpy", "torch-geometric"]) == 0
+    assert not [line for line in uv() if "cpu" in line]
+    assert capfd.readouterr().err == ""
+
+
+def test_uv_is_told_what_pip_knows(
+    installer: ModuleType, uv: Callable[[], list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a file of pip's, by variables, which count more, and by variables of uv, which count most."""
+    own = "[global]\nindex-url = https://mirror/simple\nextra-index-url = https://a https://b\nfind-links = /c\n"
+    (tmp_path / "pip.conf").write_text(own)
+    monkeypatch.setenv("PIP_CONFIG_FILE", str(tmp_path / "pip.conf"))
+    monkeypatch.setenv("PIP_FIND_LINKS", "/d /e")
+    assert installer.install(["numpy"]) == 0
+    told = {"UV_DEFAULT_INDEX=https://mirror/simple", "UV_INDEX=https://a https://b", "UV_FIND_LINKS=/d,/e"}
+    assert {*told, "UV_INDEX_STRATEGY=unsafe-best-match"} <= {*uv()}
+    monkeypatch.setenv("UV_DEFAULT_INDEX", "https://other/simple")
+    assert installer.install(["numpy"]) == 0
+    assert "UV_DEFAULT_INDEX=https://other/simple" in uv()
+
+
+@pytest.mark.parametrize("place", ["folder", "mirror", "nowhere"])
+def test_without_pytorchs_index_torch_for_the_cpu_comes_from_elsewhere_or_not_at_all(
+    installer: ModuleType, index: Path, place: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """PyPI's build, for CUDA, is there in all three cases."""
+    if not shutil.which("uv"):
+        pytest.skip("uv is not installed")
+    with served(index) as address:
+        monkeypatch.setenv("PIP_INDEX_URL", f"{address}/pypi")
+        if place == "folder":
+            monkeypatch.setenv("PIP_FIND_LINKS", str(index / "cpu" / "torch"))
+        if place == "mirror":
+            monkeypatch.setenv("PIP_EXTRA_INDEX_URL", f"{address}/cpu")
+        installer.INDEX = "http://127.0.0.1:9/cpu"
+        code = installer.install(["--dry-run", "--target", str(index / "site"), "--no-cache", "torch>=2.6"])
+    said = capfd.readouterr().err
+    assert "http://127.0.0.1:9/cpu does not answer ([Errno 111] Connection refused)" in said
+    assert (code == 0, "PIP_FIND_LINKS" in said, "+ torch==2.13.0+cpu" in said) == (
+        (False, True, False) if place == "nowhere" else (True, False, True)
+    )
+    assert not CUDA.search(said.replace("build for CUDA", ""))
 
 
 @pytest.mark.slow

@@ -1,7 +1,6 @@
 """Pages let no script run but those of the templates."""
 
 import re
-import shutil
 import subprocess
 from base64 import b64encode
 from hashlib import sha256
@@ -9,6 +8,7 @@ from html import unescape
 from importlib.resources import files
 
 import pytest
+from browser import CHROMIUM
 from synthetic import SUITE, row
 
 from bfc_bench.report.html import write_report
@@ -16,7 +16,6 @@ from bfc_bench.report.template import policy_of
 from bfc_bench.report.vega import library, page_script
 
 INJECTED = "document.title = 'injected'"
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 
 
 def policy(page):
@@ -72,7 +71,7 @@ def test_our_scripts_cannot_be_ended_by_what_they_contain():
         assert "<!--" not in script
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
+@pytest.mark.browser
 def test_in_a_browser_an_injected_script_does_not_run(page, tmp_path):
     def title(text):
         path = tmp_path / "page.html"

@@ -3,13 +3,13 @@
 import re
 
 import pytest
-from browser import DRIVER, Browser
+from browser import Browser
 from synthetic import SESSIONS, SUITE, VERDICTS, rows
 
 from bfc_bench.report.html import write_report
 from bfc_bench.report.tables import MISSING
 
-pytestmark = pytest.mark.skipif(DRIVER is None, reason="needs Chromium's driver")
+pytestmark = pytest.mark.browser
 
 FIGURE = "#figure-curves-teacher-L3"
 DRAWN = "return document.querySelectorAll(arguments[0] + ' .chart svg .mark-symbol path').length > 0"

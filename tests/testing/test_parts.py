@@ -27,6 +27,7 @@ from bfc_bench import (
 from bfc_bench.cli.app import run
 from bfc_bench.errors import UsageError
 from bfc_bench.plugins import load_plugins
+from bfc_bench.tasks import DATA_VARIABLE
 from bfc_bench.testing import check_part, task_parts
 from bfc_bench.testing.finding import find
 from bfc_bench.testing.requirement import requirements_of
@@ -41,6 +42,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
     **{"agnostic": {"opt": 0.1}, "flip": {"rate": 0.1}, "noise": {"sd": 0.1}},
 }
 NEED_FILES = {"npz", "table", "cifar-10", "cifar-100", "fashion-mnist", "mnist"}
+OF_IMAGES = {"ensembles", "images", "images-heads", "images-kernels"}
+"""Suites on Fashion-MNIST, which is a package of Debian; CIFAR, of ``images-cifar``, is not."""
 KINDS = ("inputs", "targets", "laws", "labels", "data", "claims", "metrics")
 PARTS = [
     (name, registry)
@@ -69,9 +72,25 @@ def documented_claim(kind: str) -> dict[str, Any]:
 
 
 @pytest.mark.filterwarnings("ignore:.*theory of the source excludes")
-@pytest.mark.parametrize("name", [name for name in PLUGINS.suites if not name.startswith("images")])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.images if name in OF_IMAGES else ())
+        for name in PLUGINS.suites
+        if name != "images-cifar"
+    ],
+)
 def test_the_built_in_suites_meet_every_requirement(name: str) -> None:
     check_part(PLUGINS.suites.get(name))
+
+
+def test_of_a_suite_whose_files_are_missing_nothing_is_tested(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for variable in (DATA_VARIABLE, "XDG_DATA_DIRS", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(variable, "/nowhere")
+    assert run(["check", "ensembles"]) == 1
+    assert re.search(r"skipped it plans cells: fashion-mnist: there is no train-images", capsys.readouterr().out)
 
 
 class Lossy(Inputs):

@@ -3,7 +3,7 @@ import socket
 import urllib.request
 
 import pytest
-from browser import DRIVER, Browser
+from browser import Browser
 
 from bfc_bench.errors import UsageError
 from bfc_bench.extras.mlflow.database import database_uri
@@ -23,7 +23,7 @@ CHARTS = """return [...document.querySelectorAll('.js-plotly-plot')]
 CLOSE_PANEL = "(document.querySelector('[aria-label=Close]') || document.body).click()"
 
 
-@pytest.mark.skipif(DRIVER is None, reason="needs Chromium's driver")
+@pytest.mark.browser
 def test_the_saved_view_shows_every_learner_on_logarithmic_axes_offline(store_dir, rows, tmp_path):
     sync(rows, database_uri(store_dir), store_dir)
     with serve(store_dir) as server, Browser(1600, 1300) as browser:

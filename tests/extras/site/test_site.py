@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from browser import DRIVER, Browser
+from browser import Browser
 from html_page import Page
 from synthetic import INJECTION, PROVENANCE, SESSIONS, SUITE, VERDICTS, row, rows
 
@@ -62,7 +62,7 @@ def test_its_page_lets_no_script_run_but_its_own(site):
     assert f'content="{policy_of(page_script())}"' in unescape((site / "index.html").read_text())
 
 
-@pytest.mark.skipif(DRIVER is None, reason="needs Chromium's driver")
+@pytest.mark.browser
 @pytest.mark.parametrize("dark", [False, True])
 def test_axe_finds_nothing_that_keeps_readers_out(site, dark):
     with Browser(dark=dark) as browser:
