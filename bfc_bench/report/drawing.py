@@ -194,7 +194,10 @@ class Drawing:
         """The figure as an Altair chart."""
         import altair
 
-        chart: altair.FacetChart = altair.FacetChart.from_dict(self.spec(), validate=False)
+        spec = self.spec()
+        data = spec.pop("data")  # apart, since ``from_dict`` tries every record as all that data can be
+        chart: altair.FacetChart = altair.FacetChart.from_dict({"data": {"values": []}, **spec}, validate=False)
+        chart.data = altair.InlineData(**data)
         return chart
 
     def _characters(self) -> int:

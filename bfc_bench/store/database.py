@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import sqlite3
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, TypeVar
 
 from bfc_bench.errors import StoreError, StoreFailure
 from bfc_bench.store.file_system import SHARED, file_system
@@ -18,10 +18,11 @@ from bfc_bench.utils.files import put_database_in_place
 
 RECORD_BYTES = 32_000_000
 """Maximum size of any value in the file."""
+T = TypeVar("T")
 
 
 class Database:
-    """The SQLite file of a store, with one writer and any number of readers. A context manager."""
+    """The SQLite file of a store, with one writer and any number of readers."""
 
     def __init__(self, directory: Path, *, write: bool = False) -> None:
         """Open the store in a folder; with ``write`` create it if it is missing, and lock it until it is closed.
@@ -31,6 +32,8 @@ class Database:
         self.directory = Path(directory)
         self.path = self.directory / "results.sqlite"
         self._opened = ExitStack()
+        self._last: dict[object, tuple[object, Any]] = {}
+        """By function, the last result of ``once``, after its arguments and the state of the file."""
         if self.directory.is_file():
             merge = f" `bfc-bench merge {self.directory} --into DIR` makes a store of a bundle."
             more = merge if self.directory.suffix == ".zip" else ""
@@ -120,11 +123,21 @@ class Database:
         try:
             yield from self.connection.execute(query, values)
         except (sqlite3.Error, UnicodeDecodeError) as error:
-            raise StoreError(f"The store in {self.directory} cannot be read: {error}.") from None
+            raise StoreError(f"The store in {self.directory} cannot be read: {str(error).rstrip('.')}.") from None
 
     def read(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
         """All results of an SQL query. Raises ``StoreError`` if the file cannot be read."""
         return list(self.stream(query, values))
+
+    def once(self, read: Callable[..., T], *arguments: object) -> T:
+        """``read(*arguments)``, or its last result if it had these arguments and the file has not changed since."""
+        by_others = self.read("PRAGMA data_version")  # changes when another connection writes
+        request = (*arguments, by_others, self.connection.total_changes)
+        if read not in self._last or self._last[read][0] != request:
+            self._last.pop(read, None)
+            self._last[read] = request, read(*arguments)
+        result: T = self._last[read][1]
+        return result
 
     def unreadable(self, record: str, error: Exception) -> StoreError:
         """The exception to raise for a record that no release of this program could have written."""
@@ -136,9 +149,6 @@ class Database:
     def close(self) -> None:
         """Close the file, which merges its write-ahead log, and unlock the store."""
         self._opened.close()
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *error: object) -> None:
         self.close()

@@ -44,9 +44,6 @@ class RowReader(Database):
     The store keeps all rows, but among current ones a label always stands for one set of options.
     """
 
-    _columns: tuple[tuple[Any, ...], Rows] | None = None
-    """The last result of ``columns``, after its arguments and the state of the file."""
-
     def rows(self, suite: str, version: int, *, every: bool = False) -> list[Row]:
         """The rows of a suite in the order of the grid."""
         return list(self.iter_rows(suite, version, every=every))
@@ -62,12 +59,7 @@ class RowReader(Database):
 
         The last result is returned again as long as the file has not changed.
         """
-        ((by_others,),) = self.read("PRAGMA data_version")  # changes when another connection writes
-        request = (suite, version, every, by_others, self.connection.total_changes)
-        if self._columns is None or self._columns[0] != request:
-            self._columns = None
-            self._columns = request, self._read_columns(suite, version, every)
-        return self._columns[1]
+        return self.once(self._read_columns, suite, version, every)
 
     def _read_columns(self, suite: str, version: int, every: bool) -> Rows:
         builder, rowids = RowsBuilder(), array("q")

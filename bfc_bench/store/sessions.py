@@ -38,7 +38,11 @@ class Sessions:
         """All runs of a suite in the order in which they were recorded, because clocks can go back.
 
         Each has ``id``, ``started_at`` and ``finished_at`` (Unix time in seconds), ``definition`` and ``provenance``.
+        They are read once as long as the file does not change, and all callers share what is nested in them.
         """
+        return [dict(run) for run in self._database.once(self._read, suite, version)]
+
+    def _read(self, suite: str, version: int) -> list[dict[str, Any]]:
         return [
             {"id": i, "started_at": a, "finished_at": z, "definition": json.loads(s), "provenance": json.loads(p)}
             for i, _, _, a, z, s, p in records_of(self._database, "sessions", (suite, version))

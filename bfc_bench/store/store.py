@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import cached_property
+from contextlib import AbstractContextManager
+from pathlib import Path
 from types import MappingProxyType
 
 from pydantic_core import to_json
@@ -17,18 +18,16 @@ from bfc_bench.store.row import Row
 from bfc_bench.store.sessions import Sessions
 
 
-class Store(RowReader):
-    """The results of any number of suites in one folder."""
+class Store(RowReader, AbstractContextManager["Store"]):
+    """The results of any number of suites in one folder. A context manager."""
 
-    @cached_property
-    def sessions(self) -> Sessions:
+    def __init__(self, directory: Path, *, write: bool = False) -> None:
+        """Open the store in a folder, as ``Database`` does."""
+        super().__init__(directory, write=write)
+        self.sessions = Sessions(self)
         """The runs and the current definitions."""
-        return Sessions(self)
-
-    @cached_property
-    def looks(self) -> StoredLooks:
+        self.looks = StoredLooks(self)
         """The looks (interim analyses) at claims."""
-        return StoredLooks(self)
 
     def put(
         self, rows: Iterable[tuple[Row, str, str, str]], files: Mapping[str, Mapping[str, bytes]] = MappingProxyType({})

@@ -58,9 +58,11 @@ def test_results_in_every_format_hold_the_same_rows(ran, cli, tmp_path):
     assert len(table.splitlines()) == 7
 
 
-def test_help_and_list_import_nothing_heavy():
+def test_verbs_that_compute_nothing_import_nothing_heavy(ran, tmp_path):
+    path, store = map(str, ran)
+    planned = ["plan", "bfc", "--store", str(tmp_path / "none")]
     heavy = {"torch", "jax", "mlflow", "matplotlib", "pandas", "sklearn", "scipy", "ray"}
-    for arguments in (["--help"], ["list"]):
+    for arguments in (["--help"], ["list"], ["show", "kernel-ridge"], planned, ["results", path, "--store", store]):
         code = (
             "import sys\nfrom bfc_bench.cli.app import run\n"
             f"assert run({arguments}) == 0\nprint('HEAVY', sorted({heavy} & set(sys.modules)))"

@@ -10,6 +10,8 @@ from small_tasks import NOISY
 import bfc_bench
 from bfc_bench.cli.app import run
 from bfc_bench.errors import StoreError, UsageError
+from bfc_bench.store import sessions
+from bfc_bench.store.records import records_of
 
 TASK = {**NOISY, "d": [3, 4], "n": [20, 40]}
 CLAIM = {"id": "c", "kind": "beats", "task": "t", "d": 3, "n": 40, "label": "r", "against": "mean"}
@@ -68,6 +70,25 @@ def test_it_says_what_the_verbs_say(ran, stored, capsys):
         assert len(verb) == len(records) > 0
         for one, other in zip(verb, as_json(records), strict=True):
             assert {k: v for k, v in one.items() if isinstance(v, str | int)}.items() <= other.items()
+
+
+def test_sessions_are_read_once_for_any_number_of_curves_and_again_after_a_run(ran, stored, monkeypatch):
+    read = []
+    monkeypatch.setattr(sessions, "records_of", lambda *asked: read.append(asked[1]) or records_of(*asked))
+    assert len(stored.curves()) == 4
+    for _ in range(2):
+        assert stored.drawing().records
+        assert (stored.levels, stored.labels, len(stored.sessions)) == ([0.9], ["mean", "r"], 1)
+        stored.claims()
+        stored.thresholds()
+    assert read.count("sessions") == 1
+    stored.sessions[0]["id"] = "another"
+    options = bfc_bench.RunOptions(store=ran[1], executor="serial", changes=["levels=[0.5]"])
+    session = bfc_bench.run_suite(ran[0], options)
+    assert stored.levels == [0.5]
+    assert [run["id"] for run in stored.sessions][1:] == [session.id]
+    assert stored.sessions[0]["id"] != "another"
+    assert read.count("sessions") == 2
 
 
 def test_curves_thresholds_and_exponents_are_records(stored):
