@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
+from math import sqrt
 from statistics import median
 from typing import TypeAlias
 
@@ -33,7 +34,7 @@ Where: TypeAlias = tuple[str, int, int]
 
 
 class Costs:
-    """Seconds of a cell: measured on the same curve; else its declared cost, scaled by the learner's rows.
+    """Seconds of a cell: measured on the same curve; else by its learner's overhead and rate; else declared.
 
     They are CPU seconds, and the seconds for which the learner waits (for a network, say). Time for which it had no
     core does not count, since another run may find the machine less busy.
@@ -42,27 +43,32 @@ class Costs:
     def __init__(self, grid: Grid, history: Sequence[Row], device: Device) -> None:
         self._grid, self._device = grid, device
         self._cost, self._declared_seconds = cache(self._ask_cost), cache(self._add_costs)
-        seen: dict[Where, list[float]] = {}
-        rates: dict[str, list[float]] = {}
+        self._seen: dict[Where, float] = {}
+        points: dict[tuple[str, Work], list[tuple[float, float]]] = {}
         ok = Rows.of(history).where(status="ok")
         for (label, made_on, d, n), group in ok.groups("label", "device", "d", "n").items():
             if label not in grid.entries or made_on != self._device_of(label):
                 continue
             seconds = occupied(group)
-            seen[label, d, n] = measured = seconds[~np.isnan(seconds)].tolist()
+            if not (measured := seconds[~np.isnan(seconds)].tolist()):
+                continue
+            self._seen[where := (label, d, n)] = taken = median(measured)
             with suppress(PluginError):  # the plan names the cells that this concerns
-                if (cost := self._cost((label, d, n))) and cost.flops:
-                    rates.setdefault(label, []).extend(taken / cost.flops for taken in measured)
-        self._seen = {key: median(values) for key, values in seen.items() if values}
-        self._rates = {label: median(values) for label, values in rates.items() if values}
+                if (cost := self._cost(where)) and cost.flops:
+                    points.setdefault((label, cost.work), []).append((cost.flops, taken))
+        self._fits = {
+            label: overhead_and_rate(taken, 1 / FLOPS[self._device_of(label)][work])
+            for (label, work), taken in points.items()
+        }
 
     def seconds(self, cell: Cell) -> float:
         """Estimated seconds of a cell."""
         where = (cell.label, cell.d, cell.n)
         if where in self._seen:
             return self._seen[where]
-        if cell.label in self._rates and (cost := self._cost(where)):
-            return cost.flops * self._rates[cell.label]
+        if cell.label in self._fits and (cost := self._cost(where)):
+            overhead, rate = self._fits[cell.label]
+            return overhead + rate * cost.flops
         return self._declared_seconds(where)
 
     def bytes(self, cell: Cell) -> float:
@@ -92,6 +98,28 @@ class Costs:
         ]
         flops = FLOPS[self._device_of(label)]
         return sum(cost.flops / flops[cost.work] + cost.seconds for cost in (final, *trials) if cost is not None)
+
+
+def overhead_and_rate(points: Sequence[tuple[float, float]], declared: float) -> tuple[float, float]:
+    """The seconds a and b of fits that take about a + b * flops, by medians of slopes (Siegel 1982).
+
+    Up to half of the points may be far off. If the times do not show the rate, since there is one size or overhead is
+    most of all of them, b is halfway (as a logarithm) between the declared rate and that of fits without overhead.
+
+    Args:
+        points: Operations and seconds of fits, both positive; a point for each size.
+        declared: Assumed seconds per operation.
+    """
+    flops, whole = [size for size, _ in points], median(t / f for f, t in points)
+    if (widest := max(flops) - min(flops)) > 0:
+        rate = median(median((t - s) / (f - g) for g, s in points if g != f) for f, t in points)
+        overhead = median(t - rate * f for f, t in points)
+        if overhead < 0:
+            return 0.0, whole
+        if rate * widest > overhead:
+            return overhead, rate
+    rate = min(sqrt(whole * declared), whole)
+    return max(median(t - rate * f for f, t in points), 0.0), rate
 
 
 def occupied(rows: Rows) -> np.ndarray:

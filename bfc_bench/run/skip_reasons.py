@@ -73,7 +73,7 @@ def data_bytes(facts: TaskFacts, n: int, test_size: int, *, tuned: bool = False)
 def ask(learner: Learner, method: str, *arguments: object) -> Any:
     """Call a method of a learner while a run is planned, such as ``cost``, ``skip``, ``caution`` or ``batch_key``.
 
-    Texts are returned without control characters and credentials, since ``plan`` prints them.
+    Texts are returned without control characters and credentials, since ``plan`` prints them; batch keys as they are.
     """
     shown = f"learner {learner.name!r}: {method}({', '.join(map(repr, arguments))})"
     fits, expected = _ANSWERS[method]
@@ -88,7 +88,7 @@ def ask(learner: Learner, method: str, *arguments: object) -> Any:
         ) from error
     if not right:
         raise PluginError(f"{shown} must be {expected}. Got {_short(answer)}.")
-    return masked(visible(answer)) if isinstance(answer, str) else answer
+    return masked(visible(answer)) if isinstance(answer, str) and method != "batch_key" else answer
 
 
 def _is_cost(answer: object) -> bool:

@@ -9,7 +9,7 @@ from small_tasks import SMALL
 
 from bfc_bench import Cost, RunOptions, open_store, run_suite
 from bfc_bench.plugins import load_plugins
-from bfc_bench.run.costs import FLOPS
+from bfc_bench.run.costs import FLOPS, overhead_and_rate
 from bfc_bench.run.grid import resolve
 from bfc_bench.run.plan import Plan, plan_for
 from bfc_bench.store.row import Row
@@ -69,6 +69,41 @@ def test_estimates_of_cells_with_rows_are_what_their_rows_say(tmp_path):
     assert len(made.todo) == 2 * len(SIZES)
     assert {cell.n: made.seconds[cell.id] for cell in made.todo} == taken
     assert sum(item.seconds for item in made.batches(1)) == pytest.approx(2 * sum(taken.values()))
+
+
+OVERHEAD, RATE, DECLARED = 0.5, 3e-9, 1e-10
+FITS = [(flops, OVERHEAD + RATE * flops) for flops in (1e6, 4e6, 2e8, 1e9, 8e9)]
+"""Operations and seconds of fits."""
+
+
+@pytest.mark.parametrize("slow", [None, *range(len(FITS))])
+def test_overhead_and_rate_of_rows_are_found_even_if_one_row_is_slow(slow):
+    points = [(flops, 100 * taken if i == slow else taken) for i, (flops, taken) in enumerate(FITS)]
+    assert overhead_and_rate(points, DECLARED) == pytest.approx((OVERHEAD, RATE))
+    assert overhead_and_rate([(flops, RATE * flops) for flops, _ in FITS], DECLARED) == pytest.approx((0.0, RATE))
+
+
+@pytest.mark.parametrize("points", [[(1e6, 0.5)], [(1e6, 0.5)] * 3, [(1e6, 0.5), (2e6, 0.5), (3e6, 0.51)]])
+def test_times_that_do_not_show_the_rate_are_met_and_not_extrapolated_as_if_all_were_work(points):
+    overhead, rate = overhead_and_rate(points, DECLARED)
+    assert overhead + rate * points[0][0] == pytest.approx(0.5, rel=0.05)
+    assert DECLARED < rate < 0.1 * points[0][1] / points[0][0]
+    assert overhead_and_rate([(1e6, 1e-5)], DECLARED) == pytest.approx((0.0, 1e-11))  # faster than declared
+
+
+def test_a_larger_size_than_the_rows_have_costs_its_overhead_once(tmp_path):
+    grid = planned(learner=[fixed(1.0)]).grid
+    cost = grid.entries["ridge-1"].learner.cost
+    digests = grid.task_digests["t"], grid.learner_digests["ridge-1"]
+    with Store(tmp_path, write=True) as store:
+        store.sessions.define("s", 1, grid.task_digests, grid.learner_digests)
+        for cell in (cell for cell in grid.cells() if cell.n < max(SIZES)):
+            row = Row(cell.id, "s", 1, "t", "kernel-ridge", cell.label, {}, cell.d, cell.n, 0, "ok", device="cpu")
+            taken = OVERHEAD + RATE * cost(cell.n, 20).flops
+            store.put([(replace(row, fit_cpu_seconds=taken), *digests, "")])
+        made = planned(store, learner=[fixed(1.0)])
+    assert total(made) == pytest.approx(OVERHEAD + RATE * cost(max(SIZES), 20).flops)
+    assert sum(batch.seconds for batch in made.batches(2)) == pytest.approx(total(made))
 
 
 def test_rows_have_the_declared_operations_of_all_candidates_and_the_parameters_of_the_chosen_learner(tmp_path):
