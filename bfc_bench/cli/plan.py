@@ -43,7 +43,6 @@ def plan(
     Nothing is run or written.
     """
     from bfc_bench.api import grid_of
-    from bfc_bench.executors.base import usable_cores
     from bfc_bench.plugins import load_plugins
     from bfc_bench.run.executor_selection import executor_of
     from bfc_bench.run.plan import plan_for
@@ -68,8 +67,11 @@ def plan(
             f"no GPU is visible here: times are for an unknown GPU, of whose memory a cell may use "
             f"{made.common.gpu_bytes / 1e9:.3g} GB (--set budget.gpu_memory_gb=...)."
         )
-    count = jobs or usable_cores()
-    total = sum(made.seconds.get(cell.id, 0.0) for cell in made.todo)
+    seconds: dict[Device, float] = defaultdict(float, {made.common.device: 0.0})
+    for cell in made.todo:
+        seconds[made.device(cell)] += made.seconds.get(cell.id, 0.0)
+    slots = {where: chosen.slots(where, jobs) or 1 for where in ("cpu", *seconds)}
+    wall = max(seconds[where] / slots[where] for where in seconds)  # cores and GPUs work at the same time
     states = {"to do": made.todo, "done": made.done, "failed": made.failed, "skipped": list(made.skipped)}
     sizes = {task.name: {str(d): task.sizes(d) for d in task.d} for task in grid.suite.task if isinstance(task.n, dict)}
     if format == "json":
@@ -79,12 +81,14 @@ def plan(
             "cells": made.cells,
             **{what.replace(" ", ""): len(cells) for what, cells in states.items()},
             "stale": made.stale.total(),
-            "cpu_seconds": round(total, 1),
-            "wall_seconds": round(total / count, 1),
+            "cpu_seconds": round(seconds.get("cpu", 0.0), 1),
+            **({"gpu_seconds": round(seconds["cuda"], 1)} if gpu else {}),
+            "wall_seconds": round(wall, 1),
             "peak_memory_bytes": made.peak_bytes,
             **({"peak_gpu_bytes": made.peak_gpu_bytes, "gpu_bytes": made.common.gpu_bytes} if gpu else {}),
             "device": made.common.device,
-            "jobs": count,
+            "jobs": slots["cpu"],
+            **({"gpu_jobs": slots["cuda"]} if gpu else {}),
             **({"sizes": sizes} if sizes else {}),
             "skip_reasons": dict(Counter(made.skipped.values())),
             "faults": dict(Counter(made.broken.values())),
@@ -108,11 +112,13 @@ def plan(
             print_text(out, f"{what} {number}: {reason}")
     for line in (*(f"caution: {caution}" for caution in made.cautions), *remarks):
         print_text(out, line)
+    times = [f"{taken:.0f} s of {where.upper()} time" for where, taken in seconds.items()]
+    workers = [counted(slots[where], "worker" if where == "cpu" else "GPU worker") for where in seconds]
     print_text(
         out,
         f"{grid.suite.name}@{grid.suite.version}: {counted(made.cells, 'cell')}: "
-        f"{', '.join(f'{len(cells)} {what}' for what, cells in states.items())}; about {total:.0f} s of "
-        f"{made.common.device.upper()} time, {total / count:.0f} s on {count} workers; "
+        f"{', '.join(f'{len(cells)} {what}' for what, cells in states.items())}; about "
+        f"{' and '.join(times)}, {wall:.0f} s on {' and '.join(workers)}; "
         f"largest cell {made.peak_bytes / 1e9:.2f} GB"
         + (f", on a GPU {made.peak_gpu_bytes / 1e9:.2f} of {made.common.gpu_bytes / 1e9:.2f} GB." if gpu else "."),
     )

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal, Protocol
 
 from bfc_bench.config import Settings
 from bfc_bench.errors import describe_error
-from bfc_bench.toolkit.gpu import cell_memory
+from bfc_bench.toolkit.gpu import cell_memory, count_gpus
 from bfc_bench.toolkit.precision import Device, resolve_device
 from bfc_bench.utils.stability import provisional
 
@@ -112,6 +112,10 @@ class Executor(Settings):
     def gpu_bytes(self) -> int:
         """GPU memory of a unit in bytes; 0 if unknown here."""
         return cell_memory()
+
+    def slots(self, device: Device, jobs: int | None = None) -> int:
+        """How many units on ``device`` a pool with ``jobs`` workers on the CPU will run at once, as far as is known."""
+        return (jobs or usable_cores()) if device == "cpu" else count_gpus()
 
     @abstractmethod
     def open(self, call: Callable[[Any], Any], preload: Preload | None = None, jobs: int | None = None) -> Pool:

@@ -19,6 +19,10 @@ class SerialExecutor(Executor):
     name: ClassVar[str] = "serial"
     place: ClassVar[Place] = "session"
 
+    def slots(self, device: Device, jobs: int | None = None) -> int:
+        """1 on any device."""
+        return 1
+
     def open(self, call: Callable[[Any], Any], preload: Preload | None = None, jobs: int | None = None) -> "SerialPool":
         """A pool of one worker, which is this process; ``preload`` and ``jobs`` are ignored."""
         return SerialPool(call)

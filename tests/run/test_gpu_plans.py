@@ -8,6 +8,7 @@ import pytest
 from declared_gpus import H200, declare
 from small_tasks import SMALL
 
+from bfc_bench.cli.app import run
 from bfc_bench.executors.processes import ProcessExecutor
 from bfc_bench.plugins import load_plugins
 from bfc_bench.run.grid import resolve
@@ -91,6 +92,20 @@ def test_what_a_gpu_has_names_no_cell_and_changes_no_definition():
     assert ids[0] == ids[1]
     assert "gpu_memory_gb" not in suite().definition()["budget"]
     assert Suite.parse(grids[1].suite.definition(), "test").budget.gpu_memory_gb == 2.0
+
+
+def test_seconds_are_divided_by_the_workers_of_their_device(monkeypatch, suite_file, tmp_path, capsys):
+    declare(monkeypatch, *[H200] * 2)
+    monkeypatch.setattr(ProcessExecutor, "resolve_device", lambda self, request: request)
+    path = suite_file(learner=[KERNEL, ON_CORES], task=[TASK], executor={"name": "processes", "jobs_per_gpu": 3})
+    plan = ["plan", str(path), "--device", "cuda", "--jobs", "8", "--store", str(tmp_path / "s")]
+    assert run([*plan, "--format", "json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["jobs"], told["gpu_jobs"]) == (8, 6)
+    assert told["gpu_seconds"] > 0
+    assert told["wall_seconds"] == pytest.approx(max(told["cpu_seconds"] / 8, told["gpu_seconds"] / 6), abs=0.1)
+    assert run(plan) == 0
+    assert " on 6 GPU workers and 8 workers; largest cell" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("options", [[], ["--set", "budget.gpu_memory_gb=20"]])

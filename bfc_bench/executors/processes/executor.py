@@ -8,10 +8,11 @@ from typing import Any, ClassVar, Literal
 from pydantic import PositiveInt
 
 from bfc_bench.errors import UsageError
-from bfc_bench.executors.base import Executor, Pool, Preload, Promise, usable_cores
+from bfc_bench.executors.base import Executor, Pool, Preload, Promise
 from bfc_bench.executors.processes.fork_server import CAN_FORK
 from bfc_bench.executors.processes.pool import ProcessPool
 from bfc_bench.toolkit.gpu import cell_memory, visible_gpus
+from bfc_bench.toolkit.precision import Device
 
 
 class ProcessExecutor(Executor):
@@ -37,8 +38,15 @@ class ProcessExecutor(Executor):
         """GPU memory of a unit on a GPU that ``jobs_per_gpu`` workers share."""
         return cell_memory(self.jobs_per_gpu)
 
+    def slots(self, device: Device, jobs: int | None = None) -> int:
+        """``jobs`` or the number of cores; ``jobs_per_gpu`` for each GPU."""
+        return super().slots(device, jobs) if device == "cpu" else len(self._gpus) * self.jobs_per_gpu
+
+    @property
+    def _gpus(self) -> list[str]:
+        return visible_gpus() if self.gpus is None else list(map(str, self.gpus))
+
     def open(self, call: Callable[[Any], bytes], preload: Preload | None = None, jobs: int | None = None) -> Pool:
         """A pool of worker processes."""
-        gpus = visible_gpus() if self.gpus is None else list(map(str, self.gpus))
-        fork = self.start == "fork"
-        return ProcessPool(call, preload or {}, jobs or usable_cores(), gpus, self.jobs_per_gpu, fork=fork)
+        workers, fork = self.slots("cpu", jobs), self.start == "fork"
+        return ProcessPool(call, preload or {}, workers, self._gpus, self.jobs_per_gpu, fork=fork)
