@@ -100,6 +100,8 @@ class Runner:
     device: Device = "cpu"
     jobs: int | None = None
     listeners: Sequence[object] = ()
+    alone: bool = False
+    """Whether each cell is a batch of its own, so that none is trained with others."""
 
     def run_cells(
         self, cells: Iterable[Cell] | None = None, redo: Collection[Redo] = (), until: float = inf
@@ -171,7 +173,8 @@ class Runner:
                 needs = Resources(plan.common.cell_seconds, device=batch.common.device, group=batch.learner)
                 pool.submit(len(batches) - 1, batch, needs)
 
-            waiting = iter(plan.batches(pool.slots("cpu"), slots.get("cuda")))
+            planned = plan.batches(pool.slots("cpu"), slots.get("cuda"))
+            waiting = iter([plan.single(cell) for batch in planned for cell in batch.cells] if self.alone else planned)
             for batch in waiting if until == inf else islice(waiting, sum(slots.values())):
                 submit(batch)
             for key, outcome in pool.outcomes():

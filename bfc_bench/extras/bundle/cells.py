@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -75,8 +75,12 @@ class Cells:
     def run(self, count: int, digest: str, draw: str) -> None:
         """Run ``count`` cells again that are drawn by the bundle's digest and ``draw``."""
         cells = sorted(self._usable(), key=lambda usable: usable[1].id)
+        together: dict[tuple[Any, ...], list[tuple[Grid, Cell, Row]]] = {}
         for i in stream("bundle", digest, draw).permutation(len(cells))[:count]:
-            self._run_again(*cells[i])
+            row = cells[i][2]
+            together.setdefault((row.suite, row.suite_version, row.device), []).append(cells[i])
+        for drawn in together.values():
+            self._run_again(drawn)
         if not self.found.cells:
             self.found.differs("no cell could be run again, so that nothing shows that these learners give these rows")
 
@@ -114,17 +118,19 @@ class Cells:
             self.found.say(f"UNCHECKED  {suite} cannot be run here: {describe_error(error)}")
         return None
 
-    def _run_again(self, grid: Grid, cell: Cell, stored: Row) -> None:
-        """Run a cell alone, and compare the rows."""
+    def _run_again(self, drawn: Sequence[tuple[Grid, Cell, Row]]) -> None:
+        """Run cells of one suite and device, each alone, in one session, and compare the rows."""
+        grid, _, first = drawn[0]
         executor = executor_of(grid.suite, self.plugins, self.executor)
-        device = executor.resolve_device(stored.device or "auto")
+        device = executor.resolve_device(first.device or "auto")
         with TemporaryDirectory(prefix="bfc-bench-") as folder:
-            runner = Runner(grid, self.plugins, Path(folder), executor, device, jobs=1)
-            if runner.run_cells([cell]).interrupted:
+            runner = Runner(grid, self.plugins, Path(folder), executor, device, jobs=1, alone=True)
+            if runner.run_cells([cell for _, cell, _ in drawn]).interrupted:
                 raise KeyboardInterrupt
             with Store(Path(folder)) as again:
-                [new] = again.rows(grid.suite.name, grid.suite.version)
-        self._compare(stored, new)
+                new = {row.cell: row for row in again.rows(grid.suite.name, grid.suite.version)}
+        for _, cell, stored in drawn:
+            self._compare(stored, new[cell.id])
 
     def _compare(self, stored: Row, new: Row) -> None:
         where = f"{stored.suite}@{stored.suite_version}: {stored.label} on {stored.task}, d = {stored.d}"

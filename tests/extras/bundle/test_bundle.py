@@ -19,6 +19,7 @@ from bfc_bench.extras.bundle.archive import CITATION, CLAIMS, MANIFEST, STORE
 from bfc_bench.extras.bundle.verify import verify
 from bfc_bench.extras.bundle.write import bundle
 from bfc_bench.plugins import load_plugins
+from bfc_bench.run import session
 from bfc_bench.store.records import TABLES
 from bfc_bench.store.unpacking import store_folder
 from bfc_bench.utils.plain_json import readable_json
@@ -134,6 +135,16 @@ def test_a_bundle_is_verified_by_its_rows_and_by_cells_that_are_run_again(made, 
     assert "tiny@1/better" in said
     assert re.search(r"^1 verdicts agree; (3 cells|[12] cells consistent, [12] cells) .*; 0 differences\.$", said, re.M)
     assert content(into)["rows"] == content(made / "store")["rows"]
+
+
+def test_the_drawn_cells_of_a_suite_run_in_one_session_each_in_a_batch_of_its_own(made, monkeypatch):
+    sessions, batches = [], []
+    run_cells, run_batch = session.Runner.run_cells, session.run_batch
+    monkeypatch.setattr(session.Runner, "run_cells", lambda *its: sessions.append(its[1]) or run_cells(*its))
+    monkeypatch.setattr(session, "run_batch", lambda batch, **its: batches.append(batch) or run_batch(batch, **its))
+    found = verify(made / "made.zip", load_plugins(), cells=5, executor="serial")
+    assert [len(cells) for cells in sessions] == [5] == [found.cells.total()]
+    assert [len(batch.cells) for batch in batches] == [1] * 5
 
 
 def test_cells_are_drawn_by_the_digest(made, tmp_path):
