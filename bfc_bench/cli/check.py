@@ -28,13 +28,13 @@ def check(
 ) -> None:
     """Check that a learner, an executor, a part of a suite, a metric, a plot, a verb or a listener keeps its contract.
 
-    Prints how many checks passed, were skipped and failed. Exit code 1 if one failed.
+    Prints each check as soon as it is made, and how many passed, were skipped and failed. Exit code 1 if one failed.
     """
     from bfc_bench.suite.changes import changed
     from bfc_bench.testing.subprocess_check import check_in_subprocess
 
     passed = True
     for report in check_in_subprocess(name, kind, changed({}, set_)):
-        typer.echo(f"{report.name}\n{report}")
+        typer.echo(report.summary)
         passed = passed and report.ok
     raise typer.Exit(0 if passed else 1)

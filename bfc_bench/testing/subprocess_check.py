@@ -27,13 +27,14 @@ SECONDS = 600.0
 def check_in_subprocess(
     name: str, kind: str = "", options: Mapping[str, Any] = MappingProxyType({}), seconds: float = SECONDS
 ) -> Iterator[CheckReport]:
-    """Test every requirement of each part that a name stands for, see ``find``.
+    """Test every requirement of each part that a name stands for, see ``find``, and print each check when it is made.
 
     A requirement fails if the process ends in it or does not finish in time. The ones after it are not tested.
     """
     for position, (part, stated) in enumerate(find(name, kind)):
         subject = subject_of(part, stated, options)  # raises here what the user has mistyped
         subject.end()
+        print(subject.name, flush=True)
         with TemporaryDirectory() as folder:
             journal = Path(folder) / "checks"
             journal.touch()
@@ -43,8 +44,10 @@ def check_in_subprocess(
             if outcome.kind == "raised":
                 raise BenchError(f"check: {name} could not be tested: {outcome.reason}\n{outcome.traceback}".strip())
             left = [requirement.name for requirement in subject.requirements[len(checks) :]]
-            checks += [Check(requirement, "failed", outcome.reason) for requirement in left[:1]]
-            checks += [Check(requirement, "skipped", f"ended in '{left[0]}'") for requirement in left[1:]]
+            untested = [Check(requirement, "failed", outcome.reason) for requirement in left[:1]]
+            untested += [Check(requirement, "skipped", f"ended in '{left[0]}'") for requirement in left[1:]]
+            print(*untested, sep="\n")
+            checks += untested
         yield CheckReport(subject.name, tuple(checks))
 
 
@@ -59,11 +62,12 @@ def _run(test: partial[bytes], seconds: float) -> bytes | UnitFailure:
 
 
 def _test(name: str, kind: str, options: dict[str, Any], position: int, journal: Path, _: object) -> bytes:
-    """Runs in the worker: writes each check to the journal, as a line of JSON."""
+    """Runs in the worker: writes each check to the journal, as a line of JSON, and prints it."""
     with journal.open("w") as file:
         part, stated = find(name, kind)[position]
         global_state()  # imports torch and JAX, which takes seconds
         clock_starts()
         for check in checks_of(subject_of(part, stated, options)):
             print(json.dumps(asdict(check)), file=file, flush=True)
+            print(check, flush=True)
     return b""

@@ -180,9 +180,10 @@ def test_a_report_without_a_tested_requirement_is_a_failure(checks: Sequence[Che
         ("Hangs", 5, "fit returns a predictor", "did not return within 5 s and was stopped"),
     ],
 )
-def test_a_learner_that_ends_its_process_fails_the_tested_requirement(name, seconds, requirement, words) -> None:
+def test_a_learner_that_ends_its_process_fails_the_tested_requirement(name, seconds, requirement, words, capfd) -> None:
     [report] = check_in_subprocess(f"faulty_learners:{name}", seconds=seconds)
     assert report.name == name.lower()
+    assert capfd.readouterr().out.splitlines() == [report.name, *map(str, report.checks)]
     failed = [(check.name, check.reason) for check in report.checks if check.outcome == "failed"]
     assert failed[0] == (requirement, words)
     assert {reason for _, reason in failed} == {words}
