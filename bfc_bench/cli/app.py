@@ -135,12 +135,12 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return 0
     except Exception as error:
         if hasattr(error, "format_message") and hasattr(error, "exit_code"):  # a usage error of the parser
-            return _complain(_with_advice(error, arguments), int(error.exit_code))
+            return _complain(_with_advice(error), int(error.exit_code))
         raise
     return code if isinstance(code, int) else 0
 
 
-def _with_advice(error: Any, arguments: Sequence[str] | None) -> str:
+def _with_advice(error: Any) -> str:
     """The text of a usage error; for an option that is a key of suites, how to set it."""
     option, verb = getattr(error, "option_name", None), getattr(error, "ctx", None)
     text = str(error.format_message())
@@ -156,14 +156,8 @@ def _with_advice(error: Any, arguments: Sequence[str] | None) -> str:
     key = option.lstrip("-").replace("-", "_")
     if key not in Suite.model_fields and key not in TaskEntry.model_fields:
         return text
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    length = len(option) if option.startswith("--") else 2  # a value may follow a short option at once
-    at = next(place for place, text in enumerate(given) if text.partition("=")[0][:length] == option)
-    value = given[at][length:].removeprefix("=") or next(iter(given[at + 1 : at + 2]), "...")
-    if key in Suite.model_fields:
-        return f"No such option: {option}. {key} is a key of the suite: write --set {key}={value}."
-    value = f"[{value}]" if key in ("n", "d") and not value.startswith("[") else value
-    return f"No such option: {option}. {key} is a key of tasks: write --set task.NAME.{key}={value}."
+    whose, name = ("the suite", key) if key in Suite.model_fields else ("tasks", f"task.NAME.{key}")
+    return f"No such option: {option}. {key} is a key of {whose}: write --set {name}=..."
 
 
 def leave(code: int) -> None:
