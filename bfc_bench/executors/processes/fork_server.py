@@ -2,15 +2,17 @@
 
 A new interpreter needs seconds to import torch or JAX; a fork of this process needs milliseconds and shares its
 memory. The process runs no unit, starts no thread and initialises no device, since only the thread that forks is
-copied. It imports what the units of a group need before the first fork for that group. If an import starts threads, the
-process forks no more, and if it ends the process, the workers end too: in both cases another process takes its place,
-and workers of that group import what they need themselves.
+copied. It imports what the units of a group need before the first fork for that group, and later the parts of libraries
+that a worker has imported: torch's first optimiser step imports 800 modules. If an import starts threads, the process
+forks no more, and if it ends the process, the workers end too: in both cases another process takes its place, and
+workers of that group import what they need themselves.
 """
 
 from __future__ import annotations
 
 import gc
 import os
+import re
 import select
 import signal
 import socket
@@ -18,6 +20,8 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
+from importlib import import_module
 from threading import Lock
 from typing import Any, NoReturn
 
@@ -27,8 +31,13 @@ from bfc_bench.executors.processes.worker import end_group, has_ended, leave, se
 
 CAN_FORK = sys.platform == "linux"
 """Whether workers may be forked. Elsewhere, libraries of the system must not be used after a fork."""
+LIBRARIES = frozenset({"bfc_bench", "bfc_plugins", "jax", "jaxlib", "pandas", "scipy", "sklearn", "torch"})
+"""Packages of which the process also imports what a worker has imported. Other modules may change settings of these
+when they are imported, and so the results of other learners."""
 PACKET = 1000
 """Largest message in bytes."""
+PIPE = 2**16
+"""Bytes that a pipe holds."""
 IMPORTING, FORKED = b"i", b"f"
 """What the process says about a worker: the import of its group has begun; it was forked. The exit code follows."""
 PATIENCE = 10.0
@@ -130,7 +139,10 @@ class Forks:
         self._workers: dict[int, int] = {}
         """File descriptors where the exit codes of workers go to, by process id."""
         self._woken, self._wake = os.pipe()
+        """A pipe to which signals write a byte, and workers the names of the modules that they have imported."""
         os.set_blocking(self._wake, False)
+        self._told: list[str] = []
+        """Modules of libraries that workers have imported since the last fork for a group."""
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(self._wake, warn_on_full_buffer=False)
 
@@ -141,7 +153,8 @@ class Forks:
             sources: list[Any] = [self._woken, *([self._channel] if connected else [])]
             readable = select.select(sources, [], [])[0]
             if self._woken in readable:
-                os.read(self._woken, PACKET)
+                said = os.read(self._woken, PIPE).decode(errors="replace")
+                self._told += [name for name in re.findall(r"[\w.]+", said) if name.partition(".")[0] in LIBRARIES]
                 self._report()
             if self._channel in readable:
                 connected = self._answer()
@@ -163,21 +176,34 @@ class Forks:
                 end_group(pid)
             return False
         unit, notes, status = files
-        if step := self._preload.pop(message[1:].decode(), None) if message[:1] == b"=" else None:
+        if known := message[:1] == b"=":
             _say(status, IMPORTING)
-            with suppress(Exception):  # a unit that needs it meets the same error and reports it
-                step()
+            steps: list[Callable[[], object]] = [partial(import_module, name) for name in self._told]
+            for step in (self._preload.pop(message[1:].decode(), bool), *steps):
+                with suppress(Exception):  # a unit that needs it meets the same error and reports it
+                    step()
+            self._told.clear()
             gc.freeze()  # so that no collection in a worker copies the pages of what was imported
         alone = len(os.listdir("/proc/self/task")) == 1
         if alone:
-            self._fork(unit, notes, status)
+            self._fork(unit, notes, status, self._telling if known else self._call)
         else:
             self._channel.close()
         for file in (unit, notes, *([] if alone else [status])):
             os.close(file)
         return alone
 
-    def _fork(self, unit: int, notes: int, status: int) -> None:
+    def _telling(self, payload: Any) -> bytes:
+        """The call in a worker, which then tells what it has imported."""
+        before = set(sys.modules)
+        try:
+            return self._call(payload)
+        finally:
+            with suppress(Exception):  # the pipe is full, or a learner has closed it
+                new = "\n".join(name for name in sys.modules if name not in before)
+                os.write(self._wake, f"\n{new}\n".encode())
+
+    def _fork(self, unit: int, notes: int, status: int, call: Callable[[Any], bytes]) -> None:
         pid = os.fork()
         if pid:
             self._workers[pid] = status
@@ -187,9 +213,9 @@ class Forks:
             gc.enable()
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            for file in (self._channel.detach(), self._wake, self._woken, status, *self._workers.values()):
+            for file in (self._channel.detach(), self._woken, status, *self._workers.values()):
                 os.close(file)
-            work(self._own, unit, notes, self._call)
+            work(self._own, unit, notes, call)
         finally:
             os._exit(1)
 
