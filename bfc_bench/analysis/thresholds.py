@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import median
 from typing import Any, Literal
 
@@ -258,9 +259,11 @@ class Step:
         this one and cut at its ends. For a power law, all three meet it in one point. If the error drops in this step
         only, the other two meet it at the ends. At the first and last step, the missing line is replaced by the other.
         """
-        from scipy.optimize import isotonic_regression
+        fit = list(map(float, error))
+        if any(later > earlier for earlier, later in pairwise(fit)):
+            from scipy.optimize import isotonic_regression  # slow to import
 
-        fit = isotonic_regression(error, increasing=False).x.tolist()
+            fit = isotonic_regression(error, increasing=False).x.tolist()
         if fit[0] <= level:
             return cls(log_n[0], log_n[0], censored="left")
         if fit[-1] > level:
