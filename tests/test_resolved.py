@@ -1,10 +1,7 @@
 """Runs of the sizes that locate N*: which cells they make, that they continue, and what the results say."""
 
 import itertools
-import os
-import signal
-import subprocess
-import sys
+import shutil
 from collections import Counter
 from typing import ClassVar
 
@@ -12,7 +9,7 @@ import numpy as np
 import pytest
 from small_tasks import SMALL
 from stored_rows import read_results
-from waiting import wait_until
+from waiting import kill_at
 
 from bfc_bench import (
     BatchLearner,
@@ -28,7 +25,8 @@ from bfc_bench import (
 from bfc_bench.analysis.claims.measures import Point, locate, measure
 from bfc_bench.analysis.compute import cost_curves
 from bfc_bench.cli.app import run
-from bfc_bench.errors import BenchError, UsageError
+from bfc_bench.errors import UsageError
+from bfc_bench.suite.model import Suite
 
 TASK = {**SMALL, "inputs": {"kind": "gaussian"}, "d": [4, 6], "n": [5, 10, 80, 160, 320]}
 LEARNERS = [
@@ -38,9 +36,20 @@ LEARNERS = [
 LEVEL = 1e-6
 
 
+SUITE = {"learner": LEARNERS, "replicates": 3, "task": [TASK], "levels": [LEVEL]}
+
+
 @pytest.fixture
 def suite(suite_file):
-    return suite_file(learner=LEARNERS, replicates=3, task=[TASK], levels=[LEVEL])
+    return suite_file(**SUITE)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The sessions and the store of a run of the suite."""
+    store = tmp_path_factory.mktemp("whole") / "s"
+    described = Suite.parse({"name": "tiny", "test_size": 200, **SUITE}, "tiny")
+    return resolve(described, store), store
 
 
 def resolve(path, store, tell=lambda text: None, factor=1.1, **options):
@@ -52,10 +61,10 @@ def numbers(store):
     return {row.cell: row.nmse for row in read_results("tiny", store=store)}
 
 
-def test_n_star_of_each_replicate_lies_within_the_factor(suite, tmp_path):
-    sessions = resolve(suite, tmp_path / "s")
+def test_n_star_of_each_replicate_lies_within_the_factor(whole):
+    sessions, store = whole
     assert all(session.exit_code == 0 for session in sessions)
-    rows = read_results("tiny", store=tmp_path / "s")
+    rows = read_results("tiny", store=store)
     for d, replicate in itertools.product(TASK["d"], range(3)):
         curve = [row for row in rows if (row.label, row.d, row.replicate) == ("p", d, replicate)]
         below, above = max(r.n for r in curve if r.nmse > LEVEL), min(r.n for r in curve if r.nmse <= LEVEL)
@@ -82,47 +91,28 @@ def test_errors_at_one_n_are_those_of_all_replicates(suite, tmp_path):
         assert locate(rows, "t", [curve.label], curve.d, None).n == max(shared[curve.label, curve.d])
 
 
-def test_its_cells_are_those_of_a_plain_run_at_the_same_sizes(suite, tmp_path, suite_file):
-    resolve(suite, tmp_path / "s")
-    made = numbers(tmp_path / "s")
-    sizes = sorted({row.n for row in read_results("tiny", store=tmp_path / "s")})
+def test_its_cells_are_those_of_a_plain_run_at_the_same_sizes(whole, suite, tmp_path):
+    store = shutil.copytree(whole[1], tmp_path / "s")
+    made = numbers(store)
+    sizes = sorted({row.n for row in read_results("tiny", store=store)})
     run_suite(suite, RunOptions(store=tmp_path / "plain", executor="serial", changes=[f"task.t.n={sizes}"]))
     plain = numbers(tmp_path / "plain")
     assert made == pytest.approx({cell: plain[cell] for cell in made}, rel=1e-6, abs=1e-12)
-    later = run_suite(suite, RunOptions(store=tmp_path / "s", executor="serial"))
+    later = run_suite(suite, RunOptions(store=store, executor="serial"))
     assert later.plan.done
     assert {cell.id for cell in later.plan.done} <= made.keys()
 
 
-def test_a_killed_run_continues_and_a_finished_one_has_nothing_to_do(suite, tmp_path, bench):
+def test_a_killed_run_continues_and_a_finished_one_has_nothing_to_do(whole, suite, tmp_path):
     store = tmp_path / "s"
-    arguments = ("run", str(suite), "--resolve", "1.1", "--jobs", "1", "--store", str(store))
-    process = subprocess.Popen(
-        [sys.executable, "-m", "bfc_bench", *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )  # fmt: skip
-    try:
-        wait_until(lambda: process.poll() is not None or len(stored(store)) >= 20)
-        assert process.poll() is None, "it was to be killed before its end"
-        os.killpg(process.pid, signal.SIGKILL)
-    finally:
-        process.kill()
-        process.wait()
-    begun = stored(store)
-    assert bench(*arguments).returncode == 0
-    resolve(suite, tmp_path / "whole")
-    assert numbers(store) == pytest.approx(numbers(tmp_path / "whole"), rel=1e-6, abs=1e-12)
-    assert begun.items() <= numbers(store).items()
+    kill_at(70, "bfc_bench.run_resolved(suite, options, factor=1.1)", suite, store)
+    begun = numbers(store)
+    assert len(begun) >= 70
+    resolve(suite, store)
+    assert numbers(store) == pytest.approx(numbers(whole[1]), rel=1e-6, abs=1e-12)
+    assert begun.items() < numbers(store).items()
     (again,) = resolve(suite, store)
     assert (again.statuses, len(again.plan.done)) == (Counter(), len(numbers(store)))
-
-
-def stored(store):
-    """Errors by cell; nothing before the store exists."""
-    try:
-        return numbers(store)
-    except BenchError:
-        return {}
 
 
 def test_replicates_and_sizes_of_a_round_are_fitted_together(suite_file, tmp_path):

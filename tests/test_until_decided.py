@@ -1,12 +1,7 @@
 """Runs that go on until claims are decided: what is added, what is paid for each look, and what ends them."""
 
-import contextlib
 import itertools
 import json
-import os
-import signal
-import subprocess
-import sys
 import time
 from dataclasses import replace
 from types import SimpleNamespace
@@ -16,11 +11,11 @@ import pytest
 from installed_faulty import install_faulty
 from small_tasks import NOISY
 from stored_rows import read_results
+from waiting import kill_at
 
 from bfc_bench import RunOptions, open_store, run_suite, run_until_decided
 from bfc_bench.analysis.interim_analyses import Look
 from bfc_bench.cli.app import run
-from bfc_bench.errors import BenchError
 from bfc_bench.store.row import RUN_COLUMNS
 from bfc_bench.store.store import Store
 from bfc_bench.suite.model import Suite
@@ -319,53 +314,20 @@ def test_no_batch_begins_when_the_hours_are_over_and_the_next_run_goes_on(suite,
     assert sorted(points(store)) == [("r", 4, 20, r) for r in range(3, last.ended[1].replicates)]
 
 
-@pytest.fixture
-def slow(suite):
-    """A suite whose claim takes all looks, of a learner that takes its time."""
-    learners = [{"name": "slow", "label": "mean", "options": {"seconds": 0.2}}, LEARNERS[1]]
-    near = {**suite.near, "label": "mean", "at_most": 1.0001, "at_least": 1.0}
-    return suite({**near, "id": "open"}, learner=learners)
+def test_a_run_that_is_killed_between_looks_goes_on_where_it_was(suite, tmp_path):
+    path, store, undisturbed = suite(), tmp_path / "s", tmp_path / "undisturbed"
+    kill_at(GRID + 1, "bfc_bench.run_until_decided(suite, options, last=8)", path, store)
+    kept = {row.cell: row for row in read_results(path, store=store)}
+    assert points(store) == [("r", 4, 20, 3), ("r", 4, 20, 4)]  # both were of one unit
+    assert {look.replicates for look in looks(store) if look.verdict} == {3}
 
-
-ARGUMENTS = ("--until-decided", "--up-to", "8", "--jobs", "1")
-
-
-def stopped_in_the_second_look(path, store, how):
-    """Output and exit code of a run that got a signal when replicates had been added."""
-    command = [sys.executable, "-m", "bfc_bench", "run", str(path), *ARGUMENTS, "--store", str(store)]
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True
-    )
-    try:
-        for _ in range(1200):
-            assert process.poll() is None
-            with contextlib.suppress(BenchError):  # there is no store yet, or no run in it
-                if points(store):
-                    break
-            time.sleep(0.05)
-        os.kill(process.pid, how)
-        return process.communicate(timeout=60)[0], process.returncode
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-
-
-def test_a_run_that_is_killed_between_looks_goes_on_where_it_was(slow, tmp_path, bench):
-    store, undisturbed = tmp_path / "s", tmp_path / "undisturbed"
-    assert stopped_in_the_second_look(slow, store, signal.SIGKILL)[1] == -signal.SIGKILL
-    kept = {row.cell: row for row in read_results(slow, store=store)}
-    judged = [look.replicates for look in looks(store) if look.verdict]
-    assert judged in ([3], [3, 5])  # on a busy machine the signal may come a look later
-
-    again = bench("run", slow, *ARGUMENTS, "--store", store)
-    assert again.returncode == 0, again.stderr
-    rows = read_results(slow, store=store)
+    decide(path, store)
+    rows = read_results(path, store=store)
     assert all(row == kept.get(row.cell, row) for row in rows)
-    decide(slow, undisturbed)
+    decide(path, undisturbed)
     assert looks(store) == looks(undisturbed)
-    assert numbers(rows) == numbers(read_results(slow, store=undisturbed))
-    assert repr(verdicts(slow, store)) == repr(verdicts(slow, undisturbed))
+    assert numbers(rows) == numbers(read_results(path, store=undisturbed))
+    assert repr(verdicts(path, store)) == repr(verdicts(path, undisturbed))
 
 
 def test_plan_says_what_would_decide_each_claim(suite, tmp_path, capsys):

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
+
+from bfc_bench import hookimpl
+from bfc_bench.store.row import Row
 
 
 def wait_until(condition: Callable[[], object], seconds: float = 90) -> None:
@@ -20,3 +27,34 @@ def alive(pid: str) -> bool:
     listed = ["ps", "-o", "stat=", "-p", pid]
     states = subprocess.run(listed, capture_output=True, text=True, check=False).stdout.split()
     return any(not state.startswith("Z") for state in states)
+
+
+class Dies:
+    """A listener that kills its process with SIGKILL when a run has made so many rows."""
+
+    def __init__(self, rows: int) -> None:
+        self.left = rows
+
+    @hookimpl
+    def bfc_result(self, result: Row) -> None:
+        self.left -= 1
+        if not self.left:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+KILLED = """
+import sys
+import bfc_bench
+from bfc_bench import RunOptions
+sys.path.append(sys.argv[1])
+from waiting import Dies
+suite, store, rows = sys.argv[2:]
+options = RunOptions(store=store, executor="serial", listeners=[Dies(int(rows))])
+"""
+
+
+def kill_at(rows: int, call: str, suite: Path, store: Path) -> None:
+    """Make ``call`` with ``bfc_bench``, ``suite`` and ``options`` in a process that is killed at so many rows."""
+    command = [sys.executable, "-c", KILLED + call, Path(__file__).parent, suite, store, str(rows)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == -signal.SIGKILL, ended.stderr
