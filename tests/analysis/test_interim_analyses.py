@@ -101,11 +101,6 @@ def test_another_bound_under_the_same_name_has_what_is_left_and_no_verdict():
     assert found.next(3).replicates == 8
 
 
-def test_other_definitions_are_other_data_and_the_looks_are_counted():
-    found = course(held=looked(), digests={**DIGESTS, ("learner", "a"): "other options"})
-    assert (found.made, found.made_at_other_data, found.next(3).replicates) == ((), 1, 3)
-
-
 @pytest.mark.parametrize("other", [("task", "t"), ("learner", "a")])
 def test_looks_at_other_data_give_neither_their_verdict_nor_their_schedule(other):
     """Looks are found by the digest of their data: with the statement alone a decided claim would stay decided."""

@@ -30,15 +30,6 @@ def test_the_verbs_of_the_table_are_those_that_help_lists_first(cli):
     assert named == re.findall(r"^│ (\w+)", start, flags=re.MULTILINE)
 
 
-def test_the_learner_that_the_readme_shows_keeps_the_contract():
-    from bfc_bench.testing import check_learner
-
-    [code] = [block for block in BLOCKS if "class RidgeOnSquares" in block]
-    names: dict[str, object] = {"__name__": "the_readme"}
-    exec(code, names)
-    check_learner(names["RidgeOnSquares"])
-
-
 @pytest.mark.slow
 def test_the_first_command_works_with_the_pythons_of_debian_and_ubuntu(tmp_path):
     """Theirs is managed by the system: pip refuses to install anything beside it (PEP 668)."""

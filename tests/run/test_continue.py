@@ -106,16 +106,6 @@ def test_a_worker_that_lets_no_thread_run_ends_with_its_session(faulty, suite_fi
     wait_until(lambda: not alive(pid), 10)
 
 
-def test_interrupted_exits_130_and_continues(slow_suite, tmp_path, bench, start):
-    store = tmp_path / "store"
-    process = start("run", slow_suite, "--store", store, "--jobs", 1)
-    wait_for_rows(store, "tiny", 2, process)
-    os.kill(process.pid, signal.SIGINT)
-    assert process.wait(timeout=60) == 130
-    assert bench("run", slow_suite, "--store", store).returncode == 0
-    assert len(stored_rows(store)) == 20
-
-
 def test_a_second_command_on_a_busy_store_stops_with_a_sentence(slow_suite, tmp_path, bench, start):
     store = tmp_path / "store"
     longer = ("--set", "learner.slow.options.seconds=120")

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -59,22 +58,6 @@ def test_a_run_without_work_leaves_a_report_that_shows_its_rows(command, page, c
     page.write_text(page.read_text().replace("bfc-key", "other"))  # of a release that did not note it
     assert cli(*command).returncode == 0
     assert key_of(page.parent)
-
-
-def test_a_report_killed_while_it_is_written_is_written_again(command, page, cli):
-    assert cli(*command).returncode == 0
-    before, known = page.read_text(), set(page.parent.iterdir())
-    longer = [sys.executable, "-m", "bfc_bench", *map(str, command), "--set", "replicates=2"]
-    with subprocess.Popen(longer, stdout=subprocess.DEVNULL) as process:
-        deadline = time.monotonic() + 60
-        while set(page.parent.iterdir()) == known and page.read_text() == before:  # a file aside, or the new page
-            assert time.monotonic() < deadline
-            time.sleep(0.005)
-        process.kill()
-    assert page.read_text().rstrip().endswith("</html>")
-    assert cli(*command, "--set", "replicates=2").returncode == 0
-    with open_store(page.parents[2]) as held:
-        assert held.only().reported
 
 
 def test_changed_definitions_and_rows_are_noticed(command, page, tmp_path):

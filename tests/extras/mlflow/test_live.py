@@ -124,16 +124,6 @@ def test_a_server_killed_in_the_middle_costs_one_warning_and_sync_makes_up_for_i
     assert contents(uri)["values"] == held["values"]
 
 
-def test_a_closed_port_costs_one_warning(tracker, rows, free_port):
-    live = tracker(f"http://127.0.0.1:{free_port}")
-    live.bfc_run_started(live.session)
-    wait_until(lambda: live.bfc_result(rows[0]) or live.warnings)
-    for row in rows[1:]:
-        live.bfc_result(row)
-    finish(live)
-    assert len(live.warnings) == 1
-
-
 def test_a_server_that_accepts_and_never_answers_does_not_hold_the_run(tracker, rows):
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))

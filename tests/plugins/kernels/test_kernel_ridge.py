@@ -7,8 +7,6 @@ from bfc_plugins.kernels.kernel_ridge import KernelRidge
 
 from bfc_bench.learner import Context, Data, TaskFacts
 from bfc_bench.tasks.targets.harmonics import zonal
-from bfc_bench.testing import check_learner
-from bfc_bench.toolkit.libraries import missing
 
 LAW = Context(square_mean=np.ones(4))
 KERNELS = (
@@ -62,14 +60,6 @@ def test_the_kernel_of_the_exact_degree_learns_it_from_as_many_points_as_it_has_
         train = Data(sample="s", n=60, d=d, x=x[:60], y=y[:60])
         error = (learner.fit(train, law).predict(x[60:]) - y[60:]).square().mean() / y[60:].square().mean()
         assert (error < 1e-6) == learned
-
-
-needs_tangents = pytest.mark.skipif((reason := missing({"jax", "neural-tangents"})) is not None, reason=str(reason))
-
-
-@needs_tangents
-def test_compositional_keeps_the_contract():
-    check_learner(KernelRidge(kernel="compositional", activation="gelu", depth=2, ridge=1e-3))
 
 
 @pytest.mark.parametrize(

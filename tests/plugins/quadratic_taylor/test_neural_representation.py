@@ -5,7 +5,6 @@ is the same problem.
 import numpy as np
 import pytest
 import torch
-from bfc_plugins.quadratic_taylor.model import LOSSES, QuadraticTaylor, RegularisedRisk
 from bfc_plugins.quadratic_taylor.quad_neural import QuadNeural
 from bfc_plugins.quadratic_taylor.representation import (
     RIDGE,
@@ -73,23 +72,6 @@ def test_directions_without_variance_are_left_out():
     moment = torch.linalg.eigvalsh(h.T @ h / 400)
     torch.testing.assert_close(moment[3:], torch.ones(12, dtype=g.dtype))
     torch.testing.assert_close(moment[:3], torch.zeros(3, dtype=g.dtype), atol=1e-8, rtol=0)
-
-
-def test_a_whitened_regulariser_is_whitening_under_constant_gates():
-    """w = Sigma^(-1/2) v turns sum_r |Sigma^(1/2) w_r|^4 into ||V||_{2,4}^4, and g into Sigma^(-1/2) g."""
-    points, x = sphere(400), sphere(40, seed=1)
-    y = torch.from_numpy(np.random.default_rng(2).standard_normal(40))
-    white, other = (represent(layer("relu"), 1.0, points, kind) for kind in ("exact", "regularizer"))
-    h, g = white.features(x), other.features(x)
-    model = QuadraticTaylor.draw(6, 12, "constant", seed=0, like=h)
-    weights = torch.from_numpy(np.random.default_rng(3).standard_normal((6, 12)))
-    torch.testing.assert_close(g @ other.root_inverse, h)
-    value, _ = RegularisedRisk(h, model.coefficients(h), y, LOSSES["square"])(weights, 0.05)
-
-    mapped = weights @ other.root_inverse
-    unlabeled = other.features(points)
-    penalty = ((unlabeled @ mapped.T).square().mean(0) ** 2).sum()  # w^T Sigma w = mean (w.h)^2
-    torch.testing.assert_close(value, (model(mapped, g) - y).square().mean() + 0.05 * penalty)
 
 
 def test_inputs_are_scaled_before_the_layer():

@@ -10,7 +10,6 @@ from scipy.special import roots_gegenbauer
 from bfc_bench.errors import UsageError
 from bfc_bench.learner import Context, Data, TaskFacts
 from bfc_bench.tasks.targets.harmonics import legendre
-from bfc_bench.testing import check_learner
 
 D = 4
 LEARNERS = (NtkRaw(), NtkRaw(activation="relu", bias=False), NtkNeural(), NtkNeural(inner="relu", activation="relu3"))
@@ -28,13 +27,6 @@ def facts(*degrees: int, inputs: str = "sphere") -> TaskFacts:
 
 def named(learner) -> str:
     return " ".join([learner.name, *(f"{k}={v}" for k, v in learner.model_dump(exclude_defaults=True).items())])
-
-
-@pytest.mark.parametrize("learner", LEARNERS[1::2], ids=named)
-def test_keeps_the_contract(learner):
-    """On sphere inputs, which the kit offers to learners that skip its others; ``test_contract`` has the defaults."""
-    report = check_learner(learner)
-    assert "fit batch agrees with fit" in [check.name for check in report.checks if check.outcome == "passed"]
 
 
 def zonal_part(learner, d: int, degree: int) -> float:

@@ -10,12 +10,6 @@ from scipy.integrate import quad
 
 from bfc_bench.toolkit.kernels.arccos import k0, k1, k2, k3
 
-STEPS = {
-    k0: lambda t: (t > 0).astype(float),
-    k1: lambda t: np.maximum(t, 0),
-    k2: lambda t: np.maximum(t, 0) ** 2 / 2,
-    k3: lambda t: np.maximum(t, 0) ** 3 / 6,
-}
 RHOS = np.array([-1.0, -0.9, -0.3, 0.0, 0.4, 0.99, 1.0])
 
 
@@ -36,16 +30,6 @@ def test_angular_integral(kernel, radial):
         # Both gates are open on an arc of length pi - theta.
         value, _ = quad(lambda a, t=theta: (np.cos(a) * np.cos(a - t)) ** power, theta - pi / 2, pi / 2, epsabs=1e-13)
         assert at(kernel, rho) == pytest.approx(radial * value / (2 * pi), abs=1e-12)
-
-
-@pytest.mark.parametrize("kernel", STEPS)
-def test_monte_carlo(kernel):
-    """Within 5 standard errors of 400,000 draws."""
-    rng = np.random.default_rng(1)
-    u, v = rng.standard_normal((2, 400_000))
-    for rho in (-0.6, 0.2, 0.8):
-        draws = STEPS[kernel](u) * STEPS[kernel](rho * u + np.sqrt(1 - rho**2) * v)
-        assert abs(draws.mean() - at(kernel, rho)) < 5 * draws.std() / np.sqrt(len(draws))
 
 
 @pytest.mark.parametrize(("kernel", "at_one"), [(k0, 1 / 2), (k1, 1 / 2), (k2, 3 / 8), (k3, 5 / 24)])
@@ -96,19 +80,3 @@ def test_diagonal_is_exact(kernel, depth):
 def test_homogeneous_without_bias(kernel, depth):
     x, z = points(5, 6), points(8, 6, 1)
     assert torch.allclose(kernel(3 * x, 0.5 * z, depth=depth), 1.5 * kernel(x, z, depth=depth), rtol=1e-12, atol=1e-14)
-
-
-def test_nngp_is_the_covariance_of_a_wide_network():
-    """Mean over 100 random networks of width 300 of the last hidden layer's products; standard error below 4 %."""
-    rng = np.random.default_rng(2)
-    x = points(3, 4).numpy()
-    draws = []
-    for _ in range(100):
-        h = x
-        for _ in range(2):
-            h = np.maximum(h @ rng.standard_normal((h.shape[1], 300)) * np.sqrt(2 / h.shape[1]), 0)
-        draws.append(h @ h.T / 300)
-    expected = nngp(torch.from_numpy(x), depth=2).numpy()
-    error = np.std(draws, axis=0) / np.sqrt(len(draws))
-    assert (error < 0.04 * expected).all()
-    assert (np.abs(np.mean(draws, axis=0) - expected) < 4 * error + 0.01 * expected).all()
