@@ -64,7 +64,7 @@ def test_the_schedule_begins_with_the_suite_and_grows_by_about_a_factor(first, s
     assert sum(LookSchedule(schedule).levels) == pytest.approx(0.025)
 
 
-@pytest.mark.parametrize("claim", ["reaches", "beats", "succeeds"])
+@pytest.mark.parametrize("claim", ["beats", "succeeds"])
 def test_claims_that_are_looked_at_again_are_rarely_wrong_on_the_bound(claim):
     """Nominal 2.5 % a side of all looks together; twice the Monte Carlo error of 300 experiments passes: 4.3 %."""
     found = coverages.looked_at(claim, 300)
@@ -74,6 +74,7 @@ def test_claims_that_are_looked_at_again_are_rarely_wrong_on_the_bound(claim):
     assert found.replicates > 19
 
 
+@pytest.mark.slow
 def test_exponents_that_are_looked_at_again_are_rarely_wrong_on_the_bound():
     found = coverages.looked_at("exponent", 60)
     assert max(found.supported, found.contradicted) <= 0.025 + 2 * math.sqrt(0.025 * 0.975 / 60)

@@ -59,7 +59,17 @@ def boundary_rates(name, experiments):
     return {word: found.count(word) / experiments for word in ("supported", "contradicted")}
 
 
-@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case[3] is not None])
+BY_THE_SAME_RULE = {"exponent beside harmonics", "follows in samples", "scaling law in parameters", "slope of sizes"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] * (name in BY_THE_SAME_RULE))
+        for name, case in CASES.items()
+        if case[3] is not None
+    ],
+)
 def test_at_the_boundary_false_verdicts_are_rare_on_either_side(name):
     """At most 4 % a side and twice its Monte Carlo error pass: 5.8 % of 500 experiments, 6.8 % of 200."""
     experiments = 200 if name.startswith(("exponent", "slope ", "scaling law")) else 500

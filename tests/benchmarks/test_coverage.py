@@ -14,8 +14,7 @@ EXPERIMENTS = 300
 ERROR = np.sqrt(0.95 * 0.05 / EXPERIMENTS)  # .013
 
 
-@pytest.mark.parametrize("censored", [0.0, 0.5])
-@pytest.mark.parametrize(("k", "replicates"), [(4, 5), (5, 3)])
+@pytest.mark.parametrize(("k", "replicates", "censored"), [(4, 5, 0.0), (5, 3, 0.5)])
 def test_exponents_are_covered(k, replicates, censored):
     coverage = coverages.exponent_coverage(k, replicates, censored, EXPERIMENTS)
     assert 0.93 - 2 * ERROR < coverage.share < 1
@@ -48,20 +47,6 @@ def test_thresholds_are_covered(replicates):
     coverage = coverages.threshold_coverage(replicates, EXPERIMENTS)
     assert abs(coverage.share - 0.95) < 3 * ERROR
     assert abs(coverage.bias) < 0.03
-
-
-@pytest.mark.parametrize("ratio", coverages.RATIOS.values())
-def test_sharp_drops_are_covered(ratio):
-    """Interpolated between the sizes, N* of such curves was covered by 43 to 67 % where they are a factor 2 apart."""
-    coverage = coverages.threshold_coverage(5, 100, "sharp", ratio)
-    assert coverage.share > 0.95 - 3 * np.sqrt(0.95 * 0.05 / 100)
-    assert abs(coverage.bias) < 0.03
-
-
-def test_exponents_of_sharp_drops_are_covered():
-    coverage = coverages.exponent_coverage(4, 3, 0.25, 60, shape="sharp", ratio=2.0)
-    assert coverage.share > 0.95 - 3 * np.sqrt(0.95 * 0.05 / 60)
-    assert abs(coverage.bias) < 0.1
 
 
 @pytest.mark.parametrize("errors", coverages.ERRORS)

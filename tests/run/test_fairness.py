@@ -56,11 +56,6 @@ def test_an_oracle_is_given_only_what_was_asked_for_and_the_row_says_so(spied):
     assert {json.dumps(row.chosen.get("oracle")) for row in rows if row.label == "two"} == {'["alphas"]'}
 
 
-def test_the_law_tells_its_second_moments(spied):
-    seen, _ = spied
-    assert all((given["square_mean"] == 1).all() for given in seen["one"].values())
-
-
 def data(n: int) -> Data:
     x = np.arange(n, dtype=float)[:, None]
     return Data(sample="s", n=n, d=1, x=x, y=x[:, 0])

@@ -5,14 +5,13 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from statistics import geometric_mean
 
 import pytest
 
+from bfc_bench import open_store
 from bfc_bench.store.row import COLUMNS
 
 ROOT = Path(__file__).parents[2]
-KERNELS = ("kernel-rbf", "kernel-poly2", "ntk-with-squares", "ntk")
 
 
 @pytest.fixture(scope="module")
@@ -101,35 +100,14 @@ def test_one_row_per_planned_cell_with_every_column(installed, smoke):
     assert {row["status"] for row in rows} == {"ok"}
 
 
-def test_joint_training_separates_from_layerwise_training_and_kernels(smoke):
-    _, _, rows = smoke
-
-    def error(label, n):
-        found = [r["nmse"] for r in rows if (r["task"], r["label"], r["n"]) == ("teacher-L3", label, n)]
-        assert len(found) == 3
-        return geometric_mean(found)
-
-    joint = error("quad-densenet", 800)
-    assert joint <= 1e-5
-    assert error("layerwise-sum", 800) >= 3e-3
-    for label in ("layerwise-sum", "layerwise-signed", *KERNELS):
-        assert error(label, 800) >= 100 * joint, label
-    for label in KERNELS:
-        assert error(label, 400) >= 3e-2, label
+def test_every_claim_is_supported_by_learners_that_were_told_nothing(smoke):
+    store, _, rows = smoke
+    with open_store(store) as suites:
+        assert {verdict.id: verdict.verdict for verdict in suites["smoke"].claims()} == dict.fromkeys(
+            ("thm1-error", "thm1", "layerwise", "thm2", "thm2-frozen"), "supported"
+        )
     assert all(row["options"]["alphas"] == "learned" for row in rows if row["label"] == "quad-densenet")
     assert all("oracle" not in row["chosen"] for row in rows)
-
-
-def test_training_higher_layers_corrects_the_features_of_lower_ones(smoke):
-    _, _, rows = smoke
-
-    def feature_error(label):
-        return geometric_mean(
-            r["feature_errors"]["S2"] for r in rows if (r["task"], r["label"], r["n"]) == ("teacher-L3", label, 800)
-        )
-
-    assert feature_error("quad-densenet") <= 1e-5
-    assert feature_error("layerwise-sum") >= 3e-3
 
 
 def test_mlflow_holds_the_same_numbers(smoke):

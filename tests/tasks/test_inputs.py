@@ -52,12 +52,6 @@ def test_mean_is_zero_and_second_moments_are_the_closed_form(drawn):
     assert np.all(error < 5 * products.std(axis=0) / np.sqrt(M) + 1e-12)
 
 
-def test_square_mean_is_the_diagonal_of_the_covariance(drawn):
-    law, _ = drawn
-    assert law.square_mean.shape == (D,)
-    np.testing.assert_allclose(law.square_mean, np.diag(covariance(law)), rtol=1e-12)
-
-
 def test_supports():
     rng = np.random.default_rng(0)
     uniform, sphere, cube = (law().law(rng, D).sample(rng, 20_000) for law in (Uniform, Sphere, Hypercube))

@@ -71,11 +71,6 @@ def test_an_adversary_is_a_function_of_x_alone():
     assert np.array_equal(label(ADVERSARIAL), again)
 
 
-def test_an_adversary_takes_both_signs_equally_often():
-    above = np.mean(label(ADVERSARIAL) > VALUES)
-    assert abs(above - 0.5) < 5 * 0.5 * np.sqrt(1 / len(X) + 1 / SCALE_POINTS)
-
-
 def test_an_adversary_follows_another_teacher_of_its_replicate():
     p = problem(ADVERSARIAL)
     adversary = p.labelling.drawn["adversary"](p.test_x)

@@ -97,19 +97,6 @@ def test_how_often_labels_are_positive(task):
         assert abs(np.mean(p.test_y[within] > 0) - chance[within].mean()) < 5 * 0.5 / np.sqrt(within.sum())
 
 
-def test_the_offset_alone_errs_as_two_gaussians_do():
-    """For Gaussian G* of variance 1, independent of x_0: P(sgn(x_0 + E G*) is wrong) = atan(1)/pi = 1/4."""
-    task = replace(COORDINATE, inputs=Gaussian(), target=LowrankPoly(degree=1, form="monomial"))
-    p = problem(task)
-    wrong = np.mean(np.sign(p.test_x[:, 0]) != p.test_y)
-    assert wrong == pytest.approx(0.25, abs=5 * 0.44 / np.sqrt(M))
-
-
-def test_a_coordinate_is_told_and_a_direction_is_not():
-    assert COORDINATE.labels.margin_column == 0
-    assert DIRECTION.labels.margin_column is None
-
-
 def test_inputs_seen_around_a_direction_are_spherical():
     p = problem(DIRECTION)
     basis = p.labelling.drawn["basis"]

@@ -75,24 +75,6 @@ def test_hidden_features_are_those_of_the_text():
     np.testing.assert_allclose(teacher.hidden(x)["S3"], np.sqrt(0.3) * (x[:, :2] ** 2 + x[:, 2:4]))
 
 
-def test_moments_of_the_quartic_on_gaussian_inputs():
-    """E = 2 (1 + 3 a); Var = 2 Var(x^2 + a x^4) = 2 (2 + 24 a + 96 a^2)."""
-    law = Gaussian().law(np.random.default_rng(0), 2)
-    values = SlideQuartic(alpha=0.3).draw(np.random.default_rng(1), law)(law.sample(np.random.default_rng(2), 400_000))
-    assert values.mean() == pytest.approx(2 * (1 + 3 * 0.3), abs=5 * values.std() / np.sqrt(len(values)))
-    assert np.var(values) == pytest.approx(2 * (2 + 24 * 0.3 + 96 * 0.3**2), rel=0.05)
-
-
-def test_only_inputs_with_a_mean_make_the_first_layer_overfit():
-    """E[G He] for the product (x_1 - m)(x_3 - m): 2 alpha E[x_1^2 x_3 ...] = 4 alpha m for mean m (Stein's lemma)."""
-    for mean in (0.0, 1.0):
-        law = Gaussian(mean=mean).law(np.random.default_rng(0), 4)
-        x = law.sample(np.random.default_rng(1), 400_000)
-        values = SlideCorrection().draw(np.random.default_rng(2), law)(x)
-        product = values * (x[:, 0] - mean) * (x[:, 2] - mean)
-        assert abs(product.mean() - 4 * 0.3 * mean) < 5 * product.std() / np.sqrt(len(x))
-
-
 @pytest.mark.parametrize("toy", TOYS)
 def test_toys_need_their_coordinates_and_squares_that_vary(toy):
     assert f"{toy.kind} needs d >= {toy.coordinates}" in toy().check(toy.coordinates - 1)

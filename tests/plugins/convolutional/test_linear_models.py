@@ -56,8 +56,7 @@ def test_both_learn_stripes(classes, usable):
     assert error(kernel, test) < 0.1
 
 
-@pytest.mark.parametrize("kind", ["nngp", "ntk"])
-@pytest.mark.parametrize("readout", ["pool", "flatten"])
+@pytest.mark.parametrize(("readout", "kind"), [("pool", "ntk"), ("flatten", "nngp")])
 def test_the_kernel_is_that_of_neural_tangents(readout, kind, usable):
     """Tile by tile, images of two channels, as on all images at once."""
     usable(ConvKernel)

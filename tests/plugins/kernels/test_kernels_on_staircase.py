@@ -28,7 +28,6 @@ SIZES = (11, 112, 360, 1500)
 RAW = {"with_squares": False, "ridge": RIDGE}
 KERNELS = {
     "rbf": KernelRidge(kernel="rbf", gamma=1.0, **RAW),
-    "rbf, wide": KernelRidge(kernel="rbf", gamma=0.1, **RAW),
     "laplace": KernelRidge(kernel="laplace", gamma=1.0, **RAW),
     "poly": KernelRidge(kernel="poly", degree=4, gamma=1.0, **RAW),
     "harmonic": KernelRidge(kernel="harmonic", degree=3, gamma=1.0, with_squares=False, ridge=1.0),
@@ -37,12 +36,9 @@ KERNELS = {
     "ntk": KernelRidge(kernel="ntk", depth=2, bias_variance=0.5, **RAW),
     "compositional": KernelRidge(kernel="compositional", activation="gelu", depth=2, **RAW),
     "sequential, one round": SequentialKernel(rounds=1, **RAW),
-    "ntk-raw relu": NtkRaw(activation="relu", ridge=RIDGE),
     "ntk-raw relu2": NtkRaw(ridge=RIDGE),
-    "ntk-raw relu3": NtkRaw(activation="relu3", ridge=RIDGE),
     "ntk-raw relu2, no bias": NtkRaw(bias=False, ridge=RIDGE),
     "ntk-neural": NtkNeural(ridge=RIDGE),
-    "ntk-neural relu": NtkNeural(inner="relu", ridge=RIDGE),
 }
 TASK = TaskFacts("t", "sphere", "staircase", "clean", "real", D, 0, (1, 2, 3), (1 / 3, 1 / 3, 1 / 3), 0.0)
 CTX = Context(square_mean=np.full(D, 1 / D))
