@@ -118,7 +118,7 @@ def test_of_many_first_starts_at_once_one_has_the_store_and_the_others_are_told(
         "import sys, time\nfrom pathlib import Path\nfrom bfc_bench.errors import StoreError\n"
         "from bfc_bench.store.store import Store\n"
         "for turn in range(15):\n"
-        "    while time.time() < float(sys.argv[2]) + turn / 5: pass\n"
+        "    time.sleep(max(0, float(sys.argv[2]) + turn / 5 - time.time()))\n"
         "    folder = Path(sys.argv[1], str(turn))\n"
         "    for write in (True, False):\n"
         "        try:\n            store = Store(folder, write=write); print('opened', write)\n"
@@ -213,23 +213,14 @@ def test_a_full_disk_is_a_clear_error_and_the_store_stays_readable(tmpfs):
     assert stored_rows(tmpfs / "store", "s") == kept
 
 
-def test_a_full_disk_ends_the_command_without_a_traceback(tmpfs, faulty, suite_file, bench):
-    path = suite_file(learner=[{"name": "mean"}], replicates=300)
-    ran = bench("run", path, "--store", tmpfs / "store", "--executor", "serial")
-    assert ran.returncode == 1
-    assert "full" in ran.stderr
-    assert "Traceback" not in ran.stderr
-    assert len(stored_rows(tmpfs / "store")) > 10
-
-
-def test_a_read_only_store_can_be_read_but_not_run(tmpfs, faulty, suite_file, bench):
+def test_a_read_only_store_can_be_read_but_not_run(tmpfs, faulty, suite_file, cli):
     subprocess.run(["mount", "-o", "remount,size=8m", tmpfs], check=True)  # for the report
     path = suite_file(learner=[{"name": "mean"}])
-    assert bench("run", path, "--store", tmpfs / "store", "--set", "replicates=2").returncode == 0
+    assert cli("run", path, "--executor", "serial", "--store", tmpfs / "store", "--set", "replicates=2").returncode == 0
     subprocess.run(["mount", "-o", "remount,ro", tmpfs], check=True)
-    listed = bench("results", path, "--store", tmpfs / "store", "--format", "csv")
+    listed = cli("results", path, "--store", tmpfs / "store", "--format", "csv")
     assert (listed.returncode, len(listed.stdout.splitlines())) == (0, 5)
-    ran = bench("run", path, "--store", tmpfs / "store", "--set", "replicates=3")
+    ran = cli("run", path, "--executor", "serial", "--store", tmpfs / "store", "--set", "replicates=3")
     assert ran.returncode == 2
     assert "cannot be written" in ran.stderr
     assert "Traceback" not in ran.stderr

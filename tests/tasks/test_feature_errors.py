@@ -56,14 +56,6 @@ def test_it_is_the_nuclear_norm_formula():
     assert procrustes_error(reference, learned) == pytest.approx(nuclear_formula(reference, learned), rel=1e-10)
 
 
-def test_no_orthogonal_matrix_does_better():
-    reference, learned = features("best"), features("best") @ orthogonal("best") + features("best noise")
-    best = procrustes_error(reference, learned)
-    for i in range(50):
-        residual = np.sum((reference - learned @ orthogonal(i)) ** 2) / np.sum(reference**2)
-        assert residual >= best
-
-
 @pytest.mark.parametrize("size", [1e-3, 1e-6, 1e-9])
 def test_small_errors_keep_their_digits(size):
     """P of an orthogonal perturbation is size^2 to first order; the nuclear-norm formula is noise below 1e-15."""
@@ -90,25 +82,6 @@ def test_the_uncut_error_counts_every_column_and_is_the_cut_one_where_there_are_
         assert uncut_error(reference, narrow) == pytest.approx(procrustes_error(reference, narrow), rel=1e-12)
 
 
-def test_span_ignores_mixing_and_is_below_procrustes():
-    reference = features("span")
-    mixed = reference @ stream("test", "mixing").standard_normal((K, K))
-    assert span_error(reference, mixed) < 1e-24
-    assert procrustes_error(reference, mixed) > 0.1
-    for size in (0.01, 0.1, 1.0):
-        learned = reference + size * features("span noise")
-        assert 0 < span_error(reference, learned) < procrustes_error(reference, learned)
-
-
-def test_cka_is_one_for_the_same_up_to_rotation_scale_and_shift_and_falls_with_noise():
-    reference = features("cka")
-    assert cka(reference, 3 * reference @ orthogonal("cka") + 7) == pytest.approx(1)
-    values = [cka(reference, reference + size * features("cka noise")) for size in (0.1, 0.5, 2.0)]
-    assert values == sorted(values, reverse=True)
-    assert cka(reference, features("unrelated")) < 0.1
-    assert math.isnan(cka(reference, np.ones((M, 2))))
-
-
 def test_cka_by_its_kernel_form():
     x, y = features("x", m=30), features("y", 2, m=30)
     centre = np.eye(30) - 1 / 30
@@ -117,6 +90,7 @@ def test_cka_by_its_kernel_form():
         return np.trace(centre @ a @ a.T @ centre @ b @ b.T)
 
     assert cka(x, y) == pytest.approx(hsic(x, y) / math.sqrt(hsic(x, x) * hsic(y, y)))
+    assert math.isnan(cka(x, np.ones((30, 2))))
 
 
 def test_layers_of_both_are_compared():

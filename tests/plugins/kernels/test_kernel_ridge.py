@@ -118,17 +118,3 @@ def test_degrees_that_a_kernel_lacks_are_a_caution(options, missing):
         assert (f"no part of degree {k}" in raw) == (k in missing), k
         assert KernelRidge(**options).caution(facts(k), 100) is None  # with squares
     assert KernelRidge(with_squares=False, **options).caution(facts(), 100) is None  # off the sphere
-
-
-@pytest.mark.parametrize(("options", "learns"), [({}, False), ({"depth": 2}, True), ({"bias_variance": 1.0}, True)])
-def test_the_caution_is_about_what_fits_do(options, learns):
-    """Degree 3 in 4 dimensions, of 16 harmonics: a kernel that has it needs a hundred points or so."""
-    x = np.random.default_rng(0).standard_normal((1400, 4))
-    x = torch.from_numpy(x / np.linalg.norm(x, axis=1, keepdims=True))
-    y = zonal(4, 3, x[:, 0].numpy())
-    learner = KernelRidge(kernel="ntk", with_squares=False, ridge=1e-8, **options)
-    train = Data(sample="s", n=400, d=4, x=x[:400], y=torch.from_numpy(y[:400]))
-    prediction = learner.fit(train, Context(square_mean=np.full(4, 0.25))).predict(x[400:]).numpy()
-    nmse = np.mean((prediction - y[400:]) ** 2) / np.var(y[400:])
-    assert nmse < 0.1 if learns else nmse > 0.9
-    assert (learner.caution(facts(3, d=4), 400) is None) == learns
