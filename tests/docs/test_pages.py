@@ -25,7 +25,7 @@ from bfc_bench.toolkit.xla import VARIABLE, with_instructions
 BLOCKS = [block for page in PAGES for block in blocks(page)]
 SLOW = {
     *("docs/tutorials/learner.md", "docs/tutorials/data.md", "docs/how-to/index.md", "docs/how-to/extend.md"),
-    "docs/gallery.md",
+    *("docs/how-to/publish.md", "docs/gallery.md"),
 }
 """Pages with many commands."""
 QUICKLY = 'if [ "$1" = run ]; then set -- "$@" --no-mlflow --jobs 1; fi'
