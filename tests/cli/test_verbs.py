@@ -17,7 +17,7 @@ def ran(faulty, suite_file, tmp_path, cli):
         learner=[{"name": "mean"}, {"name": "faulty", "options": {"how": "raise", "at": 20}}, {"name": "huge"}],
         budget={"memory_gb": 15},
     )
-    assert cli("run", path, "--store", tmp_path / "s").returncode == 1
+    assert cli("run", path, "--executor", "serial", "--store", tmp_path / "s").returncode == 1
     return path, tmp_path / "s"
 
 

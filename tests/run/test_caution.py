@@ -33,7 +33,7 @@ def path(suite_file):
 
 
 def test_rows_of_trapped_learners_are_ok_with_a_reason(path, tmp_path):
-    assert run_suite(path, RunOptions(store=tmp_path / "s", jobs=1)).exit_code == 0
+    assert run_suite(path, RunOptions(store=tmp_path / "s", executor="serial")).exit_code == 0
     rows = read_results(path, store=tmp_path / "s")
     assert {row.status for row in rows} == {"ok"}
     for row in rows:
@@ -44,7 +44,7 @@ def test_rows_of_trapped_learners_are_ok_with_a_reason(path, tmp_path):
 def test_plan_and_run_print_a_caution_once_with_its_tasks(path, tmp_path, cli):
     line = f"caution: trapped on even, also-even: {TEXT}"
     plan = cli("plan", path, "--store", tmp_path / "s").stdout
-    run = cli("run", path, "--store", tmp_path / "s", "--jobs", 1).stdout
+    run = cli("run", path, "--store", tmp_path / "s", "--executor", "serial").stdout
     for text in (plan, run):
         assert text.count(line) == text.count("caution:") == 1
     answer = json.loads(cli("plan", path, "--store", tmp_path / "s", "--format", "json").stdout)
@@ -57,7 +57,7 @@ def test_the_chosen_candidate_is_the_one_whose_caution_a_row_has(suite_file, tmp
     """Bias is tuned here; without it degree 4 cannot be learned at all, so that it is chosen at n = 300."""
     learner = {"name": "ntk-raw", "options": {"ridge": 1e-6}, "tune": {"bias": [False, True]}}
     path = suite_file(task=[{**task("even", 4), "n": [300]}], learner=[learner])
-    run_suite(path, RunOptions(store=tmp_path / "s", jobs=1))
+    run_suite(path, RunOptions(store=tmp_path / "s", executor="serial"))
     (row,) = read_results(path, store=tmp_path / "s")
     assert row.chosen["tuned"] == {"bias": True}
     assert row.reason == ""

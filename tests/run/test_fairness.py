@@ -29,7 +29,7 @@ def spied(faulty, suite_file, tmp_path):
         {"name": "spy", "label": "two", "options": {"path": str(folders["two"]), "ask": True}},
     ]
     path = suite_file(learner=learners, task=[BFC], replicates=2)
-    run_suite(path, RunOptions(store=tmp_path / "store", jobs=2))
+    run_suite(path, RunOptions(store=tmp_path / "store", executor="serial"))
     seen = {label: {f.stem: dict(np.load(f)) for f in folder.iterdir()} for label, folder in folders.items()}
     return seen, read_results(path, store=tmp_path / "store")
 

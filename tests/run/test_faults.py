@@ -58,9 +58,9 @@ def test_every_fault_is_a_row_and_touches_no_other_cell(ran, tmp_path):
 
 def test_a_run_with_failures_does_not_repeat_them_unless_asked(faulty, suite_file, tmp_path):
     path = suite_file(learner=[{"name": "faulty", "options": {"how": "raise", "at": 20}}])
-    first = run_suite(path, RunOptions(store=tmp_path / "store", jobs=1))
-    second = run_suite(path, RunOptions(store=tmp_path / "store", jobs=1))
-    third = run_suite(path, RunOptions(store=tmp_path / "store", jobs=1, redo=["failed"]))
+    first = run_suite(path, RunOptions(store=tmp_path / "store", executor="serial"))
+    second = run_suite(path, RunOptions(store=tmp_path / "store", executor="serial"))
+    third = run_suite(path, RunOptions(store=tmp_path / "store", executor="serial", redo=["failed"]))
     assert [dict(s.statuses) for s in (first, second, third)] == [{"ok": 1, "failed": 1}, {}, {"failed": 1}]
     assert [s.exit_code for s in (first, second, third)] == [1, 1, 1]
 

@@ -143,7 +143,7 @@ def test_learners_are_paired_too(suite_file, tmp_path):
     tasks = [table, {**table, "name": "same", "teacher": "root"}, {**table, "name": "own"}]
     learner = {"name": "random-features", "options": {"features": 30}, "tune": {}}
     path = suite_file(task=tasks, learner=[learner])
-    assert run_suite(path, RunOptions(store=tmp_path / "s", jobs=1)).exit_code == 0
+    assert run_suite(path, RunOptions(store=tmp_path / "s", executor="serial")).exit_code == 0
     rows = {row.task: row for row in read_results(path, store=tmp_path / "s")}
     assert {row.status for row in rows.values()} == {"ok"}
     assert (rows["same"].seed, rows["same"].nmse) == (rows["root"].seed, rows["root"].nmse)

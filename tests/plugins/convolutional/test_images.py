@@ -59,8 +59,7 @@ def test_an_epoch_has_every_point_once_but_what_does_not_fill_a_minibatch():
     assert [len(rows) for rows in minibatches(3, 5, 2, generator())] == [3, 3]
 
 
-@pytest.mark.parametrize("kind", ["linf", "l2-gauss"])
-@pytest.mark.parametrize("classes", [3, 0])
+@pytest.mark.parametrize(("kind", "classes"), [("linf", 3), ("l2-gauss", 0)])
 def test_an_attack_stays_in_its_ball_and_raises_the_loss(kind, classes):
     data = stripes(100, classes=classes)
     fitted = ConvJoint(channels=[4, "M", 8], epochs=8, batch_size=20, lr=0.2).fit(data, Context())

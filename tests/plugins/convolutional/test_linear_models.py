@@ -46,10 +46,9 @@ def test_the_fitted_model_predicts_its_products_and_knows_nothing_before_trainin
     assert float(slow.predict(x).abs().max()) < 1e-6
 
 
-@pytest.mark.parametrize("classes", [3, 0])
-def test_both_learn_stripes(classes, usable):
+def test_both_learn_stripes(usable):
     usable(ConvKernel)
-    train, test = stripes(200, classes=classes), stripes(300, 1, classes=classes)
+    train, test = stripes(200, classes=0), stripes(300, 1, classes=0)
     tangent = ConvTangent(channels=[8, "M", 8], epochs=10, batch_size=20, lr=1e-2).fit(train, Context())
     assert error(tangent, test) < 0.1
     kernel = ConvKernel(depth=1, ridge=1e-2).fit(train, Context())
