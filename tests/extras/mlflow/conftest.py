@@ -66,13 +66,13 @@ def row() -> Callable[..., Row]:
 
 @pytest.fixture
 def rows() -> list[Row]:
-    """3 learners x 2 tasks x 4 sizes x 3 replicates at d = 10."""
+    """3 learners x 2 tasks x 4 sizes x 2 replicates at d = 10."""
     return [
         make_row(learner, task, 10, n, replicate)
         for learner in LEARNERS
         for task in ("teacher", "student")
         for n in SIZES
-        for replicate in range(3)
+        for replicate in range(2)
     ]
 
 

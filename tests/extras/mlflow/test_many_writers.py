@@ -42,14 +42,14 @@ def by_another(rows, **changes):
 
 
 def test_equal_results_are_in_one_run_per_curve_and_a_second_sync_is_silent(logs, shown, rows):
-    assert logs("ada", rows).created == 18
+    assert logs("ada", rows).created == 12
     before = shown()
     for _ in range(2):
         report = logs("bob", by_another(rows))
-        assert (report.created, report.points, report.retired, report.elsewhere) == (0, 0, 0, 18)
-        assert (report.curves, logs("ada", rows).unchanged) == (18, 18)
+        assert (report.created, report.points, report.retired, report.elsewhere) == (0, 0, 0, 12)
+        assert (report.curves, logs("ada", rows).unchanged) == (12, 12)
     assert shown() == before
-    assert str(report) == "18 curves: 0 new, 0 unchanged, 0 values logged, 18 in runs of another store"
+    assert str(report) == "12 curves: 0 new, 0 unchanged, 0 values logged, 12 in runs of another store"
 
 
 def test_different_results_are_in_a_run_of_each(logs, shown, row):
@@ -76,11 +76,11 @@ def test_a_suite_that_one_person_has_in_part_retires_nothing_of_the_other(logs, 
 def test_of_two_runs_the_one_with_fewer_points_goes_when_its_owner_logs_again(logs, shown, rows):
     few = [row for row in rows if row.n < 800]
     logs("ada", few)
-    assert logs("bob", rows).created == 18
-    assert len(shown()) == 36
-    assert logs("ada", few).elsewhere == 18
-    assert [owner for owner, _ in shown()] == ["bob"] * 18
-    assert logs("ada", few).elsewhere == 18
+    assert logs("bob", rows).created == 12
+    assert len(shown()) == 24
+    assert logs("ada", few).elsewhere == 12
+    assert [owner for owner, _ in shown()] == ["bob"] * 12
+    assert logs("ada", few).elsewhere == 12
 
 
 @pytest.mark.parametrize("again", [("ada", "bob"), ("bob", "ada")])
@@ -89,12 +89,12 @@ def test_two_people_who_log_at_the_same_moment_end_with_one_run_per_curve(again,
     with monkeypatch.context() as before:
         before.setattr(sync_module, "find_runs", lambda *_: [])  # bob has looked before ada's runs were there
         logs("bob", rows, complete=False)
-    assert len(shown()) == 36
+    assert len(shown()) == 24
     for person in again:
         logs(person, rows)
-    assert len(shown()) == 18
+    assert len(shown()) == 12
     assert all(logs(person, rows).created == 0 for person in again)
-    assert len(shown()) == 18
+    assert len(shown()) == 12
 
 
 def test_a_run_that_its_owner_may_not_delete_is_hidden(logs, shown, row, monkeypatch):

@@ -17,10 +17,10 @@ def test_without_the_internals_a_sync_works_without_views(rows, tmp_path, monkey
     monkeypatch.setattr(views, "view_text", fail)
     monkeypatch.setattr(views, "view_paths", fail)
     uri = database_uri(tmp_path)
-    assert sync(rows, uri, tmp_path).created == 18
+    assert sync(rows, uri, tmp_path).created == 12
     with connection(uri) as client:
         experiment = client.get_experiment_by_name("bfc/toy@1")
-        assert len(client.search_runs([experiment.experiment_id], max_results=100)) == 18
+        assert len(client.search_runs([experiment.experiment_id], max_results=100)) == 12
     assert not any(tag.startswith(VIEW_TAG) for tag in experiment.tags)
     assert saved_views(uri, suite="toy", version=1) == {}
-    assert sync(rows, uri, tmp_path).unchanged == 18
+    assert sync(rows, uri, tmp_path).unchanged == 12

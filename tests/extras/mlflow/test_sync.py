@@ -30,7 +30,7 @@ def up_to_date(store_dir):
 def test_every_finite_value_is_at_step_n_with_the_time_of_its_row(up_to_date, rows, store_dir, contents):
     report = up_to_date(rows)
     held = contents(database_uri(store_dir))
-    assert report.created == report.curves == len(held["runs"]) == 18
+    assert report.created == report.curves == len(held["runs"]) == 12
     assert report.points == held["values"]
     for row in rows:
         name = f"{row.label} · {row.task} · d={row.d} · r{row.replicate}"
@@ -48,7 +48,7 @@ def test_second_sync_adds_nothing(up_to_date, rows, store_dir, contents):
     up_to_date(rows)
     before = contents(database_uri(store_dir))
     report = up_to_date(rows)
-    assert (report.created, report.points, report.unchanged) == (0, 0, 18)
+    assert (report.created, report.points, report.unchanged) == (0, 0, 12)
     assert contents(database_uri(store_dir)) | {"runs": 0, "all": 0} == before | {"runs": 0, "all": 0}
 
 
