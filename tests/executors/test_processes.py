@@ -386,7 +386,7 @@ def test_workers_on_a_gpu_see_it_alone_with_their_share_of_its_memory(
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "7")
     monkeypatch.delenv("JAX_PLATFORMS", raising=False)
     pool = opened(jobs=2, **options)
-    on_gpus = outcomes(pool, *[(variables, *GPU_NAMES)] * 8, device="cuda")
+    on_gpus = outcomes(pool, *[(variables, *GPU_NAMES)] * 4, device="cuda")
     on_cores = outcomes(pool, (variables, *GPU_NAMES), device="cpu")
     pool.close()
     assert {told.decode().partition("|")[2] for told in on_gpus} == seen
