@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bfc_bench import Context, Data, Learner, Predictor, hookimpl
+from bfc_bench import Context, Data, Learner, Predictor, Register, hookimpl
 from bfc_bench.suite.model import Suite
 
 FIT_SECONDS = 1e-3
@@ -45,9 +45,9 @@ class Zero(Predictor):
 
 
 @hookimpl
-def bfc_register_learners(register: Callable[[type[Learner]], None]) -> None:
+def bfc_register(register: Register) -> None:
     """Register the learner."""
-    register(Busy)
+    register.learner(Busy)
 
 
 def busy_toml(labels: int, sizes: int, replicates: int, test_size: int = 1000) -> str:

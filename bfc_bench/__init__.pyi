@@ -37,6 +37,7 @@ from .learner import (
 )
 from .loaded_task import LoadedTask as LoadedTask, load_task as load_task, task as task
 from .plugins import Plugins as Plugins, load_plugins as load_plugins
+from .register import Register as Register
 from .run.session import Session as Session
 from .store.export import Records as Records
 from .store.row import Row as Row

@@ -1,4 +1,4 @@
-"""Registers the parts of the framework through the same hooks that other plugins use, and names its extras.
+"""Registers the parts of the framework by the same hook as other plugins, and names its extras.
 
 The built-in learners and suites are a separate plugin, the package ``bfc_plugins``. Parts are imported when they are
 registered, so that the names of verbs are known without them.
@@ -6,14 +6,14 @@ registered, so that the names of verbs are known without them.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from importlib import import_module
 from pkgutil import resolve_name
 from types import ModuleType
 from typing import Any
 
-from bfc_bench.utils.hook_markers import hookimpl
+from bfc_bench.register import Register
+from bfc_bench.utils.hook_markers import PROJECT, hookimpl
 
 VERBS = (
     *("run", "results", "claims", "compare", "report", "new", "check", "list", "show"),
@@ -22,6 +22,17 @@ VERBS = (
 """Verbs of the core: each is a module of ``bfc_bench.cli``."""
 KEYWORDS = {"list": "list_"}
 """Functions that cannot have the name of their verb."""
+PARTS = {
+    "inputs": "bfc_bench.tasks.inputs:INPUTS",
+    "target": "bfc_bench.tasks.targets:TARGETS",
+    "law": "bfc_bench.tasks.laws:LAWS",
+    "labels": "bfc_bench.tasks.labels:LABELS",
+    "data": "bfc_bench.tasks.data:DATA_SETS",
+    "executor": "bfc_bench.executors:EXECUTORS",
+    "metric": "bfc_bench.tasks.metrics:BUILT_IN",
+    "claim": "bfc_bench.analysis.claims:KINDS",
+}
+"""Lists of the built-in parts, by the method of ``Register``; imported when they are registered."""
 EXTRAS = ("mlflow", "bundle", "slurm", "ray", "site", "try_table")
 """Packages in ``bfc_bench.extras``: plugins that come with the framework and that it can do without."""
 
@@ -32,37 +43,28 @@ def extras() -> list[ModuleType]:
 
 
 def own(kind: str) -> dict[str, Callable[..., Any] | str]:
-    """The ``verbs`` or ``listeners`` of the core and of the extras, by name, without those of other distributions."""
+    """What the core and the extras register of the kind ``verb`` or ``listener``, by name."""
     found: dict[str, Callable[..., Any] | str] = {}
-    for module in (sys.modules[__name__], *extras()):
-        if hasattr(module, f"bfc_register_{kind}"):
-            getattr(module, f"bfc_register_{kind}")(found.__setitem__)
+
+    def add(plugin: str, part_kind: str, part: Any, name: str) -> None:
+        if part_kind == kind:
+            found[name] = part
+
+    for registers in (register_verbs, *(extra.bfc_register for extra in extras())):
+        registers(Register(PROJECT, add))
     return found
 
 
-def _all_of(place: str) -> Callable[[Callable[[Any], None]], None]:
-    """A hook that registers each part of a list, which is given as ``module:name``."""
-
-    @hookimpl
-    def hook(register: Callable[[Any], None]) -> None:
-        for part in resolve_name(place):
-            register(part)
-
-    return hook
-
-
-bfc_register_inputs = _all_of("bfc_bench.tasks.inputs:INPUTS")
-bfc_register_targets = _all_of("bfc_bench.tasks.targets:TARGETS")
-bfc_register_laws = _all_of("bfc_bench.tasks.laws:LAWS")
-bfc_register_labels = _all_of("bfc_bench.tasks.labels:LABELS")
-bfc_register_data = _all_of("bfc_bench.tasks.data:DATA_SETS")
-bfc_register_executors = _all_of("bfc_bench.executors:EXECUTORS")
-bfc_register_metrics = _all_of("bfc_bench.tasks.metrics:BUILT_IN")
-bfc_register_claims = _all_of("bfc_bench.analysis.claims:KINDS")
+def register_verbs(register: Register) -> None:
+    """Register the verbs of the core."""
+    for verb in VERBS:
+        register.verb(verb, f"bfc_bench.cli.{verb}:{KEYWORDS.get(verb, verb)}")
 
 
 @hookimpl
-def bfc_register_verbs(register: Callable[[str, Callable[..., Any] | str], None]) -> None:
-    """Register the verbs of the core."""
-    for verb in VERBS:
-        register(verb, f"bfc_bench.cli.{verb}:{KEYWORDS.get(verb, verb)}")
+def bfc_register(register: Register) -> None:
+    """Register the parts of the framework."""
+    register_verbs(register)
+    for method, place in PARTS.items():
+        for part in resolve_name(place):
+            getattr(register, method)(part)

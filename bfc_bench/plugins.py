@@ -12,7 +12,7 @@ from inspect import isabstract
 from io import BytesIO
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import pluggy
 
@@ -20,8 +20,9 @@ from bfc_bench import builtin, hookspecs
 from bfc_bench.analysis.claims.base import Claim
 from bfc_bench.errors import BenchError, PluginError, describe_error, suggest
 from bfc_bench.executors.base import Executor
-from bfc_bench.isolation import REGISTRATION, IsolatingManager, isolated
+from bfc_bench.isolation import REGISTER, IsolatingManager, isolated
 from bfc_bench.learner import Learner
+from bfc_bench.register import Register
 from bfc_bench.registry import Registry, Unavailable
 from bfc_bench.tasks.base import DataSet, Inputs, JointLaw, Labels, Target
 from bfc_bench.tasks.metrics import Metric
@@ -34,12 +35,6 @@ log = logging.getLogger(__name__)
 
 ENTRY_POINT_GROUP = "bfc_bench"
 DISTRIBUTION = "bfc-bench"
-BY_NAME = frozenset({"suites", "plots", "verbs", "listeners"})
-"""Kinds that are registered by ``register(name, value)``; objects of the others have a name."""
-NAMED = frozenset({"learners", "metrics", "executors"})
-"""Kinds whose objects are named by ``name``; the others by ``kind``."""
-Offer: TypeAlias = tuple[str, Any, Any]
-"""A plugin, the name of an object that it registers, and the object."""
 
 
 class Plugins:
@@ -51,38 +46,38 @@ class Plugins:
         self.extra: tuple[object, ...] = ()
         """Plugin objects that were added to the installed plugins."""
         missing = self.unavailable
-        self.learners: Registry[type[Learner]] = Registry("learner", _not_a(Learner, "name"), missing, "name")
-        self.inputs: Registry[type[Inputs]] = Registry("input distribution", _not_a(Inputs, "kind"), missing)
-        self.targets: Registry[type[Target]] = Registry("target", _not_a(Target, "kind"), missing)
-        self.laws: Registry[type[JointLaw]] = Registry("joint law", _not_a(JointLaw, "kind"), missing)
-        self.labels: Registry[type[Labels]] = Registry("labelling", _not_a(Labels, "kind"), missing)
-        self.data: Registry[type[DataSet]] = Registry("data set", _not_a(DataSet, "kind"), missing)
-        self.metrics: Registry[Metric] = Registry("metric", _not_a_metric, missing)
-        self.claims: Registry[type[Claim]] = Registry("claim kind", _not_a(Claim, "kind"), missing)
+        self.learners: Registry[type[Learner]] = Registry("learner", _not_a(Learner, "name"), missing, "name", True)
+        self.inputs: Registry[type[Inputs]] = Registry("input distribution", _not_a(Inputs, "kind"), missing, "kind")
+        self.targets: Registry[type[Target]] = Registry("target", _not_a(Target, "kind"), missing, "kind")
+        self.laws: Registry[type[JointLaw]] = Registry("joint law", _not_a(JointLaw, "kind"), missing, "kind")
+        self.labels: Registry[type[Labels]] = Registry("labelling", _not_a(Labels, "kind"), missing, "kind")
+        self.data: Registry[type[DataSet]] = Registry("data set", _not_a(DataSet, "kind"), missing, "kind")
+        self.metrics: Registry[Metric] = Registry("metric", _not_a_metric, missing, "name")
+        self.claims: Registry[type[Claim]] = Registry("claim kind", _not_a(Claim, "kind"), missing, "kind")
         self.suites: Registry[Path] = Registry("suite", _not_a_file, missing)
-        self.executors: Registry[type[Executor]] = Registry("executor", _not_a(Executor, "name"), missing)
+        self.executors: Registry[type[Executor]] = Registry("executor", _not_a(Executor, "name"), missing, "name", True)
         self.plots: Registry[Callable[[Sequence[Row]], Mapping[str, Any]]] = Registry("plot", _not_callable, missing)
         self.verbs: Registry[Callable[..., Any] | str] = Registry("verb", _not_a_function, missing)
         self.listeners: Registry[Callable[..., Any] | str] = Registry("listener", _not_a_function, missing)
+        self.registries: dict[str, Registry[Any]] = {
+            registry.kind: registry for registry in vars(self).values() if isinstance(registry, Registry)
+        }
+        """The registries by their kind."""
         self.manager = IsolatingManager(PROJECT, self._failed)
         self.manager.add_hookspecs(hookspecs)
 
-    @property
-    def registries(self) -> dict[str, Registry[Any]]:
-        """The registries by the end of their hook's name."""
-        return {name: value for name, value in vars(self).items() if isinstance(value, Registry)}
-
     def import_all(self) -> None:
-        """Import the learners that are registered by where they are; ``unavailable`` lists those that are broken."""
-        self.unavailable += self.learners.import_all()
+        """Import what is registered by where it is; ``unavailable`` lists what is broken."""
+        for registry in (self.learners, self.executors):
+            self.unavailable += registry.import_all()
 
     def learner(self, name: str, where: str = "") -> type[Learner]:
         """The learner class called ``name``; ``scheme:path`` names a variant of the learner ``scheme``."""
         return self.learners.find(name, where)
 
     def registers(self, plugin: object) -> bool:
-        """Whether a plugin object implements a hook that registers something."""
-        return any(hook.name.startswith(REGISTRATION) for hook in self.manager.get_hookcallers(plugin) or ())
+        """Whether a plugin object registers something."""
+        return any(impl.plugin is plugin for impl in self.manager.hook.bfc_register.get_hookimpls())
 
     def executor(self, name: str, options: Mapping[str, Any] = MappingProxyType({})) -> Executor:
         """An executor with the values of its options. Raises ``UsageError`` if the name or an option is unknown."""
@@ -130,22 +125,24 @@ class Plugins:
             self.add(point.load(), name)
 
     def collect(self) -> None:
-        """Call the hooks that register. A name belongs to the plugin that was loaded first, not to the first call."""
+        """Have the plugins register their parts, in the order in which they were loaded: the first has a name."""
         loaded = [name for name, _ in self.manager.list_name_plugin()]
-        for kind, registry in self.registries.items():
-            offers: list[Offer] = []
-            name_of = "name" if kind in NAMED else "kind"
-            register = _named_by_caller(offers) if kind in BY_NAME else _named_by_attribute(offers, name_of)
-            getattr(self.manager.hook, f"{REGISTRATION}{kind}")(register=register)
-            for plugin, name, value in sorted(offers, key=lambda offer: loaded.index(offer[0])):
-                try:
-                    registry.register(name, value, plugin)
-                except PluginError as error:
-                    self._add_unavailable(plugin, str(error), registry.kind, name if isinstance(name, str) else "")
+        found = self.manager.hook.bfc_register.get_hookimpls()
+        for impl in sorted(found, key=lambda impl: loaded.index(impl.plugin_name)):
+            with isolated(partial(self._failed, impl.plugin_name, REGISTER), passes=()):
+                impl.function(Register(impl.plugin_name, self._register))
+
+    def _register(self, plugin: str, kind: str, part: Any, name: str) -> None:
+        registry = self.registries[kind]
+        name = name or registry.name_of(part)
+        try:
+            registry.register(name, part, plugin)
+        except PluginError as error:
+            self._add_unavailable(plugin, str(error), kind, name if isinstance(name, str) else "")
 
     def _failed(self, plugin: str, what: str, error: BaseException) -> None:
         """A plugin's code has raised ``error``."""
-        if what.startswith(REGISTRATION):
+        if what == REGISTER:
             self._add_unavailable(plugin, f"{what} raised {describe_error(error)}")
         else:
             log.warning("plugin %s failed in %s: %s", plugin, what, describe_error(error))
@@ -198,24 +195,6 @@ def _registration_error(error: BaseException) -> str:
         if type(error) is ValueError
         else describe_error(error)
     )
-
-
-def _named_by_attribute(offers: list[Offer], attribute: str) -> Callable[[str, Any], None]:
-    """A ``register`` callback for objects that have a name in an attribute, if it is not given."""
-
-    def register(plugin: str, part: Any, name: str | None = None) -> None:
-        offers.append((plugin, name or getattr(part, attribute, None), part))
-
-    return register
-
-
-def _named_by_caller(offers: list[Offer]) -> Callable[[str, str, Any], None]:
-    """A ``register`` callback for objects that are registered under a given name."""
-
-    def register(plugin: str, name: str, value: Any) -> None:
-        offers.append((plugin, name, value))
-
-    return register
 
 
 def _not_a(base: type, attribute: str) -> Callable[[Any], str | None]:

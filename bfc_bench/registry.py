@@ -32,8 +32,9 @@ class Registry(Generic[T]):
         kind: What the objects are called in messages.
         problem: Gives the reason why an object is not of this kind, or None.
         unavailable: What broken plugins lack. An error for an unknown name adds those that might have been meant.
-        named_by: The attribute that names an object, if objects may be registered by name as ``module:attribute``. They
-            are imported when they are first used.
+        named_by: The attribute that names an object; empty if the plugin names it.
+        importable: Whether ``module:attribute`` with a name may stand for an object, which is imported when it is first
+            used.
     """
 
     def __init__(
@@ -42,12 +43,18 @@ class Registry(Generic[T]):
         problem: Callable[[Any], str | None] = lambda value: None,
         unavailable: Sequence[Unavailable] = (),
         named_by: str = "",
+        importable: bool = False,
     ) -> None:
         self.kind = kind
         self._problem = problem
         self._unavailable = unavailable
         self._named_by = named_by
+        self._importable = importable
         self._entries: dict[str, tuple[T, str]] = {}
+
+    def name_of(self, value: object) -> Any:
+        """What an object says that it is called."""
+        return getattr(value, self._named_by, None) if self._named_by else ""
 
     def register(self, name: str, value: T, plugin: str) -> None:
         """Add an object."""
@@ -76,7 +83,7 @@ class Registry(Generic[T]):
         return value
 
     def _is_deferred(self, value: object) -> bool:
-        return bool(self._named_by) and isinstance(value, str) and all(value.partition(":"))
+        return self._importable and isinstance(value, str) and all(value.partition(":"))
 
     def _imported(self, name: str, place: str, plugin: str) -> T:
         module, _, attribute = place.partition(":")
@@ -85,7 +92,7 @@ class Registry(Generic[T]):
         except (Exception, SystemExit) as error:  # the module's own
             raise UsageError(f"{self.kind} {name!r} of plugin {plugin!r}: {describe_error(error)}.") from None
         problem = self._problem(value)
-        if not problem and (own := getattr(value, self._named_by)) != name:
+        if not problem and (own := self.name_of(value)) != name:
             problem = f"is registered as {name!r}, but is called {own!r}"
         if problem:
             raise UsageError(f"{self.kind} {described(value)} of plugin {plugin!r} {problem}.")

@@ -1,11 +1,10 @@
-"""Registers the learners and suites that ship with bfc_bench, through the same hooks as any other plugin."""
+"""Registers the learners and suites that ship with bfc_bench, by the same hook as any other plugin."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import bfc_suites
 
-from bfc_bench import hookimpl
+from bfc_bench import Register, hookimpl
 
 LEARNERS = {
     "wkr-densenet": "algorithm_1.wkr_densenet:WkrDenseNet",
@@ -46,15 +45,10 @@ LEARNERS = {
 
 
 @hookimpl
-def bfc_register_learners(register: Callable[[str, str], None]) -> None:
-    """Register every learner."""
+def bfc_register(register: Register) -> None:
+    """Register every learner, and every suite file by its stem."""
     for name, place in LEARNERS.items():
-        register(f"{__name__}.{place}", name)
-
-
-@hookimpl
-def bfc_register_suites(register: Callable[[str, Path], None]) -> None:
-    """Register every suite file by its stem."""
+        register.learner(f"{__name__}.{place}", name)
     folder = next(Path(folder) for folder in bfc_suites.__path__ if Path(folder).is_dir())
     for path in sorted(folder.glob("*.toml")):
-        register(path.stem, path)
+        register.suite(path.stem, path)

@@ -15,8 +15,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bfc_bench import Capabilities, Context, Cost, Data, DataSpec, Diverged, Failure, Job, Learner, Predictor, hookimpl
-from bfc_bench.tasks.base import Inputs
+from bfc_bench import (
+    Capabilities,
+    Context,
+    Cost,
+    Data,
+    DataSpec,
+    Diverged,
+    Failure,
+    Job,
+    Learner,
+    Predictor,
+    Register,
+    hookimpl,
+)
 
 
 def in_worker() -> bool:
@@ -378,18 +390,12 @@ class Answering(Mean):
 
 
 @hookimpl
-def bfc_register_learners(register: Callable[[type[Learner]], None]) -> None:
+def bfc_register(register: Register) -> None:
     import greedy_learners
     import meddling_learners
 
     for module in (__name__, greedy_learners.__name__, meddling_learners.__name__):
         for value in vars(sys.modules[module]).values():
             if isinstance(value, type) and issubclass(value, Learner) and value.__module__ == module:
-                register(value)
-
-
-@hookimpl
-def bfc_register_inputs(register: Callable[[type[Inputs]], None]) -> None:
-    from greedy_learners import GreedyInputs
-
-    register(GreedyInputs)
+                register.learner(value)
+    register.inputs(greedy_learners.GreedyInputs)

@@ -12,7 +12,7 @@ from bfc_bench import UsageError, load_plugins
 def test_a_learner_registered_by_its_place_is_imported_when_it_is_named(tmp_path, monkeypatch):
     (tmp_path / "late_learner.py").write_text("from test_plugins import Mean as Late")
     monkeypatch.syspath_prepend(tmp_path)
-    plugins = load_plugins([registers("learners", "late_learner:Late", "mean-of-labels")])
+    plugins = load_plugins([registers("learner", "late_learner:Late", "mean-of-labels")])
     assert "mean-of-labels" in plugins.learners
     assert "late_learner" not in sys.modules
     assert plugins.learner("mean-of-labels").name == "mean-of-labels"
@@ -29,7 +29,7 @@ def test_a_learner_registered_by_its_place_is_imported_when_it_is_named(tmp_path
     ],
 )
 def test_a_place_without_the_learner_is_said_when_it_is_named_and_stops_nothing(place, reason):
-    plugins = load_plugins([registers("learners", place, "late"), registers("learners", Mean)])
+    plugins = load_plugins([registers("learner", place, "late"), registers("learner", Mean)])
     with pytest.raises(UsageError, match=re.escape(reason)):
         plugins.learner("late")
     plugins.import_all()

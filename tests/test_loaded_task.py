@@ -45,8 +45,8 @@ class Drawn(bb.Predictor):
 
 class Plugin:
     @bb.hookimpl
-    def bfc_register_learners(self, register):
-        register(Keeper)
+    def bfc_register(self, register):
+        register.learner(Keeper)
 
 
 @pytest.fixture

@@ -140,8 +140,8 @@ def test_replicates_and_sizes_of_a_round_are_fitted_together(suite_file, tmp_pat
 
     class Plugin:
         @hookimpl
-        def bfc_register_learners(self, register):
-            register(Together)
+        def bfc_register(self, register):
+            register.learner(Together)
 
     learners = [{"name": "together", "label": f"at-{at}", "options": {"at": at}} for at in (20, 40)]
     path = suite_file(

@@ -34,14 +34,17 @@ def app_of(name: str, registered: Callable[..., Any] | str) -> typer.Typer:
     elif name == "run":
         from bfc_bench.cli.listeners import with_listeners
 
-        app.command(name)(with_listeners(verb, all_by_name("listeners")))
+        app.command(name)(with_listeners(verb, all_by_name("listener")))
     else:
         app.command(name)(verb)
     return app
 
 
 def all_by_name(kind: str) -> dict[str, Callable[..., Any] | str]:
-    """The ``verbs`` or ``listeners`` of all plugins, which are loaded only if there is another distribution."""
+    """What all plugins register of the kind ``verb`` or ``listener``, by name.
+
+    Plugins are loaded only if another distribution has some.
+    """
     from importlib.metadata import entry_points
 
     found = own(kind)
@@ -65,7 +68,7 @@ class Verbs(TyperGroup):
     """A command group that imports a verb's module only when the verb is called or help is shown."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(**{**options, "commands": dict.fromkeys(own("verbs"))})  # names, for suggestions
+        super().__init__(**{**options, "commands": dict.fromkeys(own("verb"))})  # names, for suggestions
 
     def list_commands(self, ctx: Any) -> list[str]:
         """All verbs in the order of the panels, those of other distributions last."""
@@ -74,7 +77,7 @@ class Verbs(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command of a verb; None for an unknown name."""
-        ours = own("verbs").get(cmd_name)
+        ours = own("verb").get(cmd_name)
         if not (registered := ours or self._registered.get(cmd_name)):
             return None
         command: Any = typer.main.get_group(app_of(cmd_name, registered)).commands[cmd_name]
@@ -84,7 +87,7 @@ class Verbs(TyperGroup):
 
     @cached_property
     def _registered(self) -> dict[str, Callable[..., Any] | str]:
-        return all_by_name("verbs")
+        return all_by_name("verb")
 
 
 app = typer.Typer(

@@ -119,6 +119,4 @@ def _names(command: str, name: str) -> dict[str, str]:
         "package": f"bfc_bench_{module}",
         "distribution": f"bfc-bench-{name}",
         "what": command,
-        "hook": f"bfc_register_{command}s",
-        "base": command.capitalize(),
     }

@@ -1,6 +1,7 @@
 """A mark for what may still change; ``docs/project/releasing.md`` says what each mark promises."""
 
 from collections.abc import Callable
+from inspect import cleandoc
 from typing import Any, TypeVar
 
 T = TypeVar("T", bound=Callable[..., Any])
@@ -13,9 +14,8 @@ def provisional(since: str) -> Callable[[T], T]:
     """
 
     def mark(thing: T) -> T:
-        thing.__doc__ = (
-            f"{(thing.__doc__ or '').rstrip()}\n\n    Provisional since {since}: may change in a minor release.\n"
-        )
+        text = cleandoc(thing.__doc__ or "")
+        thing.__doc__ = f"{text}\n\nProvisional since {since}: may change in a minor release.\n"
         return thing
 
     return mark

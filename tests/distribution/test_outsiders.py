@@ -114,8 +114,8 @@ class Twin(Learner):
         raise NotImplementedError
 
 @hookimpl
-def bfc_register_learners(register):
-    register(Twin)
+def bfc_register(register):
+    register.learner(Twin)
 '''
 
 REGISTERS_A_WRONG_CLASS = """
@@ -125,8 +125,8 @@ class Wrong:
     pass
 
 @hookimpl
-def bfc_register_inputs(register):
-    register(Wrong)
+def bfc_register(register):
+    register.inputs(Wrong)
 """
 
 

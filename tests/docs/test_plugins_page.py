@@ -29,9 +29,17 @@ def shown() -> dict[str, Any]:
     """The names that the code of the guide defines, read from top to bottom."""
     folder = Path(__file__).parents[2] / "plugins" / "example"  # where a first.toml is
     names: dict[str, Any] = {"__name__": "the_guide", "__file__": str(folder / "the_guide.py")}
+    registers = []
     for block in BLOCKS:
         exec(block, names)
-    return names
+        registers += [names.pop("bfc_register")] if "bfc_register" in names else []
+
+    @bfc_bench.hookimpl
+    def bfc_register(register: bfc_bench.Register) -> None:
+        for each in registers:
+            each(register)
+
+    return {**names, "bfc_register": bfc_register}
 
 
 @pytest.mark.parametrize("name", HOOKS)
@@ -41,7 +49,9 @@ def test_every_hook_is_described_with_its_arguments(name: str) -> None:
 
 
 def test_no_hook_is_described_that_does_not_exist() -> None:
-    assert set(re.findall(r"\bbfc_(?:register_)?\w+(?=\()", TEXT)) == set(HOOKS)
+    assert set(re.findall(r"\bbfc_\w+(?=\()", TEXT)) == set(HOOKS)
+    methods = {name for name in vars(bfc_bench.Register) if not name.startswith("_")}
+    assert set(re.findall(r"`register\.(\w+)\(", TEXT)) == methods
 
 
 @pytest.mark.parametrize("contract", [Context, Capabilities, TaskFacts])

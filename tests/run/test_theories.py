@@ -48,8 +48,8 @@ class OddPlugin:
     from bfc_bench import hookimpl
 
     @hookimpl
-    def bfc_register_learners(self, register):
-        register(Odd)
+    def bfc_register(self, register):
+        register.learner(Odd)
 
 
 def test_learners_of_fixed_options_have_one_per_task_and_dimension():

@@ -1,18 +1,12 @@
 """Logs the rows of the store to MLflow, as curves, saved views and reports."""
 
-from collections.abc import Callable
-
+from bfc_bench.register import Register
 from bfc_bench.utils.hook_markers import hookimpl
 
 
 @hookimpl
-def bfc_register_verbs(register: Callable[[str, str], None]) -> None:
-    """Register the verbs, which are imported when they are called."""
-    register("sync", f"{__name__}.command_line:sync")
-    register("ui", f"{__name__}.command_line:ui")
-
-
-@hookimpl
-def bfc_register_listeners(register: Callable[[str, str], None]) -> None:
-    """Register the listener that logs during a run."""
-    register("mlflow", f"{__name__}.command_line:listener")
+def bfc_register(register: Register) -> None:
+    """Register the verbs, and the listener that logs during a run; they are imported when they are needed."""
+    register.verb("sync", f"{__name__}.command_line:sync")
+    register.verb("ui", f"{__name__}.command_line:ui")
+    register.listener("mlflow", f"{__name__}.command_line:listener")

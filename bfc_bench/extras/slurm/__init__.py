@@ -5,9 +5,9 @@ A shard is an ordinary run of some cells into a store of its own, and ``collect`
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
+from bfc_bench.register import Register
 from bfc_bench.utils.hook_markers import hookimpl
 
 SHARDS = "shards"
@@ -15,11 +15,11 @@ SHARDS = "shards"
 
 
 @hookimpl
-def bfc_register_verbs(register: Callable[[str, str], None]) -> None:
+def bfc_register(register: Register) -> None:
     """Register the verbs, which are imported when they are called."""
-    register("submit", f"{__name__}.verbs:submit")
-    register("status", f"{__name__}.verbs:status")
-    register("collect", f"{__name__}.verbs:collect")
+    register.verb("submit", f"{__name__}.verbs:submit")
+    register.verb("status", f"{__name__}.verbs:status")
+    register.verb("collect", f"{__name__}.verbs:collect")
 
 
 @hookimpl(tryfirst=True)

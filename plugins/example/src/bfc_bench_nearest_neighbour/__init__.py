@@ -1,13 +1,11 @@
 """The learner nearest-neighbour for bfc-bench."""
 
-from collections.abc import Callable
-
-from bfc_bench import Learner, hookimpl
+from bfc_bench import Register, hookimpl
 
 
 @hookimpl
-def bfc_register_learners(register: Callable[[type[Learner]], None]) -> None:
+def bfc_register(register: Register) -> None:
     """Register the learner under its name."""
     from .nearest_neighbour import NearestNeighbour
 
-    register(NearestNeighbour)
+    register.learner(NearestNeighbour)
