@@ -147,8 +147,8 @@ def make_store(shape: Shape, folder: Path) -> tuple[Path, Path]:
     grid = resolve(read_suite(file), load_plugins(), str(file))
     suite = grid.suite
     with Store(directory, write=True) as store:
-        store.sessions.begin("benchmarks", suite.name, suite.version, suite.definition(), {})
-        store.sessions.define(suite.name, suite.version, grid.task_digests, grid.learner_digests)
+        store.begin_session("benchmarks", suite.name, suite.version, suite.definition(), {})
+        store.define(suite.name, suite.version, grid.task_digests, grid.learner_digests)
         cells = list(grid.cells())
         for start in range(0, len(cells), BATCH):
             rng = stream("synthetic rows", start)
@@ -156,7 +156,7 @@ def make_store(shape: Shape, folder: Path) -> tuple[Path, Path]:
                 (synthetic_row(cell, grid, rng), grid.task_digests[cell.task], grid.learner_digests[cell.label], "")
                 for cell in cells[start : start + BATCH]
             )
-        store.sessions.end("benchmarks")
+        store.end_session("benchmarks")
     return file, directory
 
 

@@ -47,7 +47,7 @@ from .stored_suite import (
     open_store as open_store,
     reference_results as reference_results,
 )
-from .stored_suite.results import Curves as Curves
+from .stored_suite.curves import Curves as Curves
 from .suite.model import LearnerEntry as LearnerEntry, Suite as Suite, TaskEntry as TaskEntry
 from .tasks.base import (
     DataSet as DataSet,

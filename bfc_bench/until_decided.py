@@ -312,4 +312,4 @@ class UntilDecided(Runner):
             yield stored, stored.columns()
 
     def _note(self, suite: StoredSuite, looks: Sequence[Look]) -> None:
-        suite.store.looks.put(suite.name, suite.version, [look.as_dict() for look in looks])
+        suite.store.put_looks(suite.name, suite.version, [look.as_dict() for look in looks])

@@ -76,7 +76,7 @@ def verdicts(path, store):
 
 def looks(store):
     with Store(store) as held:
-        return [Look.of(record) for record in held.looks.of("tiny", 1)]
+        return [Look.of(record) for record in held.looks("tiny", 1)]
 
 
 def test_replicates_are_added_to_the_cells_that_an_undecided_claim_reads_and_to_no_others(suite, tmp_path):

@@ -20,9 +20,8 @@ from bfc_bench.run.skip_reasons import ask, device_of, skip_reason
 from bfc_bench.run.theories import theory_of
 from bfc_bench.run.work_units import Batch, LearnerSpec, RunSettings
 from bfc_bench.store import Redo
-from bfc_bench.store.reader import KnownCell
 from bfc_bench.store.row import Origin
-from bfc_bench.store.store import Store
+from bfc_bench.store.store import KnownCell, Store
 from bfc_bench.suite.model import Budget
 from bfc_bench.tasks.task import Problem
 from bfc_bench.toolkit.gpu import cell_memory
@@ -347,7 +346,7 @@ def _about_claims(grid: Grid) -> Iterator[str]:
 def _of_other_tasks(grid: Grid, store: Store) -> Iterator[str]:
     """That the store has results of the suite on tasks which this suite does not have."""
     named = f"{grid.suite.name}@{grid.suite.version}"
-    stored = store.sessions.definitions(grid.suite.name, grid.suite.version)
+    stored = store.definitions(grid.suite.name, grid.suite.version)
     if foreign := sorted(name for kind, name in stored if kind == "task" and name not in grid.tasks):
         more = f" and {len(foreign) - 3} more tasks" if len(foreign) > 3 else ""
         yield (

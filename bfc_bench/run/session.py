@@ -120,8 +120,8 @@ class Runner:
             id = secrets.token_hex(6)
             plan = plan_for(grid, store, self.device, session=id, redo=redo, executor=executor)
             facts = provenance(self.device, executor, jobs)
-            store.sessions.begin(id, suite.name, suite.version, suite.definition(), facts)
-            store.sessions.define(suite.name, suite.version, grid.task_digests, grid.learner_digests)
+            store.begin_session(id, suite.name, suite.version, suite.definition(), facts)
+            store.define(suite.name, suite.version, grid.task_digests, grid.learner_digests)
             session = Session(id, suite.name, suite.version, store, plan, facts)
             if plan.todo and jobs and executor.place == "machine" and "memory" in executor.promises:
                 session.warnings += memory_warnings(jobs, suite.budget.memory_gb)
@@ -133,7 +133,7 @@ class Runner:
                 session.interrupted = True
             finally:
                 plugins.manager.hook.bfc_run_finished(session=session)
-            store.sessions.end(id)
+            store.end_session(id)
             return session
 
     def _run(self, session: Session, jobs: int | None, extra: Extra, until: float) -> None:
@@ -221,7 +221,7 @@ def _note(session: Session, facts: Mapping[str, Any], table: str = "") -> None:
     known = session.provenance[table] if table else session.provenance
     if not facts.items() <= known.items():
         known.update(facts)
-        session.store.sessions.amend(session.id, session.provenance)
+        session.store.amend_session(session.id, session.provenance)
 
 
 def _checked_report(batch: Batch, sent: object) -> BatchReport | UnitFailure:

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from bfc_bench.errors import StoreError, StoreFailure
 from bfc_bench.store.file_system import SHARED, file_system
@@ -149,6 +149,9 @@ class Database:
     def close(self) -> None:
         """Close the file, which merges its write-ahead log, and unlock the store."""
         self._opened.close()
+
+    def __enter__(self) -> Self:
+        return self
 
     def __exit__(self, *error: object) -> None:
         self.close()

@@ -157,7 +157,7 @@ class _Merge:
 
     def _machine(self, name: str, row: Mapping[str, Any]) -> str:
         """The machine of the run that made a row: host, processor and platform, as far as they are known."""
-        facts = self.sources.get(name, self.target).sessions.provenance(row.get("provenance", "")) or {}
+        facts = self.sources.get(name, self.target).provenance(row.get("provenance", "")) or {}
         parts = [facts.get("host"), facts.get("processor"), facts.get("platform")]
         return ", ".join(part for part in parts if part) or "an unknown machine"
 

@@ -44,8 +44,8 @@ def store(tmp_path):
         for task in suite.task for d in task.d for n in task.n for r in range(4)
     ]  # fmt: skip
     with Store(tmp_path, write=True) as written:
-        written.sessions.begin("s", "tiny", 1, suite.definition(), {"packages": {}})
-        written.sessions.define("tiny", 1, {"several": "x", "one": "x"}, {"ntk-raw": "y"})
+        written.begin_session("s", "tiny", 1, suite.definition(), {"packages": {}})
+        written.define("tiny", 1, {"several": "x", "one": "x"}, {"ntk-raw": "y"})
         written.put([(row, "x", "y", "") for row in rows])
     return tmp_path
 

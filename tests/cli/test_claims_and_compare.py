@@ -33,8 +33,8 @@ def held(suite_file, tmp_path):
         learners = [{"name": "kernel-ridge", "label": label} for label in labels]
         path = suite_file(name, learner=learners, replicates=4, claim=list(claims))
         store = Store(tmp_path / "store", write=True)
-        store.sessions.begin(f"session-{name}", name, 1, read_suite(path).definition(), {"packages": {}})
-        store.sessions.define(name, 1, {"t": "x"}, dict.fromkeys(labels, "y"))
+        store.begin_session(f"session-{name}", name, 1, read_suite(path).definition(), {"packages": {}})
+        store.define(name, 1, {"t": "x"}, dict.fromkeys(labels, "y"))
         rows = [
             Row(
                 cell=f"{name}-{label}-{n}-{r}", suite=name, suite_version=1, task="t", learner="kernel-ridge",

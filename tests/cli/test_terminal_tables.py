@@ -88,8 +88,8 @@ def held(suite_file, tmp_path):
         for k, label in enumerate(labels) for n in (10, 20) for r in range(4)
     ]  # fmt: skip
     with Store(tmp_path / "store", write=True) as store:
-        store.sessions.begin("session", "narrow", 1, read_suite(path).definition(), {"packages": {}})
-        store.sessions.define("narrow", 1, {"t": "x"}, dict.fromkeys(labels, "y"))
+        store.begin_session("session", "narrow", 1, read_suite(path).definition(), {"packages": {}})
+        store.define("narrow", 1, {"t": "x"}, dict.fromkeys(labels, "y"))
         store.put([(row, "x", "y", "") for row in rows])
     return path, tmp_path / "store", labels
 

@@ -83,8 +83,8 @@ def fill(folder, seed, level, commits=(None,), replicates=3):
     with Store(folder, write=True) as store:
         for number, commit in enumerate(commits):
             provenance = {"packages": {}, "git": commit, "processor": "a processor"}
-            store.sessions.begin(f"s{number}", "tiny", 1, read_suite(path).definition(), provenance)
-        store.sessions.define("tiny", 1, {"t": "x"}, {"kernel-ridge": "y"})
+            store.begin_session(f"s{number}", "tiny", 1, read_suite(path).definition(), provenance)
+        store.define("tiny", 1, {"t": "x"}, {"kernel-ridge": "y"})
         rows = [
             Row(
                 cell=f"c{r}", suite="tiny", suite_version=1, task="t", learner="kernel-ridge", label="kernel-ridge",
@@ -105,7 +105,7 @@ def look(folder, verdicts, **changes):
     reads = {("t", "kernel-ridge", 4): (10,)}
     looks = [Look(replicates=r, reads=reads, looks=LookSchedule(), verdict=v, **about) for r, v in verdicts.items()]
     with Store(folder, write=True) as store:
-        store.looks.put("tiny", 1, [one.as_dict() for one in looks])
+        store.put_looks("tiny", 1, [one.as_dict() for one in looks])
 
 
 @pytest.fixture

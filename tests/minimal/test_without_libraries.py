@@ -78,7 +78,7 @@ def test_a_run_skips_what_it_cannot_make_and_all_verbs_go_on(bench, suite, tmp_p
     assert len(claims) == 2
     with Store(store) as held:
         rows = list(held.rows("tiny", 1))
-        packages = held.sessions.of("tiny", 1)[-1]["provenance"]["packages"]
+        packages = held.sessions("tiny", 1)[-1]["provenance"]["packages"]
     reasons = {row.label: row.reason for row in rows if row.status == "skipped"}
     assert reasons == {
         "kernel-ridge": f"kernel-ridge: {TORCH}",

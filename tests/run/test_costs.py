@@ -61,7 +61,7 @@ def test_estimates_of_cells_with_rows_are_what_their_rows_say(tmp_path):
     taken = {1000: 1.0, 1500: 2.0, 2500: 8.0, 4000: 64.0}
     with Store(tmp_path, write=True) as store:
         digests = grid.task_digests["t"], grid.learner_digests["kernel-ridge"]
-        store.sessions.define("s", 1, grid.task_digests, grid.learner_digests)
+        store.define("s", 1, grid.task_digests, grid.learner_digests)
         for cell in (cell for cell in grid.cells() if cell.replicate == 0):
             row = Row(cell.id, "s", 1, "t", "kernel-ridge", cell.label, {}, cell.d, cell.n, 0, "ok")
             store.put([(replace(row, device="cpu", fit_cpu_seconds=taken[cell.n]), *digests, "")])
@@ -96,7 +96,7 @@ def test_a_larger_size_than_the_rows_have_costs_its_overhead_once(tmp_path):
     cost = grid.entries["ridge-1"].learner.cost
     digests = grid.task_digests["t"], grid.learner_digests["ridge-1"]
     with Store(tmp_path, write=True) as store:
-        store.sessions.define("s", 1, grid.task_digests, grid.learner_digests)
+        store.define("s", 1, grid.task_digests, grid.learner_digests)
         for cell in (cell for cell in grid.cells() if cell.n < max(SIZES)):
             row = Row(cell.id, "s", 1, "t", "kernel-ridge", cell.label, {}, cell.d, cell.n, 0, "ok", device="cpu")
             taken = OVERHEAD + RATE * cost(cell.n, 20).flops

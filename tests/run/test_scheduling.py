@@ -142,7 +142,7 @@ def test_estimates_come_from_rows_of_the_same_device(tmp_path):
     cell = next(cell for cell in plan.todo if cell.label == "slow" and cell.n == 20)
     store = Store(tmp_path, write=True)
     grid, row = plan.grid, Row("", "s", 1, "t", "quad-densenet", "slow", {}, cell.d, 20, 0, "ok")
-    store.sessions.define("s", 1, grid.task_digests, grid.learner_digests)
+    store.define("s", 1, grid.task_digests, grid.learner_digests)
     digests = grid.task_digests["t"], grid.learner_digests["slow"]
     for device, seconds in (("cpu", 7.0), ("cuda", 0.1)):
         store.put([(replace(row, cell=device, device=device, fit_cpu_seconds=seconds), *digests, "")])

@@ -28,7 +28,7 @@ curve = curve_digest("td", "ld", "l")
 row = Row(cell="", suite="s", suite_version=1, task="t", learner="l", label="l", options={}, d=2, n=3, replicate=0,
           status="ok", nmse=0.5, reason="x" * 3000)
 with Store(Path(sys.argv[1]), write=True) as store:
-    store.sessions.define("s", 1, {"t": "td"}, {"l": "ld"})
+    store.define("s", 1, {"t": "td"}, {"l": "ld"})
     for turn in range(10**6):  # pairs, each pair in one transaction
         cells = ((cell_id(curve, 2, turn + 1, half), half) for half in (0, 1))
         store.put((replace(row, cell=id, n=turn + 1, replicate=half), "td", "ld", "") for id, half in cells)

@@ -37,18 +37,18 @@ PLAN = {"reads": [["t", "l", 2, [3]]], "looks": {"schedule": [3, 5], "total": 0.
 @pytest.fixture
 def made(tmp_path, monkeypatch):
     """Makes a store with one run and some rows: ``made("a", [row, ...], host="h", at=1.0)``."""
-    from bfc_bench.store import sessions as module
+    from bfc_bench.store import store as module
 
     def make(name, rows, *, id=None, host="", at=1.0, definitions=DEFINITIONS, looks=()):
         id = id or f"run-of-{name}"
         monkeypatch.setattr(module.time, "time", lambda: at)
         with Store(tmp_path / name, write=True) as store:
-            store.sessions.begin(id, "s", 1, {"levels": [at]}, {"host": host or f"host-{name}"})
-            store.sessions.define("s", 1, *definitions)
+            store.begin_session(id, "s", 1, {"levels": [at]}, {"host": host or f"host-{name}"})
+            store.define("s", 1, *definitions)
             digests = definitions[0]["t"], definitions[1]["l"]
             store.put((replace(row, provenance=id), *digests, "") for row in rows)
-            store.looks.put("s", 1, looks)
-            store.sessions.end(id)
+            store.put_looks("s", 1, looks)
+            store.end_session(id)
         return tmp_path / name
 
     return make
@@ -176,7 +176,7 @@ def test_looks_that_saw_different_things_are_an_error(made, tmp_path):
     for prefer, verdict in (("newer", "contradicted"), (str(a), "supported")):
         merge([a, b], tmp_path / verdict, prefer=prefer)
         with Store(tmp_path / verdict) as store:
-            assert [look["verdict"] for look in store.looks.of("s", 1)] == [verdict]
+            assert [look["verdict"] for look in store.looks("s", 1)] == [verdict]
 
 
 @pytest.mark.parametrize("other", [{"claim": "d"}, {"data": "z"}, {"replicates": 5}])
@@ -185,7 +185,7 @@ def test_looks_at_another_claim_other_data_or_other_replicates_are_all_kept(othe
     a, b = made("a", [ROW], looks=[look]), made("b", [], looks=[{**look, **other, "verdict": "contradicted"}])
     merge([a, b], tmp_path / "c")
     with Store(tmp_path / "c") as store:
-        assert sorted(look["verdict"] for look in store.looks.of("s", 1)) == ["contradicted", "supported"]
+        assert sorted(look["verdict"] for look in store.looks("s", 1)) == ["contradicted", "supported"]
 
 
 @pytest.mark.parametrize("order", [["a", "b"], ["b", "a"]])
@@ -199,10 +199,7 @@ def test_what_is_current_is_what_the_last_run_defined(order, made, tmp_path):
     assert any(f"those of {b}, which ran last, are current" in remark for remark in done.remarks)
     with Store(tmp_path / "c") as store:
         assert len(store.rows("s", 1, every=True)) == 2
-        assert [session["definition"] for session in store.sessions.of("s", 1)] == [
-            {"levels": [1.0]},
-            {"levels": [2.0]},
-        ]
+        assert [session["definition"] for session in store.sessions("s", 1)] == [{"levels": [1.0]}, {"levels": [2.0]}]
     merge([a], tmp_path / "c")
     assert cells(tmp_path / "c") == {cell(learner="another"): 0.1}
 
@@ -213,7 +210,7 @@ def test_a_store_whose_clock_was_set_back_keeps_its_order(made, tmp_path):
     made("b", [], id="other", at=6.0)
     merge([tmp_path / "b", tmp_path / "a"], tmp_path / "c")
     with Store(tmp_path / "c") as store:
-        assert [session["id"] for session in store.sessions.of("s", 1)] == ["first", "second", "other"]
+        assert [session["id"] for session in store.sessions("s", 1)] == ["first", "second", "other"]
 
 
 @pytest.mark.parametrize("order", [["whole", "half"], ["half", "whole"]])
@@ -228,7 +225,7 @@ def test_a_finished_run_is_not_undone_by_a_copy_that_was_made_while_it_ran(order
     merge([tmp_path / name for name in order], tmp_path / "into")
     merge([tmp_path / "half"], tmp_path / "into")
     with Store(tmp_path / "into") as store:
-        (session,) = store.sessions.of("s", 1)
+        (session,) = store.sessions("s", 1)
         assert session["finished_at"] == 1.0
 
 

@@ -23,8 +23,8 @@ PNG = b"\x89PNG\r\n\x1a\n"
 
 def store_of(folder: Path, *rows: Row, files: dict[str, bytes] | None = None) -> Path:
     with Store(folder, write=True) as store:
-        store.sessions.begin("run", "s", 1, {"name": "s", "version": 1, "levels": [0.1]}, {})
-        store.sessions.define("s", 1, {"t": "td"}, {"l": "ld"})
+        store.begin_session("run", "s", 1, {"name": "s", "version": 1, "levels": [0.1]}, {})
+        store.define("s", 1, {"t": "td"}, {"l": "ld"})
         store.put([(row, "td", "ld", "") for row in rows], {rows[0].cell: files} if files else {})
     return folder
 
@@ -100,15 +100,15 @@ LOOK = {
 def test_a_look_that_could_not_be_written_is_refused(odd, tmp_path):
     folder = store_of(tmp_path / "s", ROW)
     with Store(folder, write=True) as store:
-        store.looks.put("s", 1, [LOOK])
+        store.put_looks("s", 1, [LOOK])
     with Store(folder) as store:
-        assert store.looks.of("s", 1) == [LOOK]
+        assert store.looks("s", 1) == [LOOK]
     columns = {name: value for name, value in odd.items() if name in ("replicates", "verdict")}
     for name, value in columns.items():
         change(folder, f"UPDATE looks SET {name} = ?", value)
     change(folder, "UPDATE looks SET record = ?", json.dumps(LOOK | odd))
     with Store(folder) as store, pytest.raises(StoreError, match="record 1 of the table 'looks' is not one"):
-        store.looks.of("s", 1)
+        store.looks("s", 1)
 
 
 @pytest.mark.parametrize(

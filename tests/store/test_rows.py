@@ -58,8 +58,8 @@ def test_selections_and_groups_keep_rows_and_their_order():
 def store(tmp_path):
     made = [row(label, d, n, r, nmse=n / 7 + r) for r in (1, 0) for n in (200, 30) for d in (10, 5) for label in "ba"]
     with Store(tmp_path, write=True) as store:
-        store.sessions.begin("x", "s", 1, {}, {})
-        store.sessions.define("s", 1, {"t": "T"}, {"a": "A", "b": "B"})
+        store.begin_session("x", "s", 1, {}, {})
+        store.define("s", 1, {"t": "T"}, {"a": "A", "b": "B"})
         store.put((found, "T", found.label.upper(), "") for found in made)
         yield store
 
@@ -82,7 +82,7 @@ def test_a_store_gives_the_same_rows_in_the_same_order_as_columns(store, tmp_pat
 
 
 def test_columns_that_are_read_in_parts_are_in_the_order_of_the_grid_and_kept(store, monkeypatch):
-    monkeypatch.setattr("bfc_bench.store.reader.READ_TOGETHER", 5)
+    monkeypatch.setattr("bfc_bench.store.store.READ_TOGETHER", 5)
     columns = store.columns("s", 1)
     assert list(columns) == store.rows("s", 1)
     assert store.columns("s", 1) is columns
@@ -92,7 +92,7 @@ def test_columns_that_are_read_in_parts_are_in_the_order_of_the_grid_and_kept(st
 @pytest.mark.parametrize("parts", [csv_parts, json_parts])
 def test_what_is_printed_of_rows_takes_them_one_by_one(store, parts):
     taken = []
-    written = parts(taken.append(found) or found for found in store.iter_rows("s", 1))
+    written = parts(taken.append(found) or found for found in store.each("s", 1))
     assert next(iter(written))
     assert len(taken) == 1
     rest = b"".join(written)

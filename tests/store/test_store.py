@@ -31,7 +31,7 @@ def fill(store: Store, cells: int, padding: str = "") -> None:
 
 def test_rows_come_back_as_they_were(tmp_path):
     with Store(tmp_path, write=True) as store:
-        store.sessions.define("s", 1, {"t": "td"}, {"l": "ld"})
+        store.define("s", 1, {"t": "td"}, {"l": "ld"})
         store.put([(ROW, "td", "ld", "")])
         assert stored_rows(tmp_path, "s") == [ROW]
         store.put([(replace(ROW, nmse=0.25), "td", "ld", "")])
@@ -162,10 +162,10 @@ def test_runs_are_in_the_order_in_which_they_began_whatever_the_clock_said(tmp_p
     with Store(tmp_path, write=True) as store:
         for id, now in (("first", 1e9), ("second", 5e8)):
             monkeypatch.setattr(time, "time", lambda now=now: now)
-            store.sessions.begin(id, "s", 1, {"levels": [now]}, {})
-            store.sessions.define("s", 1, {"t": "td"}, {"l": "ld"})
+            store.begin_session(id, "s", 1, {"levels": [now]}, {})
+            store.define("s", 1, {"t": "td"}, {"l": "ld"})
             store.put([(replace(ROW, cell=id, nmse=now, finished_at=now), "td", "ld", "")])
-        assert [session["id"] for session in store.sessions.of("s", 1)] == ["first", "second"]
+        assert [session["id"] for session in store.sessions("s", 1)] == ["first", "second"]
         assert [row.cell for row in store.rows("s", 1)] == ["first", "second"]
         store.put([(replace(ROW, cell="first", finished_at=1.0), "td", "ld", "")])
         assert [row.cell for row in store.rows("s", 1)] == ["second", "first"]
@@ -204,7 +204,7 @@ def test_a_store_that_is_missing_or_cannot_be_used_is_exit_code_2(verb, faulty, 
 
 def test_a_full_disk_is_a_clear_error_and_the_store_stays_readable(tmpfs):
     store = Store(tmpfs / "store", write=True)
-    store.sessions.define("s", 1, {"t": "td"}, {"l": "ld"})
+    store.define("s", 1, {"t": "td"}, {"l": "ld"})
     with pytest.raises(StoreError, match=r"full.*stay readable.*Free some space"):
         fill(store, 1000, "x" * 2000)
     kept = store.rows("s", 1)
@@ -238,13 +238,13 @@ def test_looks_at_claims_are_kept_whole_and_a_planned_one_is_replaced_when_it_is
     }
     made, other = {**planned, "verdict": "undecided"}, {**planned, "data": "z"}
     with Store(tmp_path, write=True) as store:
-        store.looks.put("s", 1, [planned, other])
-        store.looks.put("s", 1, [made])
+        store.put_looks("s", 1, [planned, other])
+        store.put_looks("s", 1, [made])
         with pytest.raises(KeyError):
-            store.looks.put("s", 1, [{**made, "replicates": 5}, {}])
+            store.put_looks("s", 1, [{**made, "replicates": 5}, {}])
     with Store(tmp_path) as store:
-        assert store.looks.of("s", 1) == [made, other]
-        assert store.looks.of("s", 2) == []
+        assert store.looks("s", 1) == [made, other]
+        assert store.looks("s", 2) == []
 
 
 def open_files() -> list[str]:

@@ -10,7 +10,7 @@ from small_tasks import NOISY
 import bfc_bench
 from bfc_bench.cli.app import run
 from bfc_bench.errors import StoreError, UsageError
-from bfc_bench.store import sessions
+from bfc_bench.store import store as store_module
 from bfc_bench.store.records import records_of
 
 TASK = {**NOISY, "d": [3, 4], "n": [20, 40]}
@@ -74,7 +74,7 @@ def test_it_says_what_the_verbs_say(ran, stored, capsys):
 
 def test_sessions_are_read_once_for_any_number_of_curves_and_again_after_a_run(ran, stored, monkeypatch):
     read = []
-    monkeypatch.setattr(sessions, "records_of", lambda *asked: read.append(asked[1]) or records_of(*asked))
+    monkeypatch.setattr(store_module, "records_of", lambda *asked: read.append(asked[1]) or records_of(*asked))
     assert len(stored.curves()) == 4
     for _ in range(2):
         assert stored.drawing().records

@@ -90,7 +90,7 @@ class Cells:
         for name, version in self.store.store.suites():
             if (grid := self._grid(f"{name}@{version}")) is None:
                 continue
-            rows = [row for row in self.store.store.iter_rows(name, version) if row.status == "ok"]
+            rows = [row for row in self.store.store.each(name, version) if row.status == "ok"]
             left = len(rows)
             for row in rows:
                 took = row.fit_cpu_seconds
@@ -164,7 +164,7 @@ class Cells:
             return False
         others = [
             row.nmse
-            for row in self.store.store.iter_rows(stored.suite, stored.suite_version)
+            for row in self.store.store.each(stored.suite, stored.suite_version)
             if (row.task, row.label, row.d, row.n) == (stored.task, stored.label, stored.d, stored.n)
             and row.replicate != stored.replicate
             and row.nmse
@@ -175,7 +175,7 @@ class Cells:
 
     def _made_like_here(self, stored: Row) -> bool:
         """Whether the processor and the packages of the run are those of this machine."""
-        facts = self.store.store.sessions.provenance(stored.provenance) or {}
+        facts = self.store.store.provenance(stored.provenance) or {}
         return (facts.get("processor"), facts.get("packages")) == (processor(), package_versions())
 
 
