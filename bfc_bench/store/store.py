@@ -59,8 +59,8 @@ class Store(Database):
 
     def each(self, suite: str, version: int, *, every: bool = False) -> Generator[Row, None, None]:
         """``rows`` one by one, as they are in the store when the first is read."""
-        with self.snapshot():
-            for _, values in self._parsed(suite, version, every):
+        with Store(self.directory) as own, own.snapshot():  # apart, so that others can be read meanwhile
+            for _, values in own._parsed(suite, version, every):
                 yield Row(**values)
 
     def columns(self, suite: str, version: int, *, every: bool = False) -> Rows:

@@ -80,9 +80,9 @@ class OpenStore(Mapping[str, "StoredSuite"], AbstractContextManager["OpenStore"]
             return suite, max(versions), None, None
         try:
             path = suite_path(suite, self.plugins.suites)
+            model = read_suite(path)
         except UsageError as error:
             raise UnknownSuite(f"{error} {self._contents}") from None
-        model = read_suite(path)
         return model.name, model.version, path, model
 
     @property

@@ -9,6 +9,9 @@ from typing import Any
 from bfc_bench.config import parse_toml
 from bfc_bench.errors import UsageError, suggest
 
+CREATED = ("budget", "executor", "resolve")
+"""Tables that a suite file may leave out."""
+
 
 def changed(values: dict[str, Any], changes: Iterable[str] | None) -> dict[str, Any]:
     """``values`` after changes in the form ``a.b=value``. Raises ``UsageError`` as ``apply`` does."""
@@ -44,7 +47,8 @@ def apply(values: dict[str, Any], change: str) -> None:
             part = parents.pop(0)
             if part not in here:
                 if not _may_create(seen, part):
-                    raise UsageError(f"--set {change}: unknown key {part!r}.{suggest(part, here)}")
+                    known = here if seen else {*here, *CREATED}
+                    raise UsageError(f"--set {change}: unknown key {part!r}.{suggest(part, known)}")
                 here[part] = {}
             here = here[part]
         seen.append(part)
@@ -76,6 +80,6 @@ def _entry_at(items: Sequence[Mapping[str, Any]], parts: Sequence[str], change: 
 
 def _may_create(seen: Sequence[str], part: str) -> bool:
     """Whether a change may create this table, because suite files may leave it out."""
-    return (not seen and part in {"budget", "executor"}) or (
+    return (not seen and part in CREATED) or (
         len(seen) == 2 and part in {"options", "tune", "inputs", "target", "data", "law", "labels", "grid"}
     )

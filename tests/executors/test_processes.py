@@ -287,6 +287,15 @@ def test_an_import_that_cannot_precede_a_fork_is_left_out_and_the_others_are_mad
 
 
 @forks
+def test_workers_outlive_the_slot_that_had_to_start_another_process_to_fork_them() -> None:
+    pool = opened({"a": start_a_thread}, jobs=2)
+    pool.submit(0, (say, ("quick",)), Resources(60.0, group="a"))
+    pool.submit(1, (nap, (2.0,)), Resources(60.0))
+    pool.close()
+    assert [isinstance(outcome, bytes) for _, outcome in sorted(pool.outcomes())] == [True, True]
+
+
+@forks
 def test_no_learner_of_this_project_starts_a_thread_when_it_is_imported() -> None:
     plugins = load_plugins()
     steps = {name: partial(import_learner, name, ()) for name in (*plugins.learners, "sklearn:svm.SVR")}

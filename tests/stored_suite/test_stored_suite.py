@@ -47,6 +47,9 @@ def test_a_suite_is_found_by_path_by_name_and_with_its_version(ran):
             results["smok"]
         with pytest.raises(bfc_bench.UnknownSuite, match=r"^unknown suite 'zzzzz'\..* The store in .* holds tiny@1\.$"):
             results["zzzzz"]
+        assert "no/such/suite.toml" not in results
+        each = results.only().each()
+        assert next(each) == results.only().rows()[0]  # others may read meanwhile
 
 
 def test_it_says_what_the_verbs_say(ran, stored, capsys):

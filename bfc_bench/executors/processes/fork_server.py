@@ -19,6 +19,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
@@ -51,6 +52,8 @@ class ForkServer:
         """Start the process."""
         self._call, self._preload, self._environment = call, dict(preload), environment
         self._lock = Lock()
+        self._starter = ThreadPoolExecutor(1)
+        """The thread that starts the processes: Linux ends a process with the thread that started it."""
         self._processes: list[subprocess.Popen[bytes]] = []
         """The process and those before it, whose workers may still run."""
         self._start()
@@ -59,7 +62,8 @@ class ForkServer:
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             arguments = (os.getpid(), theirs.fileno(), self._call, self._preload)
-            self._processes.append(launch(serve, arguments, self._environment, [theirs.fileno()]))
+            started = self._starter.submit(launch, serve, arguments, self._environment, [theirs.fileno()])
+            self._processes.append(started.result())
 
     def fork(self, group: str, unit: int, notes: int) -> ForkedProcess:
         """Have a worker forked that runs ``work`` with these file descriptors of unit and notes."""
@@ -89,6 +93,7 @@ class ForkServer:
             process.kill()
             process.wait()
         self._processes.clear()
+        self._starter.shutdown()
 
 
 class ForkedProcess:

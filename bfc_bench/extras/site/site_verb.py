@@ -99,8 +99,9 @@ class _Failures:
 
 def _named(stores: Sequence[Path]) -> Mapping[str, Path]:
     """Stores by the names of their folders, with as many parents as needed to be unique; duplicates are dropped."""
-    resolved = dict.fromkeys(path.resolve() for path in stores)
-    paths = {path: (path.with_suffix("") if path.is_file() else path).parts[1:] for path in resolved}  # no root
+    plain = {path: path.with_suffix("") if path.is_file() else path for path in (path.resolve() for path in stores)}
+    named = Counter(plain.values())  # a bundle beside its store keeps its suffix
+    paths = {path: (name if named[name] == 1 else path).parts[1:] for path, name in plain.items()}  # no root
     depth = 1
     while len({parts[-depth:] for parts in paths.values()}) < len(paths):
         depth += 1

@@ -31,7 +31,10 @@ def main(folder: Path, number: int) -> int:
                 f"{job.name}: {strange} cells of shard {number} are other ones here than where it was submitted. Use "
                 "the same versions of bfc-bench and of its plugins on both machines."
             )
-        runner = Runner(grid, plugins, job.store(number), ProcessExecutor(), job.device, job.workers)
+        chosen = grid.suite.executor
+        options = chosen.options if chosen and chosen.name == ProcessExecutor.name else {}
+        executor = plugins.executor(ProcessExecutor.name, options)
+        runner = Runner(grid, plugins, job.store(number), executor, job.device, job.workers)
         session = runner.run_cells(cells)
     except BenchError as error:
         print(f"bfc-bench: {error}", file=sys.stderr)

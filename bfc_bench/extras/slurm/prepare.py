@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Collection
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,7 +26,7 @@ def prepare(
     """
     busy = {cell.id for job in jobs(store) if not job.collected for cell in _running(job)}
     free = replace(grid, only=tuple(cell for cell in grid.cells() if cell.id not in busy)) if busy else grid
-    with Store(store, write=True) as opened:
+    with Store(store) if (store / "results.sqlite").exists() else nullcontext() as opened:
         plan = plan_for(free, opened, device, redo=redo)
     parts = divide(plan, shards, workers)
     if not parts:

@@ -53,8 +53,9 @@ def submit(
     from bfc_bench.extras.slurm.prepare import prepare
     from bfc_bench.extras.slurm.queue import script, send
     from bfc_bench.plugins import load_plugins
+    from bfc_bench.store.store import Store
 
-    for line in collect(store):
+    for line in () if dry_run else collect(store):
         typer.echo(line)
     grid = grid_of(suite, set_ or (), load_plugins(), learner or (), task or ())
     job, left_out = prepare(grid, store, shards, cpus, device=device, redo=options.redo_of(redo))
@@ -68,6 +69,7 @@ def submit(
     if dry_run:
         typer.echo(script(job, asked), nl=False)
         return
+    Store(store, write=True).close()  # so that rows can be collected
     job.write()
     typer.echo(f"{job.name}: {sum(map(len, job.cells))} cells in {len(job.cells)} shards")
     if local:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -75,10 +76,11 @@ def try_(
     left = run_within(out, store, seconds, say)
     with open_store(store) as suites:
         say("", *answer(suites[str(out)], facts), "", "Next:")
-    where = "" if store == STORE else f" --store {store}"
+    where = "" if store == STORE else f" --store {quote(str(store))}"
+    suite = quote(str(out))
     if left:
         sizes = ", ".join(f"{n:,}" for n in left)
-        say(f"  bfc-bench run {out}{where}      # the sizes that {seconds:g} s did not allow: {sizes}")
-    say(f"  bfc-bench run {out} --set replicates=20{where}      # surer")
-    say(f"  bfc-bench report {out}{where}      # curves")
+        say(f"  bfc-bench run {suite}{where}      # the sizes that {seconds:g} s did not allow: {sizes}")
+    say(f"  bfc-bench run {suite} --set replicates=20{where}      # surer")
+    say(f"  bfc-bench report {suite}{where}      # curves")
     say(f"  {out}: change learners and options there")

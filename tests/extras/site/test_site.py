@@ -16,6 +16,7 @@ from synthetic import INJECTION, PROVENANCE, SESSIONS, SUITE, VERDICTS, row, row
 import bfc_bench
 from bfc_bench.cli.app import run
 from bfc_bench.extras.site.page import SiteEntry, write_site
+from bfc_bench.extras.site.site_verb import _named
 from bfc_bench.report.template import policy_of
 from bfc_bench.report.vega import page_script
 from bfc_bench.store.rows import Rows
@@ -158,6 +159,14 @@ def test_suites_are_chosen_and_those_that_no_store_holds_are_an_error(stores, cl
     assert (missing.returncode, (tmp_path / "none").exists()) == (2, False)
     assert f"The store in {stores[1]} has no run of tiny@7" in missing.stderr
     assert cli("site", tmp_path / "tiny.toml", *several).returncode == 2
+
+
+def test_a_bundle_beside_its_store_has_another_name(tmp_path):
+    paths = [tmp_path / "results", tmp_path / "results.zip", tmp_path / "other.zip"]
+    paths[0].mkdir()
+    for path in paths[1:]:
+        path.touch()
+    assert _named(paths) == dict(zip(("results", "results.zip", "other"), paths, strict=True))
 
 
 def changed(store: Path, statement: str, *values: object) -> None:

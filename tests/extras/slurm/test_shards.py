@@ -116,6 +116,8 @@ def test_a_shard_whose_store_has_no_tables_yet_has_no_rows_yet(suite_file, store
 
 def test_cells_of_shards_that_run_are_left_out_and_a_run_says_that_rows_may_be_missing(suite_file, store, cli):
     path = suite_file(learner=[{"name": "slow"}], replicates=20)
+    assert "#SBATCH" in cli("submit", path, "--shards", "2", "--store", store, "--dry-run").stdout
+    assert not store.exists()
     submitted = start("submit", path, "--shards", 2, "--local", "--store", store)
     wait_for(lambda: processes(store, 0) and processes(store, 1))
     said = cli("submit", path, "--shards", "2", "--store", store, "--dry-run").stdout

@@ -44,7 +44,7 @@ def table(tmp_path, monkeypatch):
 
 def test_a_hard_table_gets_an_answer(table, capsys):
     command = ["try", "flats.csv", "--target", "Preis €", "--group", "Makler id", "--seconds", "3600"]
-    assert run([*command, "--store", "s"]) == 0
+    assert run([*command, "--store", "my store"]) == 0
     said = " ".join(capsys.readouterr().out.split())
     for part in (
         "260 rows",
@@ -58,7 +58,7 @@ def test_a_hard_table_gets_an_answer(table, capsys):
         "How many rows do you need?",
         "For an error of",
         "Would more rows help?",
-        "bfc-bench report flats.toml --store s",
+        "bfc-bench report flats.toml --store 'my store'",
     ):
         assert part in said, said
     text = (table.parent / "flats.toml").read_text()
@@ -67,19 +67,19 @@ def test_a_hard_table_gets_an_answer(table, capsys):
     assert (data["categorical"], data["missing"], data["missing_texts"]) == ("keep", "keep", ["?"])
     assert (data["separator"], data["decimal"]) == (";", ",")
     assert "Makler id" not in data["columns"]
-    with bb.open_store("s") as suites:
+    with bb.open_store("my store") as suites:
         rows = [
             row for row in suites["flats.toml"].rows() if row.n == min(row.n for row in suites["flats.toml"].rows())
         ]
         assert {row.label for row in rows if row.status == "ok"} == {"mean", "linear", "kernel", "forest", "boosting"}
     # The noise is 10 of a deviation above 100, and a tenth of the areas is missing.
-    with bb.open_store("s") as suites:
+    with bb.open_store("my store") as suites:
         curves = {curve.label: curve for curve in suites["flats.toml"].curves()}
     assert curves["linear"].intervals[-1].mean < 0.4
     assert curves["mean"].intervals[-1].mean > 0.9
-    assert run([*command, "--store", "s"]) == 0  # the file is the same, and all cells are there
+    assert run([*command, "--store", "my store"]) == 0  # the file is the same, and all cells are there
     (table.parent / "flats.toml").write_text("# mine\n")
-    assert run([*command, "--store", "s"]) == 2
+    assert run([*command, "--store", "my store"]) == 2
     assert "the file exists" in capsys.readouterr().err
 
 
