@@ -181,6 +181,8 @@ class Cost:
     parameters: int | None = None
     """Numbers that the fit determines and the predictor keeps: the weights of a network, one coefficient per training
     point of a kernel method; None if unknown. Rows have it as ``parameters``."""
+    note: str = ""
+    """What may make a fit cost more or less, a sentence that ``plan`` prints beside its estimate."""
 
     @property
     def fit_flops(self) -> float:
@@ -207,6 +209,8 @@ class Predictor(ABC):
     JSON: arrays as lists, values that are not finite as null, other objects as their text."""
     stages: Mapping[str, Predictor] = MappingProxyType({})
     """Intermediate predictors by name, in the order of training; each is measured like the final one."""
+    caution: str = ""
+    """What readers of this result must know, such as that training ended too early. The row's ``reason`` has it."""
 
     @abstractmethod
     def predict(self, x: Array) -> Array:

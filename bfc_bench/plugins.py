@@ -190,11 +190,9 @@ def _registration_error(error: BaseException) -> str:
     """Why a plugin object could not be registered."""
     if isinstance(error, pluggy.PluginValidationError):
         return f"does not fit the hooks: {' '.join(str(error).split())}"
-    return (
-        "is installed twice; uninstall one of the two distributions"
-        if type(error) is ValueError
-        else describe_error(error)
-    )
+    if type(error) is ValueError:
+        return "is installed twice; uninstall one of the two distributions"
+    return describe_error(error)
 
 
 def _not_a(base: type, attribute: str) -> Callable[[Any], str | None]:

@@ -89,14 +89,16 @@ def make(path: str, options: Mapping[str, Any]) -> Any:
         made = load(path)[0](*steps, **values)
     else:
         cls = find(path)
-        if unknown := set(values) - set(signature(cls).parameters):
-            raise UsageError(
-                f"sklearn:{path}: unknown option {min(unknown)!r}.{suggest(min(unknown), signature(cls).parameters)}"
-            )
+        _check_known(path, values, signature(cls).parameters)
         made = cls(**values)
-    if unknown := set(inner) - set(known := made.get_params(deep=True)):
-        raise UsageError(f"sklearn:{path}: unknown option {min(unknown)!r}.{suggest(min(unknown), known)}")
+    _check_known(path, inner, made.get_params(deep=True))
     return made.set_params(**inner)
+
+
+def _check_known(path: str, given: Iterable[str], known: Iterable[str]) -> None:
+    """Raise ``UsageError`` for the first of ``given`` options that is not ``known``."""
+    if unknown := set(given) - set(known):
+        raise UsageError(f"sklearn:{path}: unknown option {min(unknown)!r}.{suggest(min(unknown), known)}")
 
 
 def parameters(maker: Callable[..., Any]) -> Iterable[tuple[str, Any]]:

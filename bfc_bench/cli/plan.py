@@ -61,7 +61,7 @@ def plan(
         stored = StoredSuite(opened, plugins, *named, model=grid.suite) if opened else None
         claims = stored.replicates_needed() if stored and stored.sessions else None
     gpu = made.common.device == "cuda"
-    remarks = made.remarks
+    remarks = [*made.remarks, *made.costs.notes(cell for cell in made.todo if cell not in made.broken)]
     if gpu and not count_gpus():
         remarks.append(
             f"no GPU is visible here: times are for an unknown GPU, of whose memory a cell may use "

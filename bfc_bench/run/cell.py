@@ -139,7 +139,7 @@ def _measured(
     measured["stages"] = {name: _stage(item, stage, x) for name, stage in outcome.stages.items()}
     artifacts, failure = _artifacts(outcome)
     caution = choice.learner.caution(item.problem.task.facts(item.cell.d), item.cell.n)
-    reason = "; ".join(filter(None, [caution, measured.pop("reason", ""), failure.reason]))
+    reason = "; ".join(filter(None, [caution, outcome.caution, measured.pop("reason", ""), failure.reason]))
     beside: dict[str, Any] = {name: values for name in BESIDES if (values := measured.pop(name))}
     if "opt" in item.problem.task.labels.facts:
         beside |= _label_errors(item, test)

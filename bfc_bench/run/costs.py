@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from math import sqrt
@@ -76,6 +76,11 @@ class Costs:
         cost = self._cost((cell.label, cell.d, cell.n))
         return 0.0 if cost is None else cost.bytes
 
+    def notes(self, cells: Iterable[Cell]) -> list[str]:
+        """What learners say of the costs of cells, a line per label that has no rows yet."""
+        costs = {cell.label: self._cost((cell.label, cell.d, cell.n)) for cell in cells if cell.label not in self._fits}
+        return [f"{label}: {cost.note}" for label, cost in costs.items() if cost and cost.note]
+
     def _device_of(self, label: str) -> Device:
         return device_of(self._grid.entries[label].learner, self._device)
 
@@ -92,10 +97,8 @@ class Costs:
         (label, d, n), final = where, self._cost(where)
         if final is None:
             return UNKNOWN_SECONDS
-        trained = n - n // EVERY
-        trials: list[Cost | None] = [
-            ask(candidate, "cost", trained, d) for candidate in self._grid.entries[label].candidates
-        ]
+        candidates, trained = self._grid.entries[label].candidates, n - n // EVERY
+        trials: list[Cost | None] = [ask(candidate, "cost", trained, d) for candidate in candidates]
         flops = FLOPS[self._device_of(label)]
         return sum(cost.flops / flops[cost.work] + cost.seconds for cost in (final, *trials) if cost is not None)
 

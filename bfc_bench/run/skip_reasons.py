@@ -66,8 +66,7 @@ def data_bytes(facts: TaskFacts, n: int, test_size: int, *, tuned: bool = False)
     """Bytes of a cell's points in float64: the framework's own and the copies that its learner gets."""
     train, test, extra = n * (facts.d + 1), test_size * facts.d, facts.unlabeled * facts.d
     copies = train * (2 if tuned else 1) + test + extra
-    own = copies + 2 * test_size
-    return 8 * (own + copies)
+    return 16 * (copies + test_size)
 
 
 def ask(learner: Learner, method: str, *arguments: object) -> Any:

@@ -262,18 +262,14 @@ class FitController:
     def result(self) -> Predictor | Failure:
         """The final network with its stages, or a failure if training diverged."""
         training, learner = self.training, self.learner
+        lr, step, untrained, wrong = learner.rate(self.net.d), self.step, self.labels.untrained, ""
         if not training.finite:
+            wrong = f"a gradient or the objective was not finite at step {step}"
+        elif training.loss > WORSE * untrained:
+            wrong = f"the loss is {training.loss:.3g} after {step} steps, where it is {untrained:.3g} without any layer"
+        if wrong:
             return Failure(
-                "diverged",
-                f"{learner.name}: a gradient or the objective was not finite at step {self.step} "
-                f"(lr {learner.rate(self.net.d):.3g}). Use a smaller lr, clip or feature_moment.",
-            )
-        if training.loss > WORSE * self.labels.untrained:
-            return Failure(
-                "diverged",
-                f"{learner.name}: the loss is {training.loss:.3g} after {self.step} steps, where it is "
-                f"{self.labels.untrained:.3g} without any layer (lr {learner.rate(self.net.d):.3g}). "
-                "Use a smaller lr, clip or feature_moment.",
+                "diverged", f"{learner.name}: {wrong} (lr {lr:.3g}). Use a smaller lr, clip or feature_moment."
             )
         info = {
             "steps": self.step,
@@ -286,7 +282,7 @@ class FitController:
             "objective": training.objective,
             "final_loss": training.loss,
             "regulariser": training.penalty,
-            "lr": learner.rate(self.net.d),
+            "lr": lr,
             "oracle": sorted(learner.oracle()),
         }
         if isinstance(self.schedule, ThresholdSchedule):

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 
 from bfc_plugins.algorithm_1.controller import FitController
 from bfc_plugins.algorithm_1.options import Algorithm1Options
+from bfc_plugins.quadratic.base import QuadraticLearner
 
 from bfc_bench.learner import Capabilities, Failure, Job, Predictor
 
@@ -29,13 +30,7 @@ class WkrDenseNet(Algorithm1Options):
 
     name: ClassVar[str] = "wkr-densenet"
     version: ClassVar[int] = 3
-    capabilities: ClassVar[Capabilities] = Capabilities(
-        labels=frozenset({"real", "binary"}),
-        devices=frozenset({"cpu", "cuda"}),
-        precision="float32",
-        oracle=frozenset({"alphas"}),
-        libraries=frozenset({"jax"}),
-    )
+    capabilities: ClassVar[Capabilities] = QuadraticLearner.capabilities
     smoke: ClassVar[Mapping[str, Any]] = {
         "width": 6,
         "max_rank": 3,

@@ -144,9 +144,9 @@ class Network(nn.Module):
         assert scores is not None  # the last block is always read out
         return scores
 
-    def below(self, h: Tensor, stop: int) -> Tensor:
-        """Outputs of the first ``stop`` blocks for images (m, c, h, w)."""
-        for block in self.blocks[:stop]:
+    def below(self, h: Tensor, stop: int, start: int = 0) -> Tensor:
+        """Outputs of the first ``stop`` blocks for images (m, c, h, w), or for outputs of the first ``start``."""
+        for block in self.blocks[start:stop]:
             h = block(h)
         return h
 

@@ -167,11 +167,11 @@ class ImageFit:
         return AttackedPredictor(predictor, attack, seed_of(self.seed, "convolutional", "test attack"))
 
 
-def below(network: Network, images: Tensor, stop: int) -> Tensor:
-    """Outputs of the first ``stop`` blocks for images (n, c, h, w), in evaluation mode."""
+def below(network: Network, images: Tensor, stop: int, start: int = 0) -> Tensor:
+    """Outputs of the first ``stop`` blocks for images, or for outputs of the first ``start``, in evaluation mode."""
     network.eval()
     with torch.no_grad():
-        parts = [network.below(part, stop) for part in images.split(PREDICTED)]
+        parts = [network.below(part, stop, start) for part in images.split(PREDICTED)]
     return torch.cat(parts).to(memory_format=torch.channels_last)
 
 

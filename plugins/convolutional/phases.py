@@ -42,6 +42,8 @@ class PhasedLearner(SgdLearner):
 
     def run(self, fit: ImageFit) -> Predictor:
         """Train one phase per block."""
+        from bfc_plugins.convolutional.fit import below
+
         stages, chosen, loss = {}, [], math.nan
         last: Network | None = None
         images = fit.points.images
@@ -53,7 +55,7 @@ class PhasedLearner(SgdLearner):
                 if self.frozen:
                     network.freeze(depth - 1)
                     if self.keeps_features:
-                        images, start = _outputs(network, images, depth - 1), depth - 1
+                        images, start = below(network, images, depth - 1, depth - 2), depth - 1
             weight_decay = self._choose(fit, network, depth, images, start)
             loss = fit.train(network, weight_decay, "phase", depth, images=images, start=start)
             stages[f"depth{depth}"] = fit.predictor(network)
@@ -120,15 +122,6 @@ class PhasedLearner(SgdLearner):
             return copies
         largest = max(math.prod(shape) for shape in [image, *full.shapes(image)])
         return copies + 2.0 * n * largest
-
-
-def _outputs(network: Network, inputs: Tensor, depth: int) -> Tensor:
-    """Outputs of block ``depth``, counted from 1, for its inputs at all points."""
-    import torch
-
-    with torch.no_grad():
-        parts = [network.blocks[depth - 1](part) for part in inputs.split(PREDICTED)]
-        return torch.cat(parts).to(memory_format=torch.channels_last)
 
 
 def _error(fit: ImageFit, network: Network, images: Tensor, numbers: Tensor, start: int) -> float:

@@ -104,7 +104,7 @@ class TreeCnn(TreeLearner, BatchLearner):
                 if not result.finite:
                     failed.add(i)
                 elif stage + 1 < len(networks):
-                    z[i] = layers.features(z[i])
+                    z[i] = layers.all_features(z[i])[-1]
         return [
             Failure("diverged", f"{cls.name}: a gradient or the loss was not finite in training. Use a smaller lr.")
             if i in failed
@@ -136,10 +136,6 @@ class Layers:
         """The features of each layer, (m, positions w), at z (m, positions q)."""
         chunks = [self.network.layers(self.params, z[i : i + CHUNK]) for i in range(0, max(len(z), 1), CHUNK)]
         return [np.concatenate(parts) for parts in zip(*chunks, strict=True)]
-
-    def features(self, z: np.ndarray) -> np.ndarray:
-        """Those of the top layer."""
-        return self.all_features(z)[-1]
 
 
 class TreePredictor(Predictor):

@@ -58,7 +58,7 @@ class OnePassNetwork(BatchLearner):
             for i, (x, y) in enumerate(zip(longest.x, longest.y, strict=True), start=1):
                 units.step(x, y)
                 for j in ends.get(i, ()):
-                    found[j] = _read_out(jobs[j], *units.of(where[j]))
+                    found[j] = _read_out(jobs[j], units.w[where[j]].copy(), units.b[where[j]].copy())
         return [found[j] for j in range(len(jobs))]
 
     def cost(self, n: int, d: int) -> Cost:
@@ -97,9 +97,6 @@ class _Units:
         self.b -= change
         self.w -= change[:, :, None] * x
 
-    def of(self, path: int) -> tuple[np.ndarray, np.ndarray]:
-        return self.w[path].copy(), self.b[path].copy()
-
 
 @dataclass(frozen=True)
 class UnitsPredictor(Predictor):
@@ -113,8 +110,7 @@ class UnitsPredictor(Predictor):
 
     def predict(self, x: np.ndarray) -> np.ndarray:
         """Predictions (m,) at x (m, d)."""
-        values: np.ndarray = (x @ self.w.T + self.b).clip(0) @ self.c + self.offset
-        return values
+        return np.asarray((x @ self.w.T + self.b).clip(0) @ self.c + self.offset)
 
 
 def _read_out(job: Job[OnePassNetwork], w: np.ndarray, b: np.ndarray) -> Predictor | Failure:

@@ -45,8 +45,7 @@ class LinearPredictor(Predictor):
 
     def predict(self, x: np.ndarray) -> np.ndarray:
         """Predictions (m,) at x (m, d)."""
-        values: np.ndarray = x @ self.w
-        return values
+        return np.asarray(x @ self.w)
 
 
 def draw_sketch(rng: np.random.Generator, features: int, d: int) -> np.ndarray:

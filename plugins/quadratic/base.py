@@ -25,7 +25,7 @@ from bfc_plugins.quadratic.net import (
     supposed_form,
 )
 from bfc_plugins.quadratic.predictor import QuadraticPredictor
-from bfc_plugins.quadratic.ranks import HELD_OUT, RATE, STEPS, Train, trainings, with_selected_ranks
+from bfc_plugins.quadratic.ranks import HELD_OUT, RATE, STEPS, Outcome, Train, trainings, with_selected_ranks
 from bfc_plugins.quadratic.recipe import First, Optimizer
 from bfc_plugins.quadratic.setup import Setup
 from pydantic import Field, model_validator
@@ -218,20 +218,24 @@ class QuadraticLearner(BatchLearner):
             return cls.train(learners, setups, device)
         return [learner.with_selected_ranks(setup, device) for learner, setup in zip(learners, setups, strict=True)]
 
-    def with_selected_ranks(self, setup: Setup, device: str) -> QuadraticPredictor | Failure:
+    def with_selected_ranks(self, setup: Setup, device: str) -> Outcome:
         """Train with ranks that are selected on held-out points (``ranks.py``), on "cpu" or "cuda"."""
-        steps, rate = STEPS * self.length(setup.net.d, len(setup.y)), RATE * QuadraticLearner.rate(self, setup.net.d)
-
-        def trained_with(**options: Any) -> Train:
-            learner = self.model_copy(update=options)
-            return lambda setups: self.train([learner] * len(setups), setups, device)
-
         return with_selected_ranks(
             setup,
-            given=trained_with(),
-            penalised=trained_with(loss="square"),
-            low_rank=trained_with(loss="square", steps=math.ceil(steps), passes=None, lr=rate),
+            given=self.trained_with(device),
+            penalised=self.trained_with(device, loss="square"),
+            low_rank=self.trained_at_low_rank(setup, device, STEPS),
         )
+
+    def trained_with(self, device: str, **options: Any) -> Train:
+        """Training by this learner with other options."""
+        learner = self.model_copy(update=options)
+        return lambda setups: self.train([learner] * len(setups), setups, device)
+
+    def trained_at_low_rank(self, setup: Setup, device: str, share: float) -> Train:
+        """Training as in step 2 of ``ranks.py`` for a ``share`` of the steps of joint training."""
+        steps, rate = share * self.length(setup.net.d, len(setup.y)), RATE * QuadraticLearner.rate(self, setup.net.d)
+        return self.trained_with(device, loss="square", steps=math.ceil(steps), passes=None, lr=rate)
 
     @classmethod
     @abstractmethod

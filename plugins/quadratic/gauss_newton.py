@@ -23,7 +23,7 @@ from typing import TypeAlias
 import numpy as np
 from bfc_plugins.quadratic.net import Params, QuadraticNet
 from bfc_plugins.quadratic.predictor import QuadraticPredictor
-from bfc_plugins.quadratic.ranks import HELD_OUT, Ranks
+from bfc_plugins.quadratic.ranks import Ranks, split
 from bfc_plugins.quadratic.setup import Setup
 
 WORTH = (10.0, 3.0, 1.0, 0.3, 0.1)
@@ -53,7 +53,7 @@ def finished(setup: Setup, trained: QuadraticPredictor, weights: Weights) -> Qua
     """The network after these steps, with the stage ``trained`` before them; or the trained one if they are no gain."""
     everything, held_out = LeastSquares.of(setup, trained, weights), LeastSquares.of(split(setup)[1], trained, weights)
     least, found = held_out.mean(trained.params), None
-    for attempt in attempts(setup, trained, weights):
+    for attempt in attempts(setup, trained, weights, PATIENCE):
         if attempt.error < least:
             least, found = attempt.error, attempt
     if found is None:
@@ -77,22 +77,19 @@ class Attempt:
     """Weighted mean of squared errors of scaled labels at the held-out points."""
 
 
-def attempts(setup: Setup, trained: QuadraticPredictor, weights: Weights) -> Iterator[Attempt]:
-    """Steps 1 and 2 for the ranks of each of ``WORTH``, few first, until the loss is rounding."""
+def attempts(setup: Setup, trained: QuadraticPredictor, weights: Weights, patience: int) -> Iterator[Attempt]:
+    """Steps 1 and 2 for the ranks of each of ``WORTH``, few first, until the loss is rounding.
+
+    The steps at some ranks end after ``patience`` slow ones.
+    """
     most, rest = (LeastSquares.of(part, trained, weights) for part in split(setup))
     for ranks in candidates(setup, trained):
         if parameters(setup.net, ranks) > min(len(most.y), LARGEST):
             return
-        parts = most.minimised(factors(trained.cut(ranks), ranks, setup.net))
+        parts = most.minimised(factors(trained.cut(ranks), ranks, setup.net), patience)
         yield Attempt(ranks, parts, rest.mean(rest.whole(parts)))
         if most.mean(most.whole(parts)) < ROUNDING:
             return
-
-
-def split(setup: Setup) -> tuple[Setup, Setup]:
-    """The fit without the held-out points, and on them."""
-    held_out = np.arange(len(setup.y)) % HELD_OUT == HELD_OUT - 1
-    return setup.part(~held_out), setup.part(held_out)
 
 
 def candidates(setup: Setup, trained: QuadraticPredictor) -> Iterator[Ranks]:
@@ -162,8 +159,8 @@ class LeastSquares:
         with np.errstate(over="ignore", invalid="ignore"):
             return float(np.mean(np.concatenate([r for r, _ in self._residuals(params)]) ** 2))
 
-    def minimised(self, parts: Factors) -> Factors:
-        """The factors after steps that each lower the loss, until it is rounding or hardly falls."""
+    def minimised(self, parts: Factors, patience: int = PATIENCE) -> Factors:
+        """The factors after steps that each lower the loss, until it is rounding or ``patience`` steps are slow."""
         damping, slow, loss = DAMPING, 0, self.mean(self.whole(parts))
         for _ in range(STEPS):
             normal, gradient = self.normal_equations(parts)
@@ -176,7 +173,7 @@ class LeastSquares:
                 else:
                     damping *= MORE
             slow = slow + 1 if loss > SLOW * before else 0
-            if not loss < before or loss < ROUNDING or slow == PATIENCE:
+            if not loss < before or loss < ROUNDING or slow == patience:
                 break
         return parts
 
@@ -222,8 +219,7 @@ class LeastSquares:
 
 def _outer(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Products (n, a b) of the columns of (a, n) and (b, n)."""
-    products: np.ndarray = left.T[:, :, None] * right.T[:, None, :]
-    return products.reshape(left.shape[1], -1)
+    return np.asarray((left.T[:, :, None] * right.T[:, None, :]).reshape(left.shape[1], -1))
 
 
 def _solved(normal: np.ndarray, gradient: np.ndarray, damping: float) -> np.ndarray:

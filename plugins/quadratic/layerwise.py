@@ -84,25 +84,17 @@ class _Freezing(Growth):
         net, rates, signed = self.setup.net, self.setup.rates, self.learner.readout == "signed"
         pre, outputs = net.below(layer - 1).forward(self.params, self.setup.x.T)
         terms = [np.exp(self.params["log_alpha"][net.index(j)]) * (s * s).sum(0) for j, s in pre.items()]
-        trained = {
-            "W": self.params[f"W{layer}"],
-            "log_alpha": self.params["log_alpha"][net.index(layer)],
-            "constant": self.params["constant"],
-            "readouts": self.weights,
-        }
-        factors = {
-            "W": rates[f"W{layer}"],
-            "log_alpha": rates["log_alpha"],
-            "constant": rates["constant"],
-            "readouts": dict.fromkeys(self.weights, 1.0),
-        }
+        names = {"W": f"W{layer}", "constant": "constant", **({"linear": "linear"} if "linear" in self.params else {})}
+        trained = {key: self.params[name] for key, name in names.items()}
+        trained |= {"log_alpha": self.params["log_alpha"][net.index(layer)], "readouts": self.weights}
+        factors = {key: rates[name] for key, name in names.items()}
+        factors |= {"log_alpha": rates["log_alpha"], "readouts": dict.fromkeys(self.weights, 1.0)}
         inputs = {
             "layer": net.joined(outputs, layer).T,
             "fixed": sum([] if signed else terms, np.zeros(len(self.setup.y))),
             "units": {j: (pre[j] ** 2).T for j in self.weights},
         }
         if "linear" in self.params:
-            trained["linear"], factors["linear"] = self.params["linear"], rates["linear"]
             inputs["x"] = self.setup.x
         return self.learner.member(self.setup, trained, factors, inputs, stream=layer)
 

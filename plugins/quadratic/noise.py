@@ -1,33 +1,73 @@
-"""Tells from a trained network of full rank whether its labels are noisy.
+"""Decides whether ``ranks = "auto"`` keeps the network of full rank, or selects ranks as for noisy labels.
 
-1. With fewer points than a network of low rank has parameters, nothing can be told, and labels count as clean.
-2. Labels that the network does not fit up to ``NOISE`` are noisy, or come from a target that it does not contain.
-3. With many more points than weights it cannot fit noise, so that labels that it fits are clean.
-4. Otherwise it may have fitted the noise too. Then labels are clean if a network of low rank, fitted from its strongest
-   directions by least squares, predicts held-out points up to ``NOISE`` (``gauss_newton.py``). This takes seconds.
+The target is unknown, so that an error may be noise, a target that the network does not contain, or too few steps.
+
+1. With fewer points than a network of low rank has parameters, nothing can be told.
+2. With many more points than weights it cannot fit noise, so that labels that it fits up to ``NOISE`` are clean.
+3. Networks of low rank are fitted by least squares (``gauss_newton.py``) from its strongest directions. If one of them
+   predicts held-out points up to ``NOISE``, labels are clean, and a network that does not fit them had too few steps.
+4. Otherwise full rank is trained once more, without the held-out points, and from there two low ranks for ``SHARE`` of
+   the steps. Full rank fits more of the noise than low ranks, and also more of a target that has no low rank. So ranks
+   are selected if one of the low ranks has the least error on held-out points.
+
+A fit takes 1 training where step 2 or 3 decides, and 3 where step 4 keeps full rank.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
-from bfc_plugins.quadratic.gauss_newton import LARGEST, Weights, attempts, typical_parameters
+from bfc_plugins.quadratic.gauss_newton import LARGEST, TYPICAL_RANK, Weights, attempts, typical_parameters
+from bfc_plugins.quadratic.net import QuadraticNet
 from bfc_plugins.quadratic.predictor import QuadraticPredictor
+from bfc_plugins.quadratic.ranks import HELD_OUT, Ranks, Train, least, split
 from bfc_plugins.quadratic.setup import Setup
+
+from bfc_bench.learner import Failure
 
 NOISE = 1e-5
 """Squared error over the variance of the labels. Training leaves 1e-9 to 1e-6 on clean labels (docs/recipes.md)."""
 MANY = 2
 """Number of points per weight with which a network cannot fit noise."""
+FEW, PATIENCE = 3, 1
+"""Number of points per parameter of a network of low rank, and of slow steps, with which step 3 does without more."""
+SHARE = 0.25
+"""Steps of step 4 at low ranks, relative to joint training."""
+TRAININGS = 3.0
+"""Number of trainings that a fit amounts to if full rank is kept, at most."""
+
+FEW_POINTS, CLEAN, TOO_FEW_STEPS, NO_GAIN = "few points", "clean labels", "too few steps", "low ranks are no gain"
+"""Why full rank is kept."""
 
 
-def is_noisy(setup: Setup, trained: QuadraticPredictor, weights: Weights) -> bool:
-    """Whether the labels of a fit are noisy."""
-    n, bound, least = len(setup.y), NOISE * float(np.var(setup.y)), typical_parameters(setup.net)
-    if n < least:
-        return False
-    if setup.squared_errors(trained).mean() > bound:
-        return True
+def why_full_rank(setup: Setup, trained: QuadraticPredictor, weights: Weights, given: Train, low_rank: Train) -> str:
+    """Why the network of full rank, ``trained``, is kept; empty if ranks should be selected.
+
+    ``weights`` are those of its loss; ``given`` trains at full rank and ``low_rank`` at low ranks, as in step 4.
+    """
+    n, bound, typical = len(setup.y), NOISE * float(np.var(setup.y)), typical_parameters(setup.net)
+    if n < max(typical, HELD_OUT):
+        return FEW_POINTS
+    fits = setup.squared_errors(trained).mean() <= bound
     entries = sum(setup.params[f"W{layer}"].size for layer in setup.net.layers())
-    if n >= MANY * entries or least > LARGEST:
-        return False
-    return all(attempt.error > bound for attempt in attempts(setup, trained, weights))
+    if fits and (n >= MANY * entries or typical > LARGEST):
+        return CLEAN
+    part = setup.part(np.arange(n) < FEW * typical)
+    if any(attempt.error <= bound for attempt in attempts(part, trained, weights, PATIENCE)):
+        return CLEAN if fits else TOO_FEW_STEPS
+    most, rest = split(setup)
+    (full,) = given([most])
+    if isinstance(full, Failure):
+        return NO_GAIN
+    tried = low_ranks(setup.net)
+    outcomes = full, *low_rank([replace(most, params=full.cut(ranks), low_rank=True) for ranks in tried])
+    found = zip(((), *tried), outcomes, strict=True)
+    squares = {ranks: rest.squared_errors(each) for ranks, each in found if isinstance(each, QuadraticPredictor)}
+    return "" if least(squares, ()) else NO_GAIN
+
+
+def low_ranks(net: QuadraticNet) -> list[Ranks]:
+    """Half of full rank in each layer, and at most ``TYPICAL_RANK``, without repetitions."""
+    half = [min(width, sum(net.fan_ins(layer))) // 2 for layer, width in zip(net.layers(), net.widths, strict=True)]
+    return list(dict.fromkeys(tuple(min(most, rank) for rank in half) for most in (TYPICAL_RANK, max(half))))

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
-from bfc_plugins.quadratic import gauss_newton
+from bfc_plugins.quadratic import gauss_newton, noise
 from bfc_plugins.quadratic.base import QuadraticLearner, diverged, train_members
-from bfc_plugins.quadratic.noise import is_noisy
 from bfc_plugins.quadratic.predictor import QuadraticPredictor
-from bfc_plugins.quadratic.ranks import HELD_OUT, trainings
+from bfc_plugins.quadratic.ranks import HELD_OUT, Outcome, trainings
 from bfc_plugins.quadratic.setup import Setup
 from pydantic import Field, model_validator
 
@@ -29,7 +29,7 @@ class QuadDenseNet(QuadraticLearner):
     """
 
     name: ClassVar[str] = "quad-densenet"
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
     smoke: ClassVar[Mapping[str, Any]] = {"widths": (6, 4), "steps": 200, "batch_size": 32}
 
     checkpoints: tuple[Annotated[int, Field(ge=1)], ...] = ()
@@ -37,7 +37,7 @@ class QuadDenseNet(QuadraticLearner):
     ranks: Literal["given", "selected", "auto"] = "auto"  # type: ignore[assignment]  # one choice more
     """``given`` lets every W_l have full rank. ``selected``, for noisy labels, chooses ranks by the error on a held-out
     quarter of the points (``ranks.py``), among them full rank. ``auto`` trains with full rank, which is the result
-    unless that network shows that labels are noisy (``noise.py``); then it is ``selected``."""
+    unless held-out points show that low ranks lower the error (``noise.py``); then it is ``selected``."""
     finish: Literal["none", "gauss-newton"] = "none"
     """``gauss-newton`` continues from the trained weights with Gauss-Newton steps in float64 (``gauss_newton.py``). On
     clean labels of a target that the network contains, they take the error to rounding; the stage ``trained`` is the
@@ -69,18 +69,24 @@ class QuadDenseNet(QuadraticLearner):
             for job, outcome in zip(jobs, super().fit_batch(jobs), strict=True)
         ]
 
-    def _ended(self, job: Job[Self], trained: QuadraticPredictor) -> QuadraticPredictor | Failure:
-        setup, ended = self.setup(job.train, job.ctx), trained
-        if self.ranks == "auto" and setup.kind == "real" and is_noisy(setup, trained, self.weights):
-            selected = self.model_copy(update={"ranks": "selected"}).with_selected_ranks(setup, job.ctx.device)
-            if not isinstance(selected, QuadraticPredictor):
-                return selected
-            ended = selected
-        return ended if self.finish == "none" else gauss_newton.finished(setup, ended, self.weights)
+    def _ended(self, job: Job[Self], trained: QuadraticPredictor) -> Outcome:
+        setup, device = self.setup(job.train, job.ctx), job.ctx.device
+        ended: Outcome = trained
+        if self.ranks == "auto" and setup.kind == "real":
+            given, low_rank = self.trained_with(device), self.trained_at_low_rank(setup, device, noise.SHARE)
+            if why := noise.why_full_rank(setup, trained, self.weights, given, low_rank):
+                trained.info = {**trained.info, "ranks": f"given: {why}"}
+            else:
+                ended = self.with_selected_ranks(setup, device)
+            if why == noise.TOO_FEW_STEPS and self.finish == "none":
+                trained.caution = f"{self.name} ended too early: take more steps, or finish = 'gauss-newton'"
+        if self.finish == "none" or isinstance(ended, Failure):
+            return ended
+        return gauss_newton.finished(setup, ended, self.weights)
 
     def trainings(self) -> tuple[float, int]:
-        """Those of every quadratic learner; with ``auto`` one, as on clean labels, and the memory for noisy ones."""
-        return (1.0, trainings(self.widths)[1]) if self.ranks == "auto" else super().trainings()
+        """Those of every quadratic learner; with ``auto`` those for full rank, and the memory for noisy labels."""
+        return (noise.TRAININGS, trainings(self.widths)[1]) if self.ranks == "auto" else super().trainings()
 
     def weights(self, y: np.ndarray) -> np.ndarray:
         """Weights (n,) of the points in the loss, for scaled labels y (n,)."""
@@ -89,10 +95,14 @@ class QuadDenseNet(QuadraticLearner):
     def cost(self, n: int, d: int) -> Cost:
         """That of every quadratic learner, and the finish."""
         cost = super().cost(n, d)
-        if self.finish == "none":
-            return cost
-        flops, size = gauss_newton.cost(self.net(d), n)
-        return replace(cost, flops=cost.flops + flops, bytes=cost.bytes + size)
+        if self.ranks == "auto":
+            most = math.ceil(noise.TRAININGS + trainings(self.widths)[0])
+            note = f"planned as {noise.TRAININGS:.0f} trainings; clean labels take 1, noisy ones up to {most}"
+            cost = replace(cost, counted=cost.flops / noise.TRAININGS, note=note)
+        if self.finish != "none":
+            flops, size = gauss_newton.cost(self.net(d), n)
+            cost = replace(cost, flops=cost.flops + flops, bytes=cost.bytes + size, counted=cost.fit_flops + flops)
+        return cost
 
     def batch_key(self, train: DataSpec) -> Hashable:
         """That of every quadratic learner, and the checkpoints, at which training pauses."""

@@ -53,8 +53,7 @@ def with_selected_ranks(setup: Setup, *, given: Train, penalised: Train, low_ran
 
     ``given`` trains it at full rank, ``penalised`` and ``low_rank`` as in steps 1 and 2.
     """
-    held_out = np.arange(len(setup.y)) % HELD_OUT == HELD_OUT - 1
-    most, rest = setup.part(~held_out), setup.part(held_out)
+    most, rest = split(setup)
     tried: dict[Ranks, QuadraticPredictor] = {}
     squares: dict[Ranks, np.ndarray] = {}
 
@@ -76,14 +75,17 @@ def with_selected_ranks(setup: Setup, *, given: Train, penalised: Train, low_ran
             ranks = least(squares, ranks)
     attempt(given, {(): most})
     chosen = least(squares, ())
-    if chosen:
-        (final,) = low_rank([replace(setup, params=tried[chosen].params, low_rank=True)])
-    else:
-        (final,) = given([setup])
+    (final,) = low_rank([replace(setup, params=tried[chosen].params, low_rank=True)]) if chosen else given([setup])
     if isinstance(final, QuadraticPredictor):
         named = {f"k{layer}": rank for layer, rank in zip(setup.net.layers(), chosen, strict=False)}
         final.info = {**final.info, "ranks": named or "given"}
     return final
+
+
+def split(setup: Setup) -> tuple[Setup, Setup]:
+    """The fit without the held-out points, and on them."""
+    held_out = np.arange(len(setup.y)) % HELD_OUT == HELD_OUT - 1
+    return setup.part(~held_out), setup.part(held_out)
 
 
 def layer_by_layer(setup: Setup, train: Train) -> Outcome:

@@ -63,6 +63,21 @@ def test_the_chosen_candidate_is_the_one_whose_caution_a_row_has(suite_file, tmp
     assert row.reason == ""
 
 
+def test_a_plan_says_what_may_cost_more_and_a_row_what_its_fit_found(suite_file, tmp_path, cli):
+    """A hundred steps are too few for a network that could learn this target, which only the fit can tell."""
+    teacher = {"kind": "quadratic-densenet", "widths": [3, 2], "alphas": [1.0, 0.3]}
+    learner = {"name": "quad-densenet", "label": "hasty", "options": {"widths": [6, 4], "steps": 100}}
+    path = suite_file(
+        task=[{"name": "t", "inputs": {"kind": "uniform"}, "target": teacher, "d": [6], "n": [400]}], learner=[learner]
+    )
+    assert cli("plan", path, "--store", tmp_path / "s").stdout.count("hasty: planned as 3 trainings") == 1
+    run_suite(path, RunOptions(store=tmp_path / "s", jobs=1))
+    (row,) = read_results(path, store=tmp_path / "s")
+    assert row.status == "ok"
+    assert row.reason.startswith("quad-densenet ended too early")
+    assert "hasty:" not in cli("plan", path, "--store", tmp_path / "s").stdout, "nothing is left to run"
+
+
 @pytest.mark.parametrize(
     ("inputs", "target", "degrees"),
     [

@@ -19,17 +19,9 @@ from bfc_bench.tasks.inputs.gaussian import Gaussian
 from bfc_bench.tasks.inputs.uniform import Uniform
 from bfc_bench.tasks.labels.agnostic import Agnostic
 from bfc_bench.tasks.labels.threshold import BeyondThreshold
-from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
-from bfc_bench.tasks.teacher_task import TeacherProblem, TeacherTask
+from bfc_bench.tasks.teacher_task import TeacherProblem
 
-SMALL = {
-    "width": 6,
-    "max_rank": 3,
-    "schedule": "steps",
-    "join_steps": (150, 200, 300),
-    "max_steps": 400,
-    "check_every": 50,
-}
+SMALL = WkrDenseNet.smoke
 
 
 def errors(predictor: Predictor, p: TeacherProblem) -> dict[str, float]:
@@ -197,8 +189,7 @@ def test_algorithm_1_to_the_letter_runs():
 
 
 def binary_problem() -> tuple[TeacherProblem, Context]:
-    target = QuadraticDensenet(widths=(3, 2), alphas=(1.0, 0.3))
-    p = TeacherTask("classes", Uniform(), target, BeyondThreshold()).problem(0, 6, 0, 4096)
+    p = problem(labels=BeyondThreshold())
     return p, Context(square_mean=p.square_mean, margin_column=0)
 
 
@@ -260,8 +251,7 @@ def test_an_expansion_has_one_size_however_little_its_layer_has_learned(column):
 
 
 def test_noisy_labels_are_learned_to_below_their_noise():
-    target = QuadraticDensenet(widths=(3, 2), alphas=(1.0, 0.3))
-    p = TeacherTask("noisy", Uniform(), target, Agnostic(opt=0.09)).problem(0, 6, 0, 4096)
+    p = problem(labels=Agnostic(opt=0.09))
     fitted = fit(WkrDenseNet(max_rank=4, loss="square", max_steps=8000), p, 2000)
     assert nmse(fitted, p) <= 0.03
     assert list(fitted.info["joined"]) == ["W2", "K2", "W3", "K3"]

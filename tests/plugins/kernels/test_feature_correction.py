@@ -9,14 +9,11 @@ from bfc_plugins.kernels.leave_one_out import ridge_fit
 from bfc_plugins.kernels.polynomial import Poly
 from bfc_plugins.kernels.sequential_kernel import SequentialKernel
 from bfc_plugins.kernels.tangent_correction import Tangents
+from teacher_fits import problem
 
 from bfc_bench.errors import BenchError, UsageError
 from bfc_bench.learner import Context, Data, TaskFacts
 from bfc_bench.tasks.feature_errors import measure_features
-from bfc_bench.tasks.inputs.uniform import Uniform
-from bfc_bench.tasks.labels import Clean
-from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
-from bfc_bench.tasks.teacher_task import TeacherTask
 from bfc_bench.testing import check_learner
 
 CORRECTIONS = [{"correct": "tangent"}, {"correct": "tangent", "layers": 2}]
@@ -140,30 +137,29 @@ def test_labels_scaled_and_shifted_give_predictions_scaled_and_shifted(options):
 
 
 def teacher(widths: tuple[int, ...], alphas: tuple[float, ...], d: int, n: int):
-    task = TeacherTask("teacher", Uniform(), QuadraticDensenet(widths=widths, alphas=alphas), Clean())
-    problem = task.problem(0, d, 0, 4096)
-    train = problem.train(n)
-    return problem, given(torch.tensor(train.x), torch.tensor(train.y)), Context(square_mean=problem.square_mean)
+    p = problem(d, widths=widths, alphas=alphas)
+    train = p.train(n)
+    return p, given(torch.tensor(train.x), torch.tensor(train.y)), Context(square_mean=p.square_mean)
 
 
 def test_two_layers_have_the_features_of_the_target_with_their_scale():
     """The target is a sum of squares of S_2, so hidden features equal it up to a rotation, without a convention."""
-    problem, data, ctx = teacher((2,), (1.0,), 6, 200)
+    p, data, ctx = teacher((2,), (1.0,), 6, 200)
     learner = SequentialKernel(correct="tangent", widths=((2,),))
     fitted = learner.fit(data, ctx)
-    errors = measure_features(problem.test_hidden, fitted.hidden(torch.tensor(problem.test_x)))
+    errors = measure_features(p.test_hidden, fitted.hidden(torch.tensor(p.test_x)))
     assert errors["span_errors"]["S2"] < 1e-12
     assert errors["feature_errors"]["S2"] < 1e-4
 
 
 def test_backward_correction_takes_both_layers_to_rounding():
     """Three layers, d = 8: the features and the error fall in the same rounds."""
-    problem, data, ctx = teacher((2, 1), (1.0, 0.3), 8, 500)
+    p, data, ctx = teacher((2, 1), (1.0, 0.3), 8, 500)
     fitted = SequentialKernel(correct="tangent", layers=2, widths=((2,), (3,))).fit(data, ctx)
-    x, target = torch.tensor(problem.test_x), torch.tensor(problem.test_y)
+    x, target = torch.tensor(p.test_x), torch.tensor(p.test_y)
     stages = [stage for name, stage in fitted.stages.items() if name != "plain"]
     errors = [float(((s.predict(x) - target) ** 2).mean() / target.var()) for s in stages]
-    missed_by_round = [measure_features(problem.test_hidden, s.hidden(x))["span_errors"] for s in stages]
+    missed_by_round = [measure_features(p.test_hidden, s.hidden(x))["span_errors"] for s in stages]
     assert errors[-1] < 1e-10 < errors[0]
     for layer in ("S2", "S3"):
         assert missed_by_round[-1][layer] < 1e-10 < missed_by_round[0][layer]
@@ -175,11 +171,11 @@ def test_backward_correction_takes_both_layers_to_rounding():
 @pytest.mark.parametrize("n", [60, 140])
 def test_corrections_that_do_not_generalise_lose_to_the_kernel_without_features(n):
     """Too few points for the weights and axes of two layers: fixed axes have a leave-one-out error near 0."""
-    problem, data, ctx = teacher((4, 2), (1.0, 0.3), 10, n)
+    p, data, ctx = teacher((4, 2), (1.0, 0.3), 10, n)
     fitted = SequentialKernel(correct="tangent", layers=2, widths=((4,), (4,)), corrections=10).fit(data, ctx)
-    target = torch.tensor(problem.test_y)
+    target = torch.tensor(p.test_y)
     assert list(fitted.stages) == ["plain"]
-    assert float(((fitted.predict(torch.tensor(problem.test_x)) - target) ** 2).mean() / target.var()) < 1.2
+    assert float(((fitted.predict(torch.tensor(p.test_x)) - target) ** 2).mean() / target.var()) < 1.2
 
 
 def test_noise_is_not_learned_as_a_feature():

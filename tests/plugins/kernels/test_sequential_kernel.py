@@ -6,12 +6,9 @@ import torch
 from bfc_plugins.kernels.kernel_ridge import KernelRidge
 from bfc_plugins.kernels.quadratic_form import leading_directions, quadratic_forms
 from bfc_plugins.kernels.sequential_kernel import SequentialKernel, _out_of_fold, _State
+from teacher_fits import problem
 
 from bfc_bench.learner import Context, Data, Job, TaskFacts
-from bfc_bench.tasks.inputs.uniform import Uniform
-from bfc_bench.tasks.labels import Clean
-from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
-from bfc_bench.tasks.teacher_task import TeacherTask
 
 LAW = Context(square_mean=np.ones(4))
 
@@ -100,11 +97,10 @@ def test_labels_without_signal_are_not_learned():
 
 
 def test_features_help_on_a_hierarchical_target():
-    task = TeacherTask("teacher", Uniform(), QuadraticDensenet(widths=(3, 2), alphas=(1.0, 0.3)), Clean())
-    problem = task.problem(0, 6, 0, 4096)
-    train, test, target = problem.train(500), torch.tensor(problem.test_x), torch.tensor(problem.test_y)
+    p = problem()
+    train, test, target = p.train(500), torch.tensor(p.test_x), torch.tensor(p.test_y)
     given = Data(sample="t", n=500, d=6, x=torch.tensor(train.x), y=torch.tensor(train.y))
-    fitted = SequentialKernel(directions=3, ridge=1e-6).fit(given, Context(square_mean=problem.square_mean))
+    fitted = SequentialKernel(directions=3, ridge=1e-6).fit(given, Context(square_mean=p.square_mean))
     first, second = (float(((s.predict(test) - target) ** 2).mean() / target.var()) for s in fitted.stages.values())
     assert second < first / 5
 

@@ -9,28 +9,16 @@ import pytest
 from bfc_plugins.quadratic import gauss_newton
 from bfc_plugins.quadratic.gauss_newton import LeastSquares, factors
 from bfc_plugins.quadratic.net import QuadraticNet
-from bfc_plugins.quadratic.predictor import QuadraticPredictor
 from bfc_plugins.quadratic.quad_densenet import QuadDenseNet
-from teacher_fits import nmse, problem
+from teacher_fits import fit, nmse, problem
 
 from bfc_bench.errors import UsageError
 from bfc_bench.learner import Context, Job
 from bfc_bench.seeds import stream
 from bfc_bench.tasks.inputs.gaussian import Gaussian
 from bfc_bench.tasks.inputs.uniform import Uniform
-from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
-from bfc_bench.tasks.teacher_task import TeacherProblem
 
-L3 = {"widths": (3, 2), "alphas": (1.0, 0.3)}
 FAST = {"widths": (10, 6), "steps": 1000}
-
-
-def fitted(p: TeacherProblem, n: int, noise: float = 0.0, **options) -> QuadraticPredictor:
-    train = p.train(n)
-    y = train.y + noise * np.std(p.test_y) * stream("test", "finish noise").standard_normal(n)
-    job = Job(QuadDenseNet(**{**FAST, **options}), replace(train, y=y), Context(seed=0, square_mean=p.square_mean))
-    (predictor,) = QuadDenseNet.fit_batch([job])
-    return predictor
 
 
 @pytest.mark.parametrize(
@@ -45,10 +33,7 @@ def fitted(p: TeacherProblem, n: int, noise: float = 0.0, **options) -> Quadrati
 )
 def test_clean_labels_are_learned_to_rounding(options, target, inputs):
     p = problem(inputs=inputs, **target)
-    context = {"alphas": QuadraticDensenet(**(L3 | target)).alphas}
-    learner = QuadDenseNet(**{**FAST, **options, "finish": "gauss-newton"})
-    job = Job(learner, p.train(400), Context(seed=1, square_mean=p.square_mean, oracle=context))
-    (found,) = QuadDenseNet.fit_batch([job])
+    found = fit(QuadDenseNet(**{**FAST, **options, "finish": "gauss-newton"}), p, 400)
     assert nmse(found.stages["trained"], p) > 1e-12
     assert nmse(found, p) < 1e-26
     assert found.info["finish_loss"] < gauss_newton.ROUNDING
@@ -57,8 +42,8 @@ def test_clean_labels_are_learned_to_rounding(options, target, inputs):
 def test_the_trained_stage_is_the_network_without_the_finish():
     p = problem()
     plain, found = (
-        fitted(p, 300, checkpoints=(500,), ranks="given"),
-        fitted(p, 300, checkpoints=(500,), ranks="given", finish="gauss-newton"),
+        fit(QuadDenseNet(**FAST, checkpoints=(500,), ranks="given", finish=finish), p, 300)
+        for finish in ("none", "gauss-newton")
     )
     assert list(found.stages) == ["step500", "trained"]
     np.testing.assert_array_equal(found.stages["trained"].predict(p.test_x), plain.predict(p.test_x))
@@ -102,7 +87,7 @@ def test_derivatives_are_difference_quotients(widths, skips, share):
 
 def test_steps_never_raise_the_loss_and_more_points_than_a_chunk_are_one_loss(monkeypatch):
     p = problem()
-    trained = fitted(p, 300)
+    trained = fit(QuadDenseNet(**FAST), p, 300)
     setup = QuadDenseNet(**FAST).setup(p.train(300), Context(seed=0, square_mean=p.square_mean))
     loss = LeastSquares.of(setup, trained, np.ones_like)
     parts = factors(trained.params, (3, 2), setup.net)

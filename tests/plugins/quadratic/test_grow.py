@@ -10,28 +10,23 @@ from teacher_fits import fit, job, nmse, problem
 
 from bfc_bench.learner import Context
 from bfc_bench.tasks.feature_errors import measure_features
-from bfc_bench.tasks.teacher_task import TeacherProblem
 
 SMALL = {"widths": (6, 4), "steps": 60, "batch_size": 32}
+PROBLEM = problem(6)
 
 
-@pytest.fixture(scope="module")
-def small() -> TeacherProblem:
-    return problem(6)
-
-
-def test_layer_2_is_corrected_when_layer_3_joins(small):
+def test_layer_2_is_corrected_when_layer_3_joins():
     options = {"widths": (10, 6), "steps": 2000}
-    grown, frozen = fit(Grow(**options), small, 400), fit(Layerwise(**options), small, 400)
-    truth = small.teacher.hidden(small.test_x)
+    grown, frozen = fit(Grow(**options), PROBLEM, 400), fit(Layerwise(**options), PROBLEM, 400)
+    truth = PROBLEM.teacher.hidden(PROBLEM.test_x)
     before, after = (
-        measure_features(truth, f.hidden(small.test_x))["feature_errors"] for f in (grown.stages["layer2"], grown)
+        measure_features(truth, f.hidden(PROBLEM.test_x))["feature_errors"] for f in (grown.stages["layer2"], grown)
     )
     assert before["S2"] >= 1e-3
     assert after["S2"] <= 1e-5
-    assert nmse(grown.stages["layer2"], small) >= 1e-2
-    assert nmse(grown, small) <= 1e-5
-    assert nmse(frozen, small) >= 1e-3
+    assert nmse(grown.stages["layer2"], PROBLEM) >= 1e-2
+    assert nmse(grown, PROBLEM) <= 1e-5
+    assert nmse(frozen, PROBLEM) >= 1e-3
 
 
 def test_error_at_dimension_20_is_that_of_joint_training():
@@ -40,23 +35,23 @@ def test_error_at_dimension_20_is_that_of_joint_training():
     assert np.mean(errors) <= 1e-4
 
 
-def test_stages_begin_where_the_last_one_ended(small):
-    grown = fit(Grow(**{**SMALL, "widths": (6, 4, 3)}), small, 100)
+def test_stages_begin_where_the_last_one_ended():
+    grown = fit(Grow(**{**SMALL, "widths": (6, 4, 3)}), PROBLEM, 100)
     assert list(grown.stages) == ["layer2", "layer3", "layer4"]
     for name, stage in grown.stages.items():
-        assert list(stage.hidden(small.test_x)) == [f"S{layer}" for layer in range(2, int(name[5:]) + 1)]
-    np.testing.assert_array_equal(grown.stages["layer4"].predict(small.test_x), grown.predict(small.test_x))
-    shallow = fit(Grow(**{**SMALL, "widths": (6, 4)}), small, 100)
-    np.testing.assert_array_equal(grown.stages["layer3"].predict(small.test_x), shallow.predict(small.test_x))
+        assert list(stage.hidden(PROBLEM.test_x)) == [f"S{layer}" for layer in range(2, int(name[5:]) + 1)]
+    np.testing.assert_array_equal(grown.stages["layer4"].predict(PROBLEM.test_x), grown.predict(PROBLEM.test_x))
+    shallow = fit(Grow(**{**SMALL, "widths": (6, 4)}), PROBLEM, 100)
+    np.testing.assert_array_equal(grown.stages["layer3"].predict(PROBLEM.test_x), shallow.predict(PROBLEM.test_x))
     # A layer that may not move is where the stage before has left it: the start, for all stages.
-    still = fit(Grow(**SMALL, lr_layers=(0.0, 1.0)), small, 100)
-    start = Grow(**SMALL).setup(small.train(100), Context(seed=0, square_mean=small.square_mean)).params
+    still = fit(Grow(**SMALL, lr_layers=(0.0, 1.0)), PROBLEM, 100)
+    start = Grow(**SMALL).setup(PROBLEM.train(100), Context(seed=0, square_mean=PROBLEM.square_mean)).params
     np.testing.assert_allclose(still.params["W2"], start["W2"], rtol=1e-6)
     assert not np.allclose(still.params["W3"], start["W3"], rtol=1e-3)
 
 
-def test_weights_say_how_far_each_layer_was_corrected(small):
-    grown, frozen = (fit(cls(**SMALL), small, 100) for cls in (Grow, Layerwise))
+def test_weights_say_how_far_each_layer_was_corrected():
+    grown, frozen = (fit(cls(**SMALL), PROBLEM, 100) for cls in (Grow, Layerwise))
     for measure in ("weight_correlation", "weight_alignment"):
         by_stage = grown.info[measure]
         assert {name: list(layers) for name, layers in by_stage.items()} == {

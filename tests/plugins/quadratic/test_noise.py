@@ -1,52 +1,101 @@
-"""``ranks = "auto"`` is the network of full rank on clean labels, and that of selected ranks on noisy ones."""
+"""``ranks = "auto"``: full rank on clean labels, selected ranks on noisy ones, few trainings where these are vain."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from bfc_plugins.quadratic import noise
 from bfc_plugins.quadratic.predictor import QuadraticPredictor
 from bfc_plugins.quadratic.quad_densenet import QuadDenseNet
-from teacher_fits import nmse, problem
+from teacher_fits import fit, nmse, problem
 
-from bfc_bench.learner import Context, Job
-from bfc_bench.seeds import stream
+from bfc_bench.tasks.labels import Noise
+from bfc_bench.tasks.teacher_task import TeacherProblem
 
-PROBLEM = problem(20, widths=(4, 2))
 FEW, FITS_NOISE, MANY = 100, 400, 1600
 """Sizes at d = 20 and widths (20, 12), where ranks (4, 4) have 337 parameters and the network has 784 weights."""
+SMALL = {"widths": (8, 6), "steps": 1000}
 
 
-def fitted(n: int, noise: float, ranks: str, **options) -> QuadraticPredictor:
-    train = PROBLEM.train(n)
-    y = train.y + noise * np.std(PROBLEM.test_y) * stream("test", "noise").standard_normal(n)
-    context = Context(seed=0, square_mean=PROBLEM.square_mean)
-    job = Job(QuadDenseNet(ranks=ranks, **options), replace(train, y=y), context)
-    (predictor,) = QuadDenseNet.fit_batch([job])
-    return predictor
+def noisy(sd: float, widths: tuple[int, ...] = (4, 2)) -> TeacherProblem:
+    return problem(20, labels=Noise(sd=sd), widths=widths)
 
 
-def same(one: QuadraticPredictor, other: QuadraticPredictor) -> bool:
-    return np.array_equal(one.predict(PROBLEM.test_x), other.predict(PROBLEM.test_x)) and one.info == other.info
+@pytest.fixture
+def trained(monkeypatch):
+    """The number of points of each network that is trained, in order."""
+    sizes, train = [], QuadDenseNet.train
+
+    def counted(cls, learners, setups, device):
+        sizes.extend(len(setup.y) for setup in setups)
+        return train(learners, setups, device)
+
+    monkeypatch.setattr(QuadDenseNet, "train", classmethod(counted))
+    return sizes
 
 
-@pytest.mark.parametrize("n", [FEW, FITS_NOISE, MANY])
-def test_clean_labels_get_the_network_of_full_rank_bit_for_bit(n):
-    assert same(fitted(n, 0.0, "auto"), fitted(n, 0.0, "given"))
+def check_kept(auto: QuadraticPredictor, given: QuadraticPredictor, p: TeacherProblem, why: str) -> None:
+    np.testing.assert_array_equal(auto.predict(p.test_x), given.predict(p.test_x))
+    assert auto.info == {**given.info, "ranks": f"given: {why}"}
+
+
+@pytest.mark.parametrize(("n", "why"), [(FITS_NOISE, noise.CLEAN), (MANY, noise.CLEAN), (FEW, noise.FEW_POINTS)])
+def test_clean_labels_and_few_points_get_full_rank_bit_for_bit_by_one_training(n, why, trained):
+    p = noisy(0.25) if n == FEW else problem(20, widths=(4, 2))
+    auto = fit(QuadDenseNet(), p, n)
+    assert trained == [n]
+    check_kept(auto, fit(QuadDenseNet(ranks="given"), p, n), p, why)
 
 
 @pytest.mark.parametrize("n", [FITS_NOISE, MANY])
 def test_noisy_labels_get_selected_ranks_even_if_the_network_fits_the_noise(n):
-    given, auto, selected = (fitted(n, 0.25, ranks) for ranks in ("given", "auto", "selected"))
-    assert same(auto, selected)
-    assert nmse(auto, PROBLEM) < nmse(given, PROBLEM) / 2
+    p = noisy(0.25)
+    given, auto, selected = (fit(QuadDenseNet(ranks=ranks), p, n) for ranks in ("given", "auto", "selected"))
+    np.testing.assert_array_equal(auto.predict(p.test_x), selected.predict(p.test_x))
+    assert auto.info == selected.info
+    assert nmse(auto, p) < nmse(given, p) / 2
 
 
-def test_with_fewer_points_than_parameters_ranks_stay_given():
-    assert same(fitted(FEW, 0.25, "auto"), fitted(FEW, 0.25, "given"))
+def test_noise_on_a_target_of_higher_rank_than_is_typical_gets_selected_ranks():
+    p = noisy(0.3, widths=(8, 4))
+    given, auto = (fit(QuadDenseNet(ranks=ranks), p, MANY) for ranks in ("given", "auto"))
+    assert auto.info["ranks"]["k2"] > 4
+    assert nmse(auto, p) < nmse(given, p) / 2
+
+
+@pytest.mark.parametrize(
+    ("target", "options"), [({}, {"first": "learned"}), ({"widths": (3, 2, 2), "alphas": (1.0, 0.3, 0.1)}, {})]
+)
+def test_a_target_outside_of_the_network_costs_three_trainings_and_changes_nothing(target, options, trained):
+    p = problem(8, **target)
+    auto = fit(QuadDenseNet(**options, **SMALL), p, 800)
+    assert trained == [800, 600, 600]
+    check_kept(auto, fit(QuadDenseNet(**options, **SMALL, ranks="given"), p, 800), p, noise.NO_GAIN)
+    assert not auto.caution
+
+
+def test_too_few_steps_are_named_and_the_finish_makes_up_for_them(trained):
+    p, options = problem(8), {**SMALL, "steps": 100}
+    auto = fit(QuadDenseNet(**options), p, 800)
+    assert trained == [800]
+    check_kept(auto, fit(QuadDenseNet(**options, ranks="given"), p, 800), p, noise.TOO_FEW_STEPS)
+    assert "finish" in auto.caution
+    finished = fit(QuadDenseNet(**options, finish="gauss-newton"), p, 800)
+    assert nmse(finished, p) < 1e-20
+    assert nmse(auto, p) > 1e-3
+    assert not finished.caution
+
+
+def test_low_ranks_are_at_most_half_of_what_inputs_and_width_allow():
+    for d, widths, ranks in ((20, (20, 12), [(4, 4), (10, 6)]), (8, (20, 12), [(4, 4), (4, 6)]), (8, (8, 6), [(4, 3)])):
+        assert noise.low_ranks(QuadDenseNet(widths=widths).net(d)) == ranks
+
+
+def test_a_plan_counts_three_trainings_and_rows_one():
+    given, auto = (QuadDenseNet(ranks=ranks).cost(1000, 20) for ranks in ("given", "auto"))
+    assert (auto.flops, auto.seconds, auto.fit_flops) == (3 * given.flops, 3 * given.seconds, given.fit_flops)
 
 
 def test_checkpoints_need_given_ranks():
-    with pytest.raises(ValueError, match="checkpoints need ranks"):
+    with pytest.raises(ValueError, match="checkpoints need ranks = 'given'"):
         QuadDenseNet(ranks="auto", checkpoints=(10,))

@@ -13,10 +13,7 @@ from bfc_bench.errors import Diverged, UsageError
 from bfc_bench.learner import Context, Data, Failure
 from bfc_bench.seeds import stream
 from bfc_bench.tasks.inputs.gaussian import Gaussian
-from bfc_bench.tasks.inputs.uniform import Uniform
 from bfc_bench.tasks.labels import Noise
-from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
-from bfc_bench.tasks.teacher_task import TeacherTask
 
 SMALL = {"widths": (6, 4), "steps": 60, "batch_size": 32}
 
@@ -190,8 +187,7 @@ def test_shared_skips_are_trained_or_refused():
 
 
 def test_noisy_labels_want_the_square_loss():
-    target = QuadraticDensenet(widths=(3, 2), alphas=(1.0, 0.3))
-    p = TeacherTask("noisy", Uniform(), target, Noise(sd=0.3)).problem(0, 6, 0, 4096)
+    p = problem(labels=Noise(sd=0.3))
     options = {"widths": (10, 6), "steps": 2000, "ranks": "given"}
     square, weighted = (nmse(fit(QuadDenseNet(**options, loss=loss), p, 2000), p) for loss in ("square", "weighted"))
     assert square < weighted

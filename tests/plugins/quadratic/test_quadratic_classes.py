@@ -7,23 +7,17 @@ import pytest
 from bfc_plugins.quadratic.grow import Grow
 from bfc_plugins.quadratic.layerwise import Layerwise
 from bfc_plugins.quadratic.quad_densenet import QuadDenseNet
+from teacher_fits import problem
 
 from bfc_bench.learner import Context, Job, Predictor
-from bfc_bench.tasks.inputs.uniform import Uniform
 from bfc_bench.tasks.labels import BeyondThreshold
-from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
-from bfc_bench.tasks.teacher_task import TeacherProblem, TeacherTask
+from bfc_bench.tasks.teacher_task import TeacherProblem
 
 SMALL = {"widths": (6, 4), "steps": 60, "batch_size": 32}
 
 
 def fit(one: Job) -> Predictor:
     return one.learner.fit(one.train, one.ctx)
-
-
-def problem(d: int = 6) -> TeacherProblem:
-    target = QuadraticDensenet(widths=(3, 2), alphas=(1.0, 0.3))
-    return TeacherTask("classes", Uniform(), target, BeyondThreshold()).problem(0, d, 0, 8192)
 
 
 def labelled(learner, p: TeacherProblem, n: int, *, told: bool = True) -> Job:
@@ -36,7 +30,7 @@ def error_rate(predictor: Predictor, p: TeacherProblem) -> float:
 
 @pytest.mark.parametrize("told", [True, False])
 def test_classes_are_learned_and_layerwise_training_stops_short(told):
-    p = problem()
+    p = problem(labels=BeyondThreshold())
     options = {"widths": (10, 6), "steps": 3000}
     joint, grown, frozen = (
         fit(labelled(cls(**options), p, 8000, told=told)) for cls in (QuadDenseNet, Grow, Layerwise)
@@ -51,7 +45,7 @@ def test_classes_are_learned_and_layerwise_training_stops_short(told):
 
 @pytest.mark.parametrize("cls", [QuadDenseNet, Layerwise, Grow])
 def test_a_prediction_is_the_known_column_plus_a_function_of_the_others(cls):
-    p = problem()
+    p = problem(labels=BeyondThreshold())
     fitted = fit(labelled(cls(**SMALL), p, 300))
     shift = np.eye(7)[0] * 2.5
     np.testing.assert_allclose(fitted.predict(p.test_x + shift) - fitted.predict(p.test_x), 2.5, rtol=1e-6)
