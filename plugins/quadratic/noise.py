@@ -10,7 +10,7 @@ The target is unknown, so that an error may be noise, a target that the network 
    the steps. Full rank fits more of the noise than low ranks, and also more of a target that has no low rank. So ranks
    are selected if one of the low ranks has the least error on held-out points.
 
-A fit takes 1 training where step 2 or 3 decides, and 3 where step 4 keeps full rank.
+A fit takes 1 training where one of the first three steps decides, and 3 where step 4 keeps full rank.
 """
 
 from __future__ import annotations
