@@ -4,7 +4,7 @@ The learners are synthetic and their true values are known. ``docs/coverage.txt`
 ``docs/statistics.md`` explains it.
 
 A replicate's log N* is normal about its centre, its curve is one of ``SHAPES`` times exp(.1 N(0,1)) at each n. Sizes
-stand a factor 2 or sqrt 2 apart, or locate N* (``resolved``); where the grid lies is drawn in each experiment, so that
+stand a factor 2 or sqrt 2 apart, or locate N* (``located``); where the grid lies is drawn in each experiment, so that
 luck hides no bias.
 """
 
@@ -24,7 +24,7 @@ from bfc_bench.analysis.curves import Curve
 from bfc_bench.analysis.exponents import fit_exponent
 from bfc_bench.analysis.intervals import Interval, clopper_pearson, share_interval, t_quantile
 from bfc_bench.analysis.laws import fit_scaling_law
-from bfc_bench.analysis.resolving import Ladder, sizes_to_run
+from bfc_bench.analysis.locating import Ladder, sizes_to_run
 from bfc_bench.analysis.thresholds import Crossing, crossings, threshold
 from bfc_bench.seeds import stream
 
@@ -164,7 +164,7 @@ LARGE = math.log(400.0)
 """Where whole sizes, which are shared by replicates, are as fine as others."""
 
 
-def resolved(rng: np.random.Generator, shape: str, log_star: np.ndarray, noise: float) -> Curve:
+def located(rng: np.random.Generator, shape: str, log_star: np.ndarray, noise: float) -> Curve:
     """Curves of replicates with log N* of ``log_star`` (R,), at the sizes that locate N* of each."""
     first = round(math.exp(OFFSET + LARGE - math.log(2) * (5 + rng.uniform())))
     ladder = Ladder(first, 1024 * first)
@@ -182,12 +182,12 @@ def resolved(rng: np.random.Generator, shape: str, log_star: np.ndarray, noise: 
             tried[replicate] |= np.isin(n, [*wanted])
 
 
-def resolved_coverage(replicates: int, experiments: int, shape: str, noise: float) -> Coverage:
-    """Coverage of the geometric mean of N* over R replicates, as in ``threshold_coverage``, at ``resolved`` sizes."""
+def located_coverage(replicates: int, experiments: int, shape: str, noise: float) -> Coverage:
+    """Coverage of the geometric mean of N* over R replicates, as in ``threshold_coverage``, at ``located`` sizes."""
     rng = stream("analysis self-test", "resolved", replicates, shape)
     intervals = []
     for _ in range(experiments):
-        found = threshold(resolved(rng, shape, OFFSET + SPREAD * rng.standard_normal(replicates), noise), LEVEL)
+        found = threshold(located(rng, shape, OFFSET + SPREAD * rng.standard_normal(replicates), noise), LEVEL)
         if not found.left and not found.right:
             lo, hi = found.bounds
             intervals.append(Interval(*(math.log(n) - LARGE for n in (found.size, lo, hi)), replicates))
@@ -277,9 +277,9 @@ def lines(experiments: int) -> Iterator[Line]:
         warning = FEW_SIZES if name == "2" and shape != "shallow" else SMALL_BIAS * (r == 20)
         yield Line("N*, noise of 30 %", shape, name, r, coverage, warning)
     for shape, r in itertools.product((*DIFFICULT, "sharp"), MORE_REPLICATES):
-        coverage = resolved_coverage(r, 3 * experiments, shape, DIFFICULT_NOISE)
+        coverage = located_coverage(r, 3 * experiments, shape, DIFFICULT_NOISE)
         warning = FEW_SIZES if shape in DIFFICULT and shape != "shallow" else ""
-        yield Line("N*, noise of 30 %", shape, "resolved", r, coverage, warning)
+        yield Line("N*, noise of 30 %", shape, "located", r, coverage, warning)
     for designs, r in itertools.product(UNEQUAL, MORE_REPLICATES):
         (shape, ratio), (other, other_ratio) = designs
         family, ratios = f"{shape} / {other}", f"{ratio:g} and {other_ratio:g}"
@@ -410,7 +410,7 @@ def report(experiments: int = 200) -> Iterator[str]:
     yield (
         f"Nominal 95 % intervals. {experiments} experiments a line: Monte Carlo error {error:.1f} points; half of them "
         "for scaling laws and exponents of an exact power law, 20 times as many for means, 5 times for "
-        "error rates on data, 3 times for resolved sizes; shares are exact."
+        "error rates on data, 3 times for located sizes; shares are exact."
     )
     yield ""
     yield HEADER

@@ -4,7 +4,7 @@ from .analysis.claims import Claim as Claim, PointClaim as PointClaim, Verdict a
 from .api import (
     RunOptions as RunOptions,
     load_learner as load_learner,
-    run_resolved as run_resolved,
+    run_locating as run_locating,
     run_suite as run_suite,
     run_until_decided as run_until_decided,
 )

@@ -13,7 +13,7 @@ from bfc_bench.learner import Learner
 from bfc_bench.plugins import Plugins, load_plugins
 from bfc_bench.store import DEFAULT_STORE, Redo
 from bfc_bench.suite.find import suite_path
-from bfc_bench.suite.model import Resolve, Suite
+from bfc_bench.suite.model import Locate, Suite
 from bfc_bench.suite.read import read_suite
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def run_until_decided(
     return UntilDecided(**_arguments(suite, options), redo=options.redo, hours=hours, last=last, tell=tell).run()
 
 
-def run_resolved(
+def run_locating(
     suite: str | Path | Suite,
     options: RunOptions = RunOptions(),
     *,
@@ -144,16 +144,16 @@ def run_resolved(
         UsageError: As in ``run_suite``, or ``factor`` is out of range.
         StoreError: The store cannot be written.
     """
-    from bfc_bench.resolved import ResolvedRun
+    from bfc_bench.locating import LocatingRun
 
-    arguments = _arguments(suite, options, resolved=True)
-    resolve = arguments["grid"].suite.resolve or Resolve()
+    arguments = _arguments(suite, options, locating=True)
+    locate = arguments["grid"].suite.locate or Locate()
     if factor is not None:
-        resolve = Resolve.parse({"factor": factor, "levels": resolve.levels}, "resolve")
-    return ResolvedRun(**arguments, redo=options.redo, resolve=resolve, tell=tell).run()
+        locate = Locate.parse({"factor": factor, "levels": locate.levels}, "locate")
+    return LocatingRun(**arguments, redo=options.redo, locate=locate, tell=tell).run()
 
 
-def _arguments(suite: str | Path | Suite, options: RunOptions, *, resolved: bool = False) -> dict[str, Any]:
+def _arguments(suite: str | Path | Suite, options: RunOptions, *, locating: bool = False) -> dict[str, Any]:
     """The arguments that all ways of running a suite have in common."""
     from bfc_bench.run.executor_selection import executor_of
 
@@ -161,8 +161,8 @@ def _arguments(suite: str | Path | Suite, options: RunOptions, *, resolved: bool
         raise UsageError(f"options must be RunOptions(...). Got {type(options).__name__}.")
     plugins = options.plugins or load_plugins()
     grid = grid_of(suite, options.changes, plugins, options.learners, options.tasks)
-    if grid.suite.resolve and not resolved:
-        raise UsageError("the suite has resolve: leave out --until-decided; in Python, use run_resolved.")
+    if grid.suite.locate and not locating:
+        raise UsageError("the suite has locate: leave out --until-decided; in Python, use run_locating.")
     executor = executor_of(grid.suite, plugins, options.executor, options.executor_options)
     return {
         "grid": grid,

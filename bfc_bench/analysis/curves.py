@@ -366,7 +366,7 @@ def shared_sizes(n: np.ndarray, tried: np.ndarray) -> np.ndarray:
     """Mask (K,) of the sizes n (K,) that were not chosen for single replicates, of cells (R, K) that were ``tried``.
 
     A run, and the looks at claims, give the first replicates all sizes of later ones. Where that is not so, replicates
-    have sizes of their own (``resolving``), and only those count that all which make a curve have. A mean at the others
+    have sizes of their own (``locating``), and only those count that all which make a curve have. A mean at the others
     would be one of replicates that were selected by their N*.
     """
     if not (tried[1:] & ~tried[:-1]).any():

@@ -38,10 +38,10 @@ def run(
             help="Then add replicates, or sizes where these narrow N* more for a CPU second, until claims are decided.",
         ),
     ] = False,
-    resolve: Annotated[
+    locate: Annotated[
         float | None,
         typer.Option(
-            "--resolve",
+            "--locate",
             metavar="FACTOR",
             help="Instead of all sizes, run those that locate N* of each replicate within this factor, such as 1.1.",
         ),
@@ -61,7 +61,7 @@ def run(
     Repeat the command to continue after an interruption, or to add learners, sizes or replicates.
     """
     from bfc_bench.analysis.alpha_spending import LAST
-    from bfc_bench.api import RunOptions, run_resolved, run_suite, run_until_decided
+    from bfc_bench.api import RunOptions, run_locating, run_suite, run_until_decided
     from bfc_bench.cli.display import Display
     from bfc_bench.cli.prestart import BackgroundImports
     from bfc_bench.errors import UsageError
@@ -73,8 +73,8 @@ def run(
     for option, value in (("--hours", hours), ("--up-to", up_to)):
         if value is not None and not until_decided:
             raise UsageError(f"{option} needs --until-decided.")
-    if resolve is not None and until_decided:
-        raise UsageError("--resolve and --until-decided choose the sizes differently; give one, then the other.")
+    if locate is not None and until_decided:
+        raise UsageError("--locate and --until-decided choose the sizes differently; give one, then the other.")
     out, plugins = options.console(160), load_plugins()
     with Display(out) as display:
         given = RunOptions(
@@ -90,11 +90,11 @@ def run(
             plugins=plugins,
             listeners=[display, *listeners, *([BackgroundImports()] if executor != "serial" else [])],
         )
-        if resolve is None and not until_decided:
-            in_suite = read_suite(suite_path(suite, plugins.suites), given.changes, given.learners).resolve
-            resolve = in_suite.factor if in_suite else None
-        if resolve is not None:
-            done = Decided(run_resolved(suite, given, factor=resolve, tell=display.say))
+        if locate is None and not until_decided:
+            in_suite = read_suite(suite_path(suite, plugins.suites), given.changes, given.learners).locate
+            locate = in_suite.factor if in_suite else None
+        if locate is not None:
+            done = Decided(run_locating(suite, given, factor=locate, tell=display.say))
         elif not until_decided:
             done = Decided([run_suite(suite, given)])
         else:

@@ -9,7 +9,7 @@ from typing import Any
 from bfc_bench.config import parse_toml
 from bfc_bench.errors import UsageError, suggest
 
-CREATED = ("budget", "executor", "resolve")
+CREATED = ("budget", "executor", "locate")
 """Tables that a suite file may leave out."""
 
 

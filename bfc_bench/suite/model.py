@@ -303,8 +303,8 @@ def _expanded_learners(learners: list[LearnerEntry], info: ValidationInfo) -> li
 Levels = Annotated[list[Annotated[float, Field(gt=0)]], Field(min_length=1)]
 
 
-class Resolve(Settings):
-    """``resolve``: of the sizes between the smallest and the largest n of a task, those that locate N* are run."""
+class Locate(Settings):
+    """``locate``: of the sizes between the smallest and the largest n of a task, those that locate N* are run."""
 
     factor: Annotated[float, Field(ge=1.1, le=2)] = 1.1
     """Largest ratio of the sizes between which N* of a replicate lies."""
@@ -324,7 +324,7 @@ class Suite(Settings):
     """Number of fresh test points for each task, d and replicate."""
     levels: Levels = [0.1, 0.01]
     """Error levels eps at which N*(eps) is estimated."""
-    resolve: Resolve | None = None
+    locate: Locate | None = None
     """The sizes that are run instead of those of the tasks; None: those of the tasks."""
     budget: Budget = Budget()
     executor: ExecutorEntry | None = None
@@ -408,7 +408,7 @@ class Suite(Settings):
 
     def definition(self) -> dict[str, Any]:
         """The suite as plain data, without the executor, which does not define it."""
-        values = self.model_dump(mode="json", exclude={"executor", *({"resolve"} if self.resolve is None else ())})
+        values = self.model_dump(mode="json", exclude={"executor", *({"locate"} if self.locate is None else ())})
         if self.budget.gpu_memory_gb is None:  # keep the definition of suites without this option
             del values["budget"]["gpu_memory_gb"]
         for entry in (*values["task"], *values["learner"]):  # likewise those without later options

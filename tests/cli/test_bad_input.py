@@ -82,7 +82,7 @@ def test_what_the_theory_excludes_is_allowed_with_a_warning(capsys, tmp_path):
         (["run", "smoke", "--task", "teacher"], "the suite has no such task. Did you mean 'teacher-L3'?"),
         (["run", "smoke", "--jobs", "0"], "--jobs"),
         (["run", "smoke", "-n100"], "n is a key of tasks: write --set task.NAME.n=..."),
-        (["run", "smoke", "--set", "resolv.factor=1.5"], "unknown key 'resolv'. Did you mean 'resolve'?"),
+        (["run", "smoke", "--set", "locat.factor=1.5"], "unknown key 'locat'. Did you mean 'locate'?"),
         (["run", "smoke", "--set", "replicates.x.y=1"], "'replicates.x.y' does not name a key"),
         (["run", "strongest", "--set", "levels.a.b=3"], "'levels.a.b' does not name a key"),
         (["run", "smoke", "--set", "task.teacher-L3.grid.x=[1979-05-27,1980-05-27]"], "unknown option 'x'"),

@@ -8,14 +8,14 @@ from functools import cached_property
 from typing import TypeAlias
 
 from bfc_bench.analysis.curves import Curve, by_task, curves, metric_of
-from bfc_bench.analysis.resolving import Ladder, sizes_to_run
+from bfc_bench.analysis.locating import Ladder, sizes_to_run
 from bfc_bench.analysis.thresholds import threshold
 from bfc_bench.run.grid import Cell
 from bfc_bench.run.session import Runner, Session
 from bfc_bench.store import Redo
 from bfc_bench.store.store import Store
 from bfc_bench.stored_suite import StoredSuite
-from bfc_bench.suite.model import Resolve
+from bfc_bench.suite.model import Locate
 from bfc_bench.utils.counted import counted
 
 Place: TypeAlias = tuple[str, str, int]
@@ -23,8 +23,8 @@ Place: TypeAlias = tuple[str, str, int]
 
 
 @dataclass(kw_only=True)
-class ResolvedRun(Runner):
-    """Runs, instead of the sizes of a grid, those that locate N* (``analysis.resolving``).
+class LocatingRun(Runner):
+    """Runs, instead of the sizes of a grid, those that locate N* (``analysis.locating``).
 
     All learners and replicates take part in each round, so that ensembles stay ensembles. Cells are those that an
     ordinary run has at the same n: the same call continues an interrupted one, and any later run uses them.
@@ -32,7 +32,7 @@ class ResolvedRun(Runner):
 
     redo: Collection[Redo]
     """Which cells with a row the first round runs again."""
-    resolve: Resolve
+    locate: Locate
     tell: Callable[[str], None]
     """Called with what there is to say of a curve."""
 
@@ -58,7 +58,7 @@ class ResolvedRun(Runner):
 
     @property
     def _levels(self) -> Sequence[float]:
-        return self.resolve.levels or self.grid.suite.levels
+        return self.locate.levels or self.grid.suite.levels
 
     @cached_property
     def _ladders(self) -> dict[Place, Ladder]:
@@ -88,7 +88,7 @@ class ResolvedRun(Runner):
         cells = []
         for curve in self._curves():
             ladder = self._ladders[curve.task, curve.label, curve.d]
-            for replicate, sizes in sizes_to_run(curve, self._levels, self.resolve.factor, ladder).items():
+            for replicate, sizes in sizes_to_run(curve, self._levels, self.locate.factor, ladder).items():
                 cells += [self.grid.cell(curve.task, curve.label, curve.d, n, replicate) for n in sorted(sizes)]
         return cells
 

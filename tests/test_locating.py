@@ -18,7 +18,7 @@ from bfc_bench import (
     hookimpl,
     load_plugins,
     open_store,
-    run_resolved,
+    run_locating,
     run_suite,
     run_until_decided,
 )
@@ -49,11 +49,11 @@ def whole(tmp_path_factory):
     """The sessions and the store of a run of the suite."""
     store = tmp_path_factory.mktemp("whole") / "s"
     described = Suite.parse({"name": "tiny", "test_size": 200, **SUITE}, "tiny")
-    return resolve(described, store), store
+    return located(described, store), store
 
 
-def resolve(path, store, tell=lambda text: None, factor=1.1, **options):
-    return run_resolved(path, RunOptions(store=store, executor="serial", **options), factor=factor, tell=tell)
+def located(path, store, tell=lambda text: None, factor=1.1, **options):
+    return run_locating(path, RunOptions(store=store, executor="serial", **options), factor=factor, tell=tell)
 
 
 def numbers(store):
@@ -75,7 +75,7 @@ def test_n_star_of_each_replicate_lies_within_the_factor(whole):
 
 def test_errors_at_one_n_are_those_of_all_replicates(suite, tmp_path):
     """A replicate has a size of its own because of its N*, so a mean there would be of selected replicates."""
-    resolve(suite, tmp_path / "s", changes=["levels=[0.2]"])
+    located(suite, tmp_path / "s", changes=["levels=[0.2]"])
     with open_store(tmp_path / "s") as held:
         stored = held[str(suite)]
         rows, found, compared = stored.columns(), stored.curves(), stored.compare("p", "rbf")
@@ -105,13 +105,13 @@ def test_its_cells_are_those_of_a_plain_run_at_the_same_sizes(whole, suite, tmp_
 
 def test_a_killed_run_continues_and_a_finished_one_has_nothing_to_do(whole, suite, tmp_path):
     store = tmp_path / "s"
-    kill_at(70, "bfc_bench.run_resolved(suite, options, factor=1.1)", suite, store)
+    kill_at(70, "bfc_bench.run_locating(suite, options, factor=1.1)", suite, store)
     begun = numbers(store)
     assert len(begun) >= 70
-    resolve(suite, store)
+    located(suite, store)
     assert numbers(store) == pytest.approx(numbers(whole[1]), rel=1e-6, abs=1e-12)
     assert begun.items() < numbers(store).items()
-    (again,) = resolve(suite, store)
+    (again,) = located(suite, store)
     assert (again.statuses, len(again.plan.done)) == (Counter(), len(numbers(store)))
 
 
@@ -147,20 +147,20 @@ def test_replicates_and_sizes_of_a_round_are_fitted_together(suite_file, tmp_pat
     path = suite_file(
         learner=learners, replicates=3, task=[{**TASK, "target": {"kind": "linear"}, "d": [4]}], levels=[LEVEL]
     )
-    sessions = resolve(path, tmp_path / "s", plugins=load_plugins([Plugin()]))
+    sessions = located(path, tmp_path / "s", plugins=load_plugins([Plugin()]))
     assert Together.batches == [sum(session.statuses.values()) for session in sessions], "one batch a round"
     assert Together.batches[0] == 2 * 3 * 2
 
 
 def test_the_command_says_what_it_cannot_see_and_refuses_what_it_cannot_do(suite, tmp_path, capsys):
     store = str(tmp_path / "s")
-    assert run(["run", str(suite), "--resolve", "1.5", "--store", store, "--executor", "serial"]) == 0
+    assert run(["run", str(suite), "--locate", "1.5", "--store", store, "--executor", "serial"]) == 0
     out = capsys.readouterr().out
     assert "if an error rises above the level beyond them, it is not seen" in out
     assert "cells; this run:" in out
     for wrong, expected in (
-        (["--resolve", "1"], "resolve: factor must be greater than or equal to 1.1. Got 1.0"),
-        (["--resolve", "1.1", "--until-decided"], "--resolve and --until-decided"),
+        (["--locate", "1"], "locate: factor must be greater than or equal to 1.1. Got 1.0"),
+        (["--locate", "1.1", "--until-decided"], "--locate and --until-decided"),
     ):
         assert run(["run", str(suite), "--store", store, *wrong]) == 2
         assert expected in capsys.readouterr().err
@@ -169,12 +169,12 @@ def test_the_command_says_what_it_cannot_see_and_refuses_what_it_cannot_do(suite
 def test_a_suite_may_ask_for_it_with_levels_of_its_own(suite_file, tmp_path, suite):
     store = tmp_path / "s"
     asks = suite_file(
-        learner=LEARNERS, replicates=3, task=[TASK], levels=[0.5], resolve={"factor": 1.5, "levels": [LEVEL]}
+        learner=LEARNERS, replicates=3, task=[TASK], levels=[0.5], locate={"factor": 1.5, "levels": [LEVEL]}
     )
     assert run(["run", str(asks), "--store", str(store), "--executor", "serial"]) == 0
-    resolve(asks, tmp_path / "in Python", factor=None)
-    resolve(suite, tmp_path / "asked", factor=1.5, changes=[f"levels=[{LEVEL}]"])
+    located(asks, tmp_path / "in Python", factor=None)
+    located(suite, tmp_path / "asked", factor=1.5, changes=[f"levels=[{LEVEL}]"])
     assert numbers(store).keys() == numbers(tmp_path / "in Python").keys() == numbers(tmp_path / "asked").keys()
     for other in (run_suite, run_until_decided):
-        with pytest.raises(UsageError, match="in Python, use run_resolved"):
+        with pytest.raises(UsageError, match="in Python, use run_locating"):
             other(asks, RunOptions(store=store, executor="serial"))
