@@ -198,12 +198,12 @@ class Curve:
 
     @property
     def lo(self) -> np.ndarray:
-        """Lower end of the mean's interval, (K,); nan below 2 replicates."""
+        """Lower end of the mean's interval, (K,); nan below 2 replicates, but for error rates on data."""
         return np.array([interval.lo for interval in self.intervals])
 
     @property
     def hi(self) -> np.ndarray:
-        """Upper end of the mean's interval, (K,); nan below 2 replicates."""
+        """Upper end of the mean's interval, (K,); nan below 2 replicates, but for error rates on data."""
         return np.array([interval.hi for interval in self.intervals])
 
     @property
@@ -264,7 +264,7 @@ class CurvePoint(FlatRecord):
     mean: float
     """Mean over replicates: geometric, or arithmetic if the metric may be negative."""
     lo: float
-    """Lower end of the mean's 95 % interval; nan below 2 replicates."""
+    """Lower end of the mean's 95 % interval; nan below 2 replicates, but for error rates on data."""
     hi: float
     """Upper end of the interval."""
     median: float

@@ -141,7 +141,7 @@ def _fit(bounds: Mapping[Any, Sequence[tuple[float, float]]], axis: str) -> Expo
         dims=tuple(dims.tolist()),
         replicates=max(map(len, bounds.values()), default=0),
         uncensored=n,
-        censored=int((~known).sum()),
+        censored=int((np.isfinite(lower) ^ np.isfinite(upper)).sum()),
         note="assumes an exact power law" if k <= 3 else "",
         axis=axis,
     )

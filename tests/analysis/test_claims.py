@@ -25,7 +25,7 @@ from claim_results import (
     verdict,
 )
 
-from bfc_bench.analysis.claims import KINDS, judge
+from bfc_bench.analysis.claims import KINDS, expected_errors, judge
 from bfc_bench.analysis.claims.verdict import Evidence, Region, decide, evidence, short
 from bfc_bench.analysis.intervals import holm
 from bfc_bench.errors import UsageError
@@ -208,6 +208,8 @@ def test_errors_that_are_all_at_the_floor_lie_below_a_bound_if_there_are_enough_
     found = [verdict(CASES["reaches"][0], cells("a", errors)) for errors in (enough, few, one_fails)]
     assert [of.verdict for of in found] == ["supported", "undecided", "undecided"]
     assert "every error is at the floor of the metric" in found[0].note
+    said = expected_errors(found, family=True)
+    assert "on 2 claims is wrong. 1 verdict without p" in said
 
 
 def test_a_verdict_and_its_reverse_are_opposite():

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from bfc_bench.analysis.locating import MOST, Ladder, sizes_to_run
 
 from bfc_bench.analysis.curves import Curve
+from bfc_bench.analysis.locating import MOST, Ladder, sizes_to_run
 from bfc_bench.analysis.thresholds import crossings, steps, threshold
 from bfc_bench.seeds import stream
 

@@ -94,10 +94,13 @@ def expected_errors(verdicts: Collection[Verdict], family: bool = False) -> str:
     """Sentences on how many of these verdicts to expect to be wrong, and on what they could not see."""
     count = len(verdicts)
     if family:
+        bare = sum(verdict.verdict != "undecided" and math.isnan(verdict.p) for verdict in verdicts)
         text = (
             "Holm p decides: with a probability of at least .95, none of the verdicts on "
-            f"{counted(count, 'claim')} is wrong."
+            f"{counted(count - bare, 'claim')} is wrong."
         )
+        if bare:
+            text += f" {counted(bare, 'verdict')} without p, on values that do not differ, cannot be adjusted."
     else:
         text = (
             f"Verdicts come from 95 % intervals, one claim at a time: of {count} expect up to .05 x {count} = "
