@@ -97,7 +97,7 @@ def fitting(name: str, count: int) -> str:
 
 def commands() -> Iterable[str]:
     """A section per verb."""
-    for verb, registered in own("verbs").items():
+    for verb, registered in own("verb").items():
         added = app_of(verb, registered)
         for group in added.registered_groups:
             for held in group.typer_instance.registered_commands:

@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from guide_code import guide_code
 from installed_faulty import describe
 
 from bfc_bench.cli.new import write_distribution
@@ -175,8 +176,6 @@ def test_a_suite_that_needs_what_is_broken_is_told_why(outside: Outside, broken:
     assert "Twin" not in done.stderr
 
 
-GUIDE = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "plugins.md").read_text(), flags=re.DOTALL)
-"""The code of the guide for authors of plugins, which adds one of each part."""
 PARTS = {
     "task": [
         {
@@ -201,7 +200,7 @@ PARTS = {
 def guide(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the code of the guide is installed."""
     folder = tmp_path_factory.mktemp("guide")
-    (folder / "outside_guide.py").write_text("\n\n".join(GUIDE))
+    (folder / "outside_guide.py").write_text(guide_code())
     describe(folder, "outside-guide", "guide", "outside_guide")
     shutil.copy(ROOT / "plugins" / "example" / "first.toml", folder)
     return folder

@@ -120,7 +120,7 @@ def test_commands_exist_with_their_options(block: Block) -> None:
 
 @cache
 def _options(verb: str) -> set[str]:
-    return {"--help", *_of(get_command(app_of(verb, own("verbs")[verb])))}
+    return {"--help", *_of(get_command(app_of(verb, own("verb")[verb])))}
 
 
 def _of(command: Any) -> set[str]:
@@ -187,7 +187,7 @@ def test_what_pages_are_filled_with_is_there(plugins: Plugins, monkeypatch: pyte
         if registry.kind not in ("plot", "listener")
         for entry in registry
     }
-    assert known | set(own("verbs")) - titles <= {*titles, "data", "new"}
+    assert known | set(own("verb")) - titles <= {*titles, "data", "new"}
     assert "- **runs**: 132 cells: 2 tasks, 8 learners, 3 replicates" in pages["docs/reference/suites.md"]
     assert "`number >= 0`" in pages["docs/reference/learners.md"]
     assert "bb.run_suite(suite" in pages["docs/tutorials/notebook.md"]

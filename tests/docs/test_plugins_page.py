@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from guide_code import TEXT, guide_code
 
 import bfc_bench
 from bfc_bench import hookspecs, toolkit
@@ -19,8 +20,6 @@ from bfc_bench.run.grid import resolve
 from bfc_bench.suite.read import read_suite
 from bfc_bench.testing import check_learner
 
-TEXT = (Path(__file__).parents[2] / "docs" / "plugins.md").read_text()
-BLOCKS = re.findall(r"```python\n(.*?)```", TEXT, flags=re.DOTALL)
 HOOKS = {name: hook for name, hook in vars(hookspecs).items() if name.startswith("bfc_")}
 
 
@@ -29,17 +28,8 @@ def shown() -> dict[str, Any]:
     """The names that the code of the guide defines, read from top to bottom."""
     folder = Path(__file__).parents[2] / "plugins" / "example"  # where a first.toml is
     names: dict[str, Any] = {"__name__": "the_guide", "__file__": str(folder / "the_guide.py")}
-    registers = []
-    for block in BLOCKS:
-        exec(block, names)
-        registers += [names.pop("bfc_register")] if "bfc_register" in names else []
-
-    @bfc_bench.hookimpl
-    def bfc_register(register: bfc_bench.Register) -> None:
-        for each in registers:
-            each(register)
-
-    return {**names, "bfc_register": bfc_register}
+    exec(guide_code(), names)
+    return names
 
 
 @pytest.mark.parametrize("name", HOOKS)

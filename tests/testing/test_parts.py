@@ -85,12 +85,12 @@ def test_the_built_in_suites_meet_every_requirement(name: str) -> None:
 
 
 def test_of_a_suite_whose_files_are_missing_nothing_is_tested(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     for variable in (DATA_VARIABLE, "XDG_DATA_DIRS", "XDG_CACHE_HOME"):
         monkeypatch.setenv(variable, "/nowhere")
     assert run(["check", "ensembles"]) == 1
-    assert re.search(r"skipped it plans cells: fashion-mnist: there is no train-images", capsys.readouterr().out)
+    assert re.search(r"skipped it plans cells: fashion-mnist: there is no train-images", capfd.readouterr().out)
 
 
 class Lossy(Inputs):
@@ -427,7 +427,7 @@ def test_options_without_a_default_must_be_given() -> None:
 
 
 def test_the_command_checks_what_a_name_stands_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "mine_of_parts.py").write_text(
         "import numpy as np\nfrom bfc_bench import Inputs, Metric, hookimpl\n\n\nclass Global(Inputs):\n"
@@ -443,11 +443,11 @@ def test_the_command_checks_what_a_name_stands_for(
         ["kernel-ridge", "--set", "ridge=0.5"],
     ):
         assert run(["check", *arguments]) == 0, arguments
-    assert "6 checks: " in capsys.readouterr().out
+    assert "6 checks: " in capfd.readouterr().out
     assert find("two.toml") == [(Path("two.toml"), "")]
     assert find("mine_of_parts", "listener")[0][0].__name__ == "mine_of_parts"
     assert run(["check", "mine_of_parts:Global"]) == 1
-    assert "failed  the stream decides" in capsys.readouterr().out
+    assert "failed  the stream decides" in capfd.readouterr().out
 
 
 @pytest.mark.parametrize(
