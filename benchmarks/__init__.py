@@ -7,7 +7,6 @@ BENCHMARKS = (
     "ensemble_small",
     "ensemble_medium",
     "single_model",
-    "learning_curve",
     "kernel_curve",
     "kernel_matrices",
     "startup",
@@ -16,6 +15,7 @@ BENCHMARKS = (
     "first_minute",
     "whole_runs",
     "run_parts",
+    "defaults",
 )
 """Benchmarks that need only a CPU, in the order in which they run."""
 

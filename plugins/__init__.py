@@ -22,6 +22,7 @@ LEARNERS = {
     "one-pass-network": "index_models.one_pass_network:OnePassNetwork",
     "spherical-sgd": "index_models.spherical_sgd:SphericalSgd",
     "tensor-unfolding": "index_models.tensor_unfolding:TensorUnfolding",
+    "corrected-kernel": "kernels.corrected_kernel:CorrectedKernel",
     "kernel-ridge": "kernels.kernel_ridge:KernelRidge",
     "random-features": "kernels.random_features:RandomFeatures",
     "sequential-kernel": "kernels.sequential_kernel:SequentialKernel",

@@ -22,7 +22,8 @@ from bfc_bench.seeds import stream
 FIRST_ERROR = 4.0
 """First target error eps_0."""
 LATEST_CUT = 0.9
-"""If the target error has not been reached after this fraction of the longest training, ranks are cut and stay so."""
+"""If the target error has not been reached after this fraction of the longest training, ranks are cut and stay so. A
+loss that stays level, as that of noisy labels does, makes this the moment."""
 PATIENCE = 1.5
 """After the cut, features may be added again from this multiple of the cut's step on."""
 LEARNED = 0.1
@@ -67,6 +68,8 @@ class FitController:
         )
         self.eps = FIRST_ERROR
         self.step, self.ended = 0, False
+        self.longest: float = learner.longest
+        """Training ends at the first check after this many steps at the latest."""
         self.joined: dict[str, int] = {}
         self.ranks: dict[int, int] = {}
         self.stages: dict[str, DistilledPredictor] = {}
@@ -87,10 +90,10 @@ class FitController:
             self._scale_target(0.5)
         self.training.clip = min(self.learner.clip, self.learner.clip_eps * self.eps)
         cuts = self.learner.ranks == "worth" and self.cut is None
-        late = step >= LATEST_CUT * self.learner.longest
+        late = step >= LATEST_CUT * self.longest
         grows = self.learner.ranks == "worth" and not late and step >= PATIENCE * (self.cut or 0)
         reached = self.eps < self.learner.eps
-        if not self.training.finite or step >= self.learner.longest or (reached and not cuts):
+        if not self.training.finite or step >= self.longest or (reached and not cuts):
             self.ended = True
             self.training.rates = dict.fromkeys(self.training.rates, 0.0)
         elif cuts and (reached or late):
@@ -98,10 +101,13 @@ class FitController:
         elif part := self.schedule.due(step, objective):
             self._join(part)
         elif grows and self.stall.seen(self.training.loss):
-            self.stall = Stall()
             # Noise may keep the objective above the threshold of K_L for ever, so the last part joins anyway.
-            if not self._add_feature() and self.schedule.waiting == [f"K{self.learner.depth}"]:
+            if self._add_feature():
+                self.stall = Stall()
+            elif self.schedule.waiting == [f"K{self.learner.depth}"]:
                 self._join(self.schedule.waiting.pop())
+            elif not self.schedule.waiting and self.stall.level(step // self.learner.check_every):
+                self.longest = step / LATEST_CUT
 
     def _join(self, part: str) -> None:
         self.stall = Stall()

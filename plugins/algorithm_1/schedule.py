@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from statistics import median
 
 PLATEAU_CHECKS = 5
 PLATEAU_RATIO = 0.9
@@ -18,6 +19,8 @@ STALL_RECENT = 10
 STALL_RATIO = 0.8
 """Training stalls if, after ``STALL_CHECKS`` checks, the minimum loss of the recent ones exceeds this fraction of the
 minimum before."""
+LEVEL_RATIO = 0.9
+"""The loss is level if its median over the later half of the checks exceeds this fraction of that over the first."""
 
 
 def joining_order(depth: int) -> list[str]:
@@ -125,9 +128,19 @@ class Stall:
 
     def __init__(self) -> None:
         self._losses: list[float] = []
+        self._counted = 0
 
     def seen(self, loss: float) -> bool:
-        """Whether training stalls at this check, whose loss is ``loss``; see ``STALL_RATIO``."""
+        """Whether training stalls at this check, whose loss is ``loss``; see ``STALL_RATIO``. Then it counts anew."""
         self._losses.append(loss)
-        before, recent = self._losses[:-STALL_RECENT], self._losses[-STALL_RECENT:]
-        return len(self._losses) > STALL_CHECKS and min(recent) > STALL_RATIO * min(before)
+        before, recent = self._losses[self._counted : -STALL_RECENT], self._losses[-STALL_RECENT:]
+        stalls = len(self._losses) - self._counted > STALL_CHECKS and min(recent) > STALL_RATIO * min(before)
+        if stalls:
+            self._counted = len(self._losses)
+        return stalls
+
+    def level(self, checks: int) -> bool:
+        """Whether the loss has stayed where it is for half of all ``checks`` so far, as that of noisy labels does."""
+        half = len(self._losses) // 2
+        first, later = self._losses[:half], self._losses[half:]
+        return 2 * len(self._losses) >= checks and median(later) > LEVEL_RATIO * median(first)

@@ -29,7 +29,7 @@ class WkrDenseNet(Algorithm1Options):
     """
 
     name: ClassVar[str] = "wkr-densenet"
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
     capabilities: ClassVar[Capabilities] = QuadraticLearner.capabilities
     smoke: ClassVar[Mapping[str, Any]] = {
         "width": 6,

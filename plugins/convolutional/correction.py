@@ -26,6 +26,8 @@ class ConvCorrection(SgdLearner):
     ``pull-<lambda>`` trains all blocks from new weights and holds the convolutions of the first l blocks near those of
     ``only`` by the penalty lambda/2 |w - w_a|^2; the last one is the final predictor. Its lambda is written without a
     decimal point, such as 5e-4, so that claims can name the stage.
+
+    Every stage is a training of its own, seven by default, because the comparison of stages is the result.
     """
 
     name: ClassVar[str] = "conv-correction"

@@ -11,4 +11,5 @@ class ConvGrow(PhasedLearner):
     """Phase l trains all of its l layers, none frozen: the paper's "training all layers together" (BFC A.4)."""
 
     name: ClassVar[str] = "conv-grow"
+    version: ClassVar[int] = 2
     frozen: ClassVar[bool] = False

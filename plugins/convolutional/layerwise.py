@@ -15,4 +15,5 @@ class ConvLayerwise(PhasedLearner):
     """
 
     name: ClassVar[str] = "conv-layerwise"
+    version: ClassVar[int] = 2
     frozen: ClassVar[bool] = True

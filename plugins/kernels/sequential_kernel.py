@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import prod
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 from bfc_plugins.kernels.kernel_ridge import KernelRidge
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from bfc_bench.learner import Capabilities, Context, Cost, DataSpec, Failure, Job, Predictor, TaskFacts, Theory
+from bfc_bench.learner import Capabilities, Context, Cost, Failure, Job, Predictor, TaskFacts, Theory
 from bfc_bench.toolkit.ridge_learner import RidgePredictor, fit_ridges, group
 
 if TYPE_CHECKING:
@@ -21,18 +20,8 @@ if TYPE_CHECKING:
 
     from bfc_bench.toolkit.function_space import KernelSpace
 
-Widths = Annotated[tuple[Annotated[int, Field(ge=1, le=64)], ...], Field(min_length=1)]
-
 FOLDS = 5
 """Number of folds of out-of-fold predictions. Point i is in fold i mod 5, so folds of nested samples are nested."""
-
-FORWARD = (
-    *("kernel", "depth", "activation", "bias_variance", "coef0", "gamma"),
-    *("rounds", "features", "directions", "loss"),
-)
-"""Options of forward rounds, without the two that ``search`` tunes."""
-CORRECTED = ("layers", "widths", "corrections", "ridges")
-"""Options of corrected features."""
 
 
 class SequentialKernel(KernelRidge):
@@ -47,18 +36,8 @@ class SequentialKernel(KernelRidge):
       that fits f(z) best (least squares of least norm on the training points). A few directions, unlike predictions,
       reveal no single label, so no folds are needed.
 
-    Stages are ``round1``, ``round2``, ...; a single round is ``kernel-ridge``.
-
-    With ``correct = "tangent"``, the features are corrected too, as the third point of that section of the paper
-    considers (``feature_correction.py``): z P_1 for the leading axes P_1 of a recursive feature machine, with
-    ``layers`` = 2 also linear combinations of z and of products of these features, and so on. Rounds of kernel
-    regression on the top layer turn the axes: Gauss-Newton on kernel weights and axes of all layers together.
-
-    Leave-one-out errors choose widths, ridges and shares of the kernel, and between corrected features and a kernel on
-    z without any. Stages are ``plain``, that kernel, and unless it is best ``forward`` and ``round1``, ``round2``, ...
-    of correction, up to the round of least error. The learner is told E x^2 of the input law, the first
-    layer of the target (``with_squares``), and bounds on number, degree and widths of layers. Options of forward rounds
-    keep their defaults; ``ridge`` and ``degree`` have no effect, so suites set ``tune = {}``.
+    Stages are ``round1``, ``round2``, ...; a single round is ``kernel-ridge``. The learner that corrects
+    features too is ``corrected-kernel``.
     """
 
     name: ClassVar[str] = "sequential-kernel"
@@ -78,49 +57,14 @@ class SequentialKernel(KernelRidge):
     """Features that a round adds to the inputs of the next."""
     directions: Annotated[int, Field(ge=1)] = 4
     """Number of spectral directions per round, at most the number of inputs."""
-    correct: Literal["none", "tangent"] = "none"
-    """How features are corrected; ``none`` is forward rounds only."""
-    layers: Annotated[int, Field(ge=1)] = 1
-    """Number of layers of features that are corrected."""
-    widths: tuple[Widths, ...] | None = None
-    """Widths of each corrected layer to choose from; None is 4 to 8 for one layer, else 4 and 6 for the first and 4 to
-    6 for the others. All combinations are tried until one has an error of 1e-14."""
-    corrections: Annotated[int, Field(ge=0)] = 40
-    """Largest number of rounds of correction after one forward pass; they end at an error of 1e-14 or after 9 rounds
-    without a gain of a tenth."""
-    ridges: Annotated[tuple[Annotated[float, Field(ge=0)], ...], Field(min_length=1)] = (1e-6, 1e-9, 1e-12)
-    """Ridges of ``correct``, from which every regression chooses; those of noisy labels are larger."""
-
-    @model_validator(mode="after")
-    def _options_of_one_kind(self) -> Self:
-        corrected = self.correct != "none"
-        for key in CORRECTED if not corrected else FORWARD:
-            value, default = getattr(self, key), type(self).model_fields[key].default
-            if value != default:
-                raise ValueError(f"{key} must be {default!r} for correct = {self.correct!r}. Got {value!r}.")
-        if self.widths is not None and len(self.widths) != self.layers:
-            raise ValueError(f"widths must have a list for each of {self.layers} layers. Got {self.widths}.")
-        return self
-
-    def width_choices(self) -> tuple[Widths, ...]:
-        """``widths`` with its default filled in."""
-        if self.widths is not None:
-            return self.widths
-        return ((4, 5, 6, 7, 8),) if self.layers == 1 else ((4, 6), *((4, 5, 6),) * (self.layers - 1))
-
-    def batch_key(self, train: DataSpec) -> Hashable:
-        """None with ``correct``: what a fit computes depends on its own labels."""
-        return super().batch_key(train) if self.correct == "none" else None
 
     def caution(self, task: TaskFacts, n: int) -> str | None:
         """That of ``kernel-ridge`` for a single round; added features give later rounds other degrees."""
-        return super().caution(task, n) if self.rounds == 1 and self.correct == "none" else None
+        return super().caution(task, n) if self.rounds == 1 else None
 
     @classmethod
     def fit_batch(cls, jobs: Sequence[Job[Self]]) -> Sequence[Predictor | Failure]:
         """Fit jobs that are prefixes of one sample, round by round; results equal those of ``fit`` up to rounding."""
-        if jobs[0].learner.correct != "none":
-            return [_fit_corrected(job) for job in jobs]
         states = [_State(job) for job in jobs]
         for number in range(jobs[0].learner.rounds):
             if number:
@@ -136,29 +80,17 @@ class SequentialKernel(KernelRidge):
         return [predictor.predict(x) for predictor, x in zip(predictors, xs, strict=True)]
 
     def skip(self, task: TaskFacts, n: int) -> str | None:
-        """Skip sizes that leave a fold of out-of-fold predictions empty, or have no leave-one-out error."""
-        if self.correct != "none" and n < 2:
-            return f"leave-one-out errors need n >= 2; n is {n}"
+        """Skip sizes that leave a fold of out-of-fold predictions empty."""
         if self.rounds > 1 and self.features == "predictions" and n < FOLDS:
             return f"out-of-fold predictions need n >= {FOLDS} folds; n is {n}"
         return super().skip(task, n)
 
     def theory(self, task: TaskFacts) -> Theory | None:
         """That of a single round; the kernels of later rounds depend on the sample."""
-        return super().theory(task) if self.rounds == 1 and self.correct == "none" else None
+        return super().theory(task) if self.rounds == 1 else None
 
     def cost(self, n: int, d: int) -> Cost:
-        """One kernel ridge regression per round, and between rounds one per quadratic form and per fold.
-
-        With ``correct``, half of the rounds for all widths: a regression and the inverse of its factor for each ridge
-        and each share that is tried.
-        """
-        if self.correct != "none":
-            starts = prod(len(widths) for widths in self.width_choices()) + 2 * (self.layers > 1)
-            turns = starts * self.corrections / 2
-            regressions = 9 * self.layers * len(self.ridges) + turns * (2 * len(self.ridges) + self.layers * 2)
-            flops = regressions * (2 / 3 * n**3 + 20.0 * n**2)
-            return Cost(flops, 8.0 * n**2 * (5 + self.layers) + 2.0**24, work="products", seconds=1e-4 * regressions)
+        """One kernel ridge regression per round, and between rounds one per quadratic form and per fold."""
         one = super().cost(n, d)
         between = 1 if self.features == "spectral" else FOLDS
         fits = self.rounds + (self.rounds - 1) * between
@@ -241,39 +173,6 @@ class _State:
         final = SequentialPredictor(self.inputs, rounds, tuple(self.steps), info)
         earlier = (replace(final, rounds=rounds[: k + 1], steps=final.steps[:k]) for k in range(len(rounds)))
         return replace(final, stages={f"round{k}": stage for k, stage in enumerate(earlier, 1)})
-
-
-def _fit_corrected(job: Job[SequentialKernel]) -> Predictor | Failure:
-    """Fit one job whose option ``correct`` is not ``none``."""
-    import torch
-    from bfc_plugins.kernels.corrected_predictor import CorrectedPredictor
-    from bfc_plugins.kernels.feature_correction import Correction
-    from bfc_plugins.kernels.first_inputs import FirstInputs
-
-    options = job.learner
-    inputs = FirstInputs.of(job.train, job.ctx, options.with_squares)
-    y = inputs.like(job.train.y)
-    mean = y.mean() if options.center else y.new_zeros(())
-    spread = (y - mean).square().mean().sqrt()
-    spread = torch.where(spread > 0, spread, 1.0)
-    correction = Correction(inputs(job.train.x), (y - mean) / spread, options.corrections, options.ridges)
-    path = correction.path(options.width_choices())
-    if not path:
-        return Failure(
-            "failed",
-            f"{options.name}: the kernel matrix plus one of the ridges {list(options.ridges)} must be positive "
-            f"definite; at n = {job.train.n} none is in float64. Use a larger ridge, or look for inputs that are not "
-            "finite.",
-        )
-    info = {
-        "widths": [layer.axes.shape[1] for layer in path[-1].features.layers],
-        "rounds": max(len(path) - 2, 0),
-        "ridge": path[-1].ridge,
-        "leave_one_out": [each.error for each in path],
-    }
-    final = CorrectedPredictor(inputs, correction, tuple(path), mean, spread, info)
-    names = ["plain", "forward", *(f"round{k}" for k in range(1, len(path) - 1))][: len(path)]
-    return replace(final, stages={name: replace(final, path=final.path[: k + 1]) for k, name in enumerate(names)})
 
 
 def _add_features(states: Sequence[_State]) -> None:

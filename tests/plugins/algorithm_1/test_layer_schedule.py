@@ -80,3 +80,14 @@ def test_training_stalls_where_the_loss_has_stopped_falling():
     assert not any(falling.seen(0.95**check) for check in range(200))
     rising = Stall()
     assert [rising.seen(1.0 + check) for check in range(22)].index(True) == 20
+
+
+def test_a_loss_is_level_if_it_has_not_fallen_for_half_of_training():
+    """That of noise fluctuates; that of a slow descent falls, though each of its steps may look like a stall."""
+    noise = 1.0 + 0.1 * stream("level").standard_normal(60)
+    for losses, level in ((noise, True), (noise * 0.99 ** np.arange(60), False)):
+        stall = Stall()
+        for loss in losses.tolist():
+            stall.seen(loss)
+        assert stall.level(120) is level
+        assert not stall.level(121)

@@ -252,10 +252,12 @@ def test_an_expansion_has_one_size_however_little_its_layer_has_learned(column):
 
 def test_noisy_labels_are_learned_to_below_their_noise():
     p = problem(labels=Agnostic(opt=0.09))
-    fitted = fit(WkrDenseNet(max_rank=4, loss="square", max_steps=8000), p, 2000)
+    fitted = fit(WkrDenseNet(max_rank=4, loss="square"), p, 2000)
     assert nmse(fitted, p) <= 0.03
     assert list(fitted.info["joined"]) == ["W2", "K2", "W3", "K3"]
-    assert fitted.info["cut"] == 7200
+    # Nothing is left to learn long before the 40,000 steps that are allowed.
+    assert fitted.info["steps"] <= 12_000
+    assert fitted.info["cut"] >= 0.89 * fitted.info["steps"]
 
 
 @pytest.mark.parametrize("kind", ["real", None, 0])

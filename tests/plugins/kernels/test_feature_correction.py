@@ -3,20 +3,23 @@
 import numpy as np
 import pytest
 import torch
+from bfc_plugins.kernels.corrected_kernel import CorrectedKernel
 from bfc_plugins.kernels.feature_correction import Correction
 from bfc_plugins.kernels.feature_layers import FeatureLayers, outside
 from bfc_plugins.kernels.leave_one_out import ridge_fit
 from bfc_plugins.kernels.polynomial import Poly
-from bfc_plugins.kernels.sequential_kernel import SequentialKernel
 from bfc_plugins.kernels.tangent_correction import Tangents
 from teacher_fits import problem
 
 from bfc_bench.errors import BenchError, UsageError
 from bfc_bench.learner import Context, Data, TaskFacts
+from bfc_bench.plugins import load_plugins
+from bfc_bench.run.grid import resolve
+from bfc_bench.suite.model import Suite
 from bfc_bench.tasks.feature_errors import measure_features
 from bfc_bench.testing import check_learner
 
-CORRECTIONS = [{"correct": "tangent"}, {"correct": "tangent", "layers": 2}]
+CORRECTIONS = [{}, {"layers": 2}]
 SMALL = {"corrections": 1, "ridges": (1e-2,)}
 
 
@@ -51,7 +54,7 @@ def missed(axes: torch.Tensor, found: torch.Tensor) -> float:
 
 @pytest.mark.parametrize("options", CORRECTIONS, ids=str)
 def test_keeps_the_contract(options):
-    check_learner(SequentialKernel(**options, **SMALL, widths=((2,),) * options.get("layers", 1)))
+    check_learner(CorrectedKernel(**options, **SMALL, widths=((2,),) * options.get("layers", 1)))
 
 
 def test_slopes_are_central_differences_through_all_layers():
@@ -121,7 +124,7 @@ def test_rotated_inputs_give_equal_predictions(options):
     x, turn, test = normal(80, 5), orthonormal(5, 5, seed=3), normal(30, 5, seed=1)
     y = x[:, 0] * x[:, 1] + x[:, 2] ** 2 + 0.1 * normal(80, seed=5)
     widths = ((3,), (1,))[: options.get("layers", 1)]
-    learner = SequentialKernel(**options, widths=widths, with_squares=False, corrections=1, ridges=(0.1,))
+    learner = CorrectedKernel(**options, widths=widths, with_squares=False, corrections=1, ridges=(0.1,))
     before = learner.fit(given(x, y), law(5)).predict(test)
     after = learner.fit(given(x @ turn, y), law(5)).predict(test @ turn)
     assert torch.allclose(before, after, rtol=0, atol=1e-6 * float(before.abs().max()))
@@ -131,7 +134,7 @@ def test_rotated_inputs_give_equal_predictions(options):
 def test_labels_scaled_and_shifted_give_predictions_scaled_and_shifted(options):
     x = normal(60, 4)
     y = x[:, 0] * x[:, 1] + 0.1 * normal(60, seed=5)
-    learner = SequentialKernel(**options, **SMALL, widths=((2,),) * options.get("layers", 1))
+    learner = CorrectedKernel(**options, **SMALL, widths=((2,),) * options.get("layers", 1))
     before, after = (learner.fit(given(x, labels), law(4)).predict(x) for labels in (y, 1e6 * y - 3e5))
     assert torch.allclose(1e6 * before - 3e5, after, rtol=0, atol=1e-5 * float(after.abs().max()))
 
@@ -145,7 +148,7 @@ def teacher(widths: tuple[int, ...], alphas: tuple[float, ...], d: int, n: int):
 def test_two_layers_have_the_features_of_the_target_with_their_scale():
     """The target is a sum of squares of S_2, so hidden features equal it up to a rotation, without a convention."""
     p, data, ctx = teacher((2,), (1.0,), 6, 200)
-    learner = SequentialKernel(correct="tangent", widths=((2,),))
+    learner = CorrectedKernel(widths=((2,),))
     fitted = learner.fit(data, ctx)
     errors = measure_features(p.test_hidden, fitted.hidden(torch.tensor(p.test_x)))
     assert errors["span_errors"]["S2"] < 1e-12
@@ -155,7 +158,7 @@ def test_two_layers_have_the_features_of_the_target_with_their_scale():
 def test_backward_correction_takes_both_layers_to_rounding():
     """Three layers, d = 8: the features and the error fall in the same rounds."""
     p, data, ctx = teacher((2, 1), (1.0, 0.3), 8, 500)
-    fitted = SequentialKernel(correct="tangent", layers=2, widths=((2,), (3,))).fit(data, ctx)
+    fitted = CorrectedKernel(layers=2, widths=((2,), (3,))).fit(data, ctx)
     x, target = torch.tensor(p.test_x), torch.tensor(p.test_y)
     stages = [stage for name, stage in fitted.stages.items() if name != "plain"]
     errors = [float(((s.predict(x) - target) ** 2).mean() / target.var()) for s in stages]
@@ -172,7 +175,7 @@ def test_backward_correction_takes_both_layers_to_rounding():
 def test_corrections_that_do_not_generalise_lose_to_the_kernel_without_features(n):
     """Too few points for the weights and axes of two layers: fixed axes have a leave-one-out error near 0."""
     p, data, ctx = teacher((4, 2), (1.0, 0.3), 10, n)
-    fitted = SequentialKernel(correct="tangent", layers=2, widths=((4,), (4,)), corrections=10).fit(data, ctx)
+    fitted = CorrectedKernel(layers=2, widths=((4,), (4,)), corrections=10).fit(data, ctx)
     target = torch.tensor(p.test_y)
     assert list(fitted.stages) == ["plain"]
     assert float(((fitted.predict(torch.tensor(p.test_x)) - target) ** 2).mean() / target.var()) < 1.2
@@ -181,7 +184,7 @@ def test_corrections_that_do_not_generalise_lose_to_the_kernel_without_features(
 def test_noise_is_not_learned_as_a_feature():
     """Labels without signal: with ridges that suit noise, predictions stay below the labels' variance."""
     x, noise = normal(200, 5), normal(200, seed=2)
-    learner = SequentialKernel(correct="tangent", widths=((2,),), ridges=(1.0, 100.0), corrections=3)
+    learner = CorrectedKernel(widths=((2,),), ridges=(1.0, 100.0), corrections=3)
     fitted = learner.fit(given(x, noise), law(5))
     assert float((fitted.predict(normal(1000, 5, seed=6)) ** 2).mean()) < 0.5
 
@@ -189,22 +192,26 @@ def test_noise_is_not_learned_as_a_feature():
 def test_what_cannot_be_fitted_is_named():
     x = normal(20, 3)
     x[3] = torch.inf
-    with pytest.raises(BenchError, match=r"sequential-kernel: .* at n = 20 none is in float64"):
-        SequentialKernel(correct="tangent").fit(given(x, x[:, 0]), law(3))
+    with pytest.raises(BenchError, match=r"corrected-kernel: .* at n = 20 none is in float64"):
+        CorrectedKernel().fit(given(x, x[:, 0]), law(3))
     facts = TaskFacts("t", "uniform", "target", "clean", "real", 4, 0)
-    assert SequentialKernel(correct="tangent").skip(facts, 1) == "leave-one-out errors need n >= 2; n is 1"
-    assert SequentialKernel(correct="tangent").skip(facts, 2) is None
+    assert CorrectedKernel().skip(facts, 1) == "leave-one-out errors need n >= 2; n is 1"
+    assert CorrectedKernel().skip(facts, 2) is None
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"correct": "tangent", "rounds": 4}, "rounds must be 2 for correct = 'tangent'. Got 4"),
-        ({"layers": 2}, "layers must be 1 for correct = 'none'"),
-        ({"correct": "tangent", "layers": 2, "widths": [[4]]}, "widths must have a list for each of 2 layers"),
-        ({"correct": "forward"}, "correct must be 'none' or 'tangent'"),
-    ],
-)
-def test_options_of_the_other_kind_are_named(options, words):
-    with pytest.raises(UsageError, match=words):
-        SequentialKernel.parse(options, "suite: learner")
+def test_each_layer_has_its_widths():
+    with pytest.raises(UsageError, match="widths must have a list for each of 2 layers"):
+        CorrectedKernel.parse({"layers": 2, "widths": [[4]]}, "suite: learner")
+
+
+def test_an_entry_with_nothing_but_its_name_is_one_fit():
+    """Candidates of options without effect would be fits for nothing: leave-one-out errors choose what there is."""
+    suite = Suite.parse(
+        {
+            "name": "one",
+            "task": [{"name": "t", "inputs": {"kind": "uniform"}, "target": {"kind": "linear"}, "d": [4], "n": [20]}],
+            "learner": [{"name": "corrected-kernel"}],
+        },
+        "one",
+    )
+    assert resolve(suite, load_plugins(), "one").entries["corrected-kernel"].candidates == ()
