@@ -37,6 +37,11 @@ class Settings(BaseModel):
 
     __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]  # fields that are models do not call it
 
+    def __getstate__(self) -> dict[Any, Any]:
+        """What is pickled: the options, without what is cached beside them."""
+        state, fields = super().__getstate__(), type(self).model_fields
+        return {**state, "__dict__": {name: value for name, value in state["__dict__"].items() if name in fields}}
+
     @model_validator(mode="before")
     @classmethod
     def _reject_booleans_as_numbers(cls, values: Any) -> Any:

@@ -184,8 +184,8 @@ class _LearnerEstimator(BaseEstimator):  # type: ignore[misc]
         return convert(array, self.learner_class.capabilities.arrays[0], self.device)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """The class is made at run time, so pickle the learner class that it is made from."""
-        return _blank, (self.learner_class, isinstance(self, ClassifierMixin)), self.__getstate__()
+        """The class is made at run time, so pickle a learner of the class that it is made from."""
+        return _blank, (self.learner_class.model_construct(), isinstance(self, ClassifierMixin)), self.__getstate__()
 
 
 def _takes_classes(learner: type[Learner]) -> bool:
@@ -281,7 +281,7 @@ def _make_init(defaults: dict[str, Any]) -> Callable[..., None]:
     return init
 
 
-def _blank(learner: type[Learner], classifier: bool) -> _LearnerEstimator:
+def _blank(learner: Learner, classifier: bool) -> _LearnerEstimator:
     """An estimator without any attribute, for pickle to fill."""
-    cls = _estimator_class(learner, classifier)
+    cls = _estimator_class(type(learner), classifier)
     return cls.__new__(cls)

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, SupportsIndex, TypeAlias
 
 from typing_extensions import TypeVar  # typing.TypeVar has defaults from Python 3.13 on
 
@@ -337,6 +337,17 @@ class Learner(Settings, ABC):
     def options(self) -> dict[str, Any]:
         """All options with their values, as plain data."""
         return self.plain()
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        """Pickles a variant by the class and the path that it was made from, since its own class has no module."""
+        reduced, (scheme, _, path) = super().__reduce_ex__(protocol), self.name.partition(":")
+        made_from = next((cls for cls in type(self).__mro__ if vars(cls).get("name") == scheme), None)
+        return reduced if not path or made_from is None else (_blank, (made_from, path), *reduced[2:])
+
+
+def _blank(learner: type[Learner], path: str) -> Learner:
+    """A learner of a variant, for pickle to fill with options."""
+    return learner.variant(path).model_construct()
 
 
 class BatchLearner(Learner):

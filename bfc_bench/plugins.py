@@ -43,8 +43,6 @@ class Plugins:
     def __init__(self) -> None:
         self.unavailable: list[Unavailable] = []
         """Broken plugins and objects, with the reason."""
-        self.extra: tuple[object, ...] = ()
-        """Plugin objects that were added to the installed plugins."""
         missing = self.unavailable
         self.learners: Registry[type[Learner]] = Registry("learner", _not_a(Learner, "name"), missing, "name", True)
         self.inputs: Registry[type[Inputs]] = Registry("input distribution", _not_a(Inputs, "kind"), missing, "kind")
@@ -74,10 +72,6 @@ class Plugins:
     def learner(self, name: str, where: str = "") -> type[Learner]:
         """The learner class called ``name``; ``scheme:path`` names a variant of the learner ``scheme``."""
         return self.learners.find(name, where)
-
-    def registers(self, plugin: object) -> bool:
-        """Whether a plugin object registers something."""
-        return any(impl.plugin is plugin for impl in self.manager.hook.bfc_register.get_hookimpls())
 
     def executor(self, name: str, options: Mapping[str, Any] = MappingProxyType({})) -> Executor:
         """An executor with the values of its options. Raises ``UsageError`` if the name or an option is unknown."""
@@ -166,7 +160,6 @@ def load_plugins(extra: Sequence[object] = ()) -> Plugins:
     for plugin in extra:
         if not plugins.manager.is_registered(plugin):
             plugins.add(plugin, _name(plugin, plugins.manager))
-    plugins.extra = tuple(extra)
     plugins.collect()
     return plugins
 

@@ -27,6 +27,7 @@ class Ensemble(BatchLearner):
 
     members: Annotated[int, Field(ge=2)] = 10
     """Number of fits."""
+    _single: Learner
 
     @classmethod
     def variant(cls, path: str) -> type[Learner]:
@@ -37,15 +38,14 @@ class Ensemble(BatchLearner):
     def _is_valid(self) -> Self:
         if self.of is None:
             raise ValueError("name a learner: ensemble:LEARNER, for example ensemble:quad-densenet")
-        _ = self.single
+        given = self.model_dump(include=self.model_fields_set - {"members"}, by_alias=True)
+        self._single = self.of.parse(given, self.name)
         return self
 
     @property
     def single(self) -> Learner:
         """The learner of each member."""
-        assert self.of is not None  # a learner without variant is refused
-        given = self.model_dump(include=self.model_fields_set - {"members"}, by_alias=True)
-        return self.of.parse(given, self.name)
+        return self._single
 
     def batch_key(self, train: DataSpec) -> Hashable:
         """The key of the members."""

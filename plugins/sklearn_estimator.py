@@ -196,17 +196,10 @@ def _variant(path: str) -> type[SklearnEstimator]:
         attribute = f"{name}_" if hasattr(SklearnEstimator, name) or name.startswith("model_") else name
         fields[attribute] = (Any, Field(default, alias=None if attribute == name else name))
     made = create_model(path.rpartition(".")[2], __base__=SklearnEstimator, __module__=__name__, **fields)
-    made.__doc__, made.__qualname__ = f"scikit-learn's ``{path}``.", "/" + path.replace(".", "/")
+    made.__doc__ = f"scikit-learn's ``{path}``."
     made.name, made.path, made.example = f"sklearn:{path}", path, None
     made.capabilities = Capabilities(labels=labels, libraries=frozenset({"scikit-learn"}))
     return made
-
-
-def __getattr__(name: str) -> type[SklearnEstimator]:
-    """The variant of a path such as ``/svm/SVR``, so that pickle finds these classes, which are made at run time."""
-    if "/" not in name:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return _variant(name.removeprefix("/").replace("/", "."))
 
 
 def _plain(value: Any) -> Any:

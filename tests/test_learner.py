@@ -1,13 +1,17 @@
 """The contract of learners: what its base classes derive."""
 
+import pickle
 from collections.abc import MutableMapping, MutableSequence, MutableSet, Sequence
+from functools import cached_property
 from typing import Any, ClassVar, Literal, Self
 
+import cloudpickle
 import numpy as np
 import pytest
 
 import bfc_bench
 from bfc_bench import BatchLearner, BenchError, Context, Data, DataSpec, Diverged, Failure, Job, Learner, Predictor
+from bfc_bench.plugins import load_plugins
 from bfc_bench.testing import check_learner
 from bfc_bench.toolkit.ridge_learner import RidgeLearner
 
@@ -96,3 +100,51 @@ CONTRACT = [value for name in bfc_bench.__all__ if isinstance(value := getattr(b
 def test_no_class_of_the_contract_has_an_attribute_that_a_learner_can_change_for_others(cls: type) -> None:
     own = {name: value for name, value in vars(cls).items() if not name.startswith(("_", "model_"))}
     assert not [name for name, value in own.items() if isinstance(value, MutableMapping | MutableSequence | MutableSet)]
+
+
+class Sum:
+    def __init__(self, numbers: Sequence[int]) -> None:
+        self.value = sum(numbers)
+
+    def __reduce__(self) -> str:
+        raise TypeError("stays in its process")
+
+
+class Remembers(PlainMean):
+    """Has options, and keeps what it computes from them."""
+
+    name: ClassVar[str] = "remembers"
+    widths: tuple[int, ...] = (1,)
+
+    @cached_property
+    def total(self) -> Sum:
+        return Sum(self.widths)
+
+
+def test_a_learner_is_pickled_without_what_it_has_computed() -> None:
+    learner = Remembers(widths=(3, 4))
+    assert learner.total.value == 7
+    for sent in (pickle.loads(pickle.dumps(learner)), pickle.loads(cloudpickle.dumps(learner))):
+        assert sent == Remembers(widths=(3, 4))
+        assert sent.total.value == 7
+        assert "total" not in vars(pickle.loads(pickle.dumps(sent)))
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("sklearn:svm.SVR", {"C": 3.0}),
+        (
+            "sklearn:make_pipeline",
+            {"steps": ["sklearn:preprocessing.StandardScaler", "sklearn:svm.SVR"], "svr__C": 2.0},
+        ),
+        ("ensemble:random-features", {"members": 3}),
+        ("ensemble:sklearn:tree.DecisionTreeRegressor", {"max_depth": 2}),
+    ],
+)
+def test_a_variant_is_pickled_by_its_path(name: str, options: dict[str, Any]) -> None:
+    """Its class, which has no place in a module, is made again where it arrives."""
+    learner = load_plugins().learner(name).parse(options, name)
+    sent = pickle.loads(pickle.dumps(learner))
+    assert (sent, type(sent)) == (learner, type(learner))
+    assert sent.options() == learner.options()

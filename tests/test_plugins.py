@@ -1,11 +1,13 @@
 """What plugins register, what is said of a broken one, and that its code harms nothing else."""
 
 import sys
+import threading
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
-from typing import ClassVar
+from types import SimpleNamespace
+from typing import Any, ClassVar
 
 import pytest
+from small_tasks import SMALL
 from stored_rows import read_results
 
 from bfc_bench import (
@@ -20,6 +22,7 @@ from bfc_bench import (
     Predictor,
     RunOptions,
     Target,
+    Teacher,
     UsageError,
     hookimpl,
     load_plugins,
@@ -344,57 +347,59 @@ def test_a_metric_that_fails_is_named_and_changes_nothing_else(suite_file, tmp_p
         assert "metric 'negative' raised ValueError: must give a finite number >= 0. Got -1.0" in row.reason
 
 
-# --- plugin objects and workers ---
+# --- what workers get ---
 
 
-class Brings:
-    """A plugin object that pickles."""
-
-    @hookimpl
-    def bfc_register(self, register):
-        register.learner(Mean)
+class Coordinate(Teacher):
+    def __call__(self, x):
+        return x[:, 0]
 
 
-@pytest.mark.parametrize("how", ["object", "module"])
-def test_a_plugin_that_is_not_installed_reaches_the_workers(how, suite_file, tmp_path):
-    extra = Brings() if how == "object" else sys.modules[__name__]
-    path = suite_file(learner=[{"name": "mean-of-labels"}])
-    session = run_suite(path, RunOptions(store=tmp_path / "store", jobs=1, plugins=load_plugins([extra])))
+def local_parts(holds: object) -> dict[str, Any]:
+    """A learner, a metric and a target that no other process can import, and that hold something."""
+
+    class LocalLearner(Mean):
+        name: ClassVar[str] = "here"
+        held: ClassVar = holds
+
+    class LocalTarget(Target):
+        kind: ClassVar[str] = "local"
+        held: ClassVar = holds
+
+        def draw(self, rng, law):
+            return Coordinate()
+
+    def measure(prediction, truth, held=holds):
+        return 1.0
+
+    return {"learner": LocalLearner, "metric": Metric("local", measure), "target": LocalTarget}
+
+
+def local_run(suite_file, tmp_path, *parts, **options):
+    target = [{**SMALL, "target": {"kind": "local"}}] if "target" in dict(parts) else [SMALL]
+    path = suite_file(learner=[{"name": "here" if "learner" in dict(parts) else "mean-of-labels"}], task=target)
+    plugins = load_plugins([registers(*part) for part in (("learner", Mean), *parts)])
+    return run_suite(path, RunOptions(store=tmp_path / "store", plugins=plugins, jobs=1, **options))
+
+
+def test_parts_that_no_other_process_can_import_reach_the_workers(suite_file, tmp_path):
+    session = local_run(suite_file, tmp_path, *local_parts(None).items())
     assert session.statuses == {"ok": 2}
 
 
-@hookimpl
-def bfc_register(register):
-    register.learner(Mean)
-
-
-def local_plugin():
-    class Local:
-        @hookimpl
-        def bfc_register(self, register):
-            register.learner(Mean)
-
-    return Local()
-
-
-def made_module():
-    made = ModuleType("made_up")
-    made.bfc_register = bfc_register
-    return made
-
-
-@pytest.mark.parametrize(("make", "words"), [(local_plugin, "Local"), (made_module, "'made_up'")])
-def test_a_plugin_that_cannot_be_sent_stops_before_anything_runs_except_in_serial(make, words, suite_file, tmp_path):
-    path, plugins = suite_file(learner=[{"name": "mean-of-labels"}]), load_plugins([make()])
-    with pytest.raises(UsageError, match="cannot be sent to a worker process") as caught:
-        run_suite(path, RunOptions(store=tmp_path / "store", jobs=1, plugins=plugins))
-    assert words in str(caught.value)
-    session = run_suite(path, RunOptions(store=tmp_path / "store", executor="serial", plugins=plugins))
-    assert session.statuses == {"ok": 2}
+@pytest.mark.parametrize(
+    ("kind", "named"), [("learner", "learner 'here'"), ("metric", "metric 'local'"), ("target", "task 't'")]
+)
+def test_a_part_that_cannot_be_sent_stops_before_anything_runs_except_in_serial(kind, named, suite_file, tmp_path):
+    part = kind, local_parts(threading.Lock())[kind]
+    with pytest.raises(UsageError, match=f"^{named} cannot be sent to a worker process: TypeError: cannot pickle"):
+        local_run(suite_file, tmp_path, part)
+    assert not (tmp_path / "store").exists()
+    assert local_run(suite_file, tmp_path, part, executor="serial").statuses == {"ok": 2}
 
 
 def test_a_plugin_that_only_listens_stays_with_the_session(suite_file, tmp_path):
     rows = []
-    path = suite_file(learner=[{"name": "mean-of-labels"}])
-    run_suite(path, RunOptions(store=tmp_path / "store", jobs=1, plugins=load_plugins([Brings(), listener(rows)])))
+    path, plugins = suite_file(learner=[{"name": "mean-of-labels"}]), [registers("learner", Mean), listener(rows)]
+    run_suite(path, RunOptions(store=tmp_path / "store", jobs=1, plugins=load_plugins(plugins)))
     assert [row.status for row in rows] == ["ok", "ok"]

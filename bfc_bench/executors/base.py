@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 import traceback
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
@@ -51,10 +50,18 @@ Preload = Mapping[str, Callable[[], object]]
 """By group of units, a picklable function that imports what they need. Errors are ignored: a unit meets them too."""
 
 
+def dumps(value: object) -> bytes:
+    """A value pickled for another process. What a script, a notebook or a function defines is sent by value."""
+    import cloudpickle  # here, since most commands send nothing
+
+    sent: bytes = cloudpickle.dumps(value)
+    return sent
+
+
 def pickled(payload: Any) -> bytes | UnitFailure:
     """The pickled payload of a unit, or the failure of a unit whose payload cannot be pickled."""
     try:
-        return pickle.dumps(payload)
+        return dumps(payload)
     except Exception as error:
         return UnitFailure(
             "raised", f"its payload cannot be sent to a worker: {describe_error(error)}", traceback.format_exc()

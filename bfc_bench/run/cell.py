@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 import time
-import warnings
 from collections.abc import Callable, Hashable
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
 import numpy as np
-from pydantic_core import from_json
 
 from bfc_bench.errors import BenchError, Diverged
 from bfc_bench.executors.worker_context import clock_starts, may_take
@@ -22,31 +20,27 @@ from bfc_bench.run.grid import Cell
 from bfc_bench.run.memory_limits import PeakMemory
 from bfc_bench.run.stopwatch import Stopwatch
 from bfc_bench.run.wire_format import FinishedCell, attempt, pack, send
-from bfc_bench.run.work_units import TRAIN_POINTS, Batch, CellWork, Extra, load_libraries
+from bfc_bench.run.work_units import TRAIN_POINTS, Batch, CellWork, load_libraries
 from bfc_bench.store.artifacts import checked, digests
 from bfc_bench.store.row import BESIDES, Row, Status
 from bfc_bench.tasks.feature_errors import measure_features
-from bfc_bench.tasks.metrics import METRICS, Metric, TargetValues
+from bfc_bench.tasks.metrics import BUILT_IN, METRICS, Metric, TargetValues
+from bfc_bench.tasks.task import learner_seed
 from bfc_bench.toolkit.arrays import to_numpy
 from bfc_bench.toolkit.held_out import EVERY
 from bfc_bench.toolkit.precision import precision_state
 from bfc_bench.utils.plain_json import plain_json
 
-SETTINGS = r"pydantic\.main|bfc_bench\.tasks\."
-"""Modules that warn of settings. The session has said their warnings when it read the suite."""
 
-
-def run_batch(batch: Batch, extra: Extra) -> bytes:
+def run_batch(batch: Batch) -> bytes:
     """Packed rows of the batch's cells.
 
     If anything outside a fit goes wrong, a cell alone has a failed row; several cells raise, and the session runs them
     one by one.
     """
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", module=SETTINGS)
-        attempt(partial(load_libraries, batch, extra))  # if this fails, the cells meet the same error and report it
-        may_take(batch.common.memory_bytes, refuse=batch.common.device == "cpu")  # CUDA maps more than it uses
-        rows = attempt(partial(_packed_rows, batch, extra))
+    attempt(partial(load_libraries, batch))  # if this fails, the cells meet the same error and report it
+    may_take(batch.common.memory_bytes, refuse=batch.common.device == "cpu")  # CUDA maps more than it uses
+    rows = attempt(partial(_packed_rows, batch))
     if isinstance(rows, Failure):
         if len(batch.cells) > 1:
             raise BenchError(rows.reason)
@@ -54,19 +48,18 @@ def run_batch(batch: Batch, extra: Extra) -> bytes:
     return send(rows, precision_state(batch.common.device))
 
 
-def _packed_rows(batch: Batch, extra: Extra) -> list[bytes] | Failure:
+def _packed_rows(batch: Batch) -> list[bytes] | Failure:
     """Rows of all cells; cells with the same batch key are fitted together."""
     groups: dict[Hashable, list[CellWork]] = {}
     for cell in batch.cells:
-        item = CellWork.prepare(batch, cell, extra)
-        key = item.learner.batch_key(item.problem.spec(cell.n))
+        item = CellWork.prepare(batch, cell)
+        key = item.entry.learner.batch_key(item.problem.spec(cell.n))
         groups.setdefault(("alone", cell.id) if key is None else ("together", key), []).append(item)
     clock_starts()
-    (first, *_), *_ = groups.values()
-    guard = ArrayGuard(first.learner.capabilities.arrays[0], batch.common.device)
+    guard = ArrayGuard(batch.learner.capabilities.arrays[0], batch.common.device)
     finished = [done for work in groups.values() for done in _run(work, guard)]
     if changed := guard.changed():
-        name, arrays = first.learner.name, " and ".join(changed)
+        name, arrays = batch.learner.name, " and ".join(changed)
         reason = f"{name} has changed arrays that it was given: {arrays}. Copy an array before you change it."
         return Failure("failed", reason)
     return [pack(*done) for done in finished]
@@ -86,7 +79,7 @@ def _run(work: list[CellWork], guard: ArrayGuard) -> list[FinishedCell]:
                 outcomes[i] = outcome
     seconds = {name: value for name, value in stopwatch.seconds().items() if value is not None}
 
-    cls, ordered = type(work[0].learner), [outcomes[i] for i in range(len(work))]
+    cls, ordered = type(work[0].entry.learner), [outcomes[i] for i in range(len(work))]
     xs = [guard.guarded_copy("test inputs", item.train.sample, item.test_x, item.train.columns) for item in work]
     tests = predict(cls, ordered, xs, classes := [item.problem.task.classes for item in work])
     train_xs = [
@@ -104,7 +97,7 @@ def _job(item: CellWork, learner: Learner, guard: ArrayGuard) -> Job:
 
 
 def _shares(work: list[CellWork]) -> list[float]:
-    costs = [item.learner.cost(item.cell.n, item.cell.d) for item in work]
+    costs = [item.entry.learner.cost(item.cell.n, item.cell.d) for item in work]
     weights = [1.0 if cost is None else max(cost.flops, 1.0) for cost in costs]
     return [weight / sum(weights) for weight in weights]
 
@@ -122,7 +115,7 @@ def _measured(
     facts: dict[str, Any], item: CellWork, choice: Choice | Failure, outcome: Outcome, x: Array, test: Any, train: Any
 ) -> FinishedCell | Failure:
     """The row of a cell that is ok. ``facts`` gets what is known of the others too."""
-    facts["chosen"] = {"candidates": len(item.candidates) or 1}
+    facts["chosen"] = {"candidates": len(item.entry.candidates) or 1}
     if isinstance(choice, Failure):
         return choice
     facts |= _declared(item, choice.learner)
@@ -130,7 +123,7 @@ def _measured(
     if isinstance(outcome, Predictor) and outcome.info:
         info = attempt(lambda: plain_json(outcome.info, gaps=True))
         if isinstance(info, Failure):
-            return replace(info, reason=f"{item.learner.name}: info must be plain facts of the fit. {info.reason}")
+            return replace(info, reason=f"{choice.learner.name}: info must be plain facts of the fit. {info.reason}")
         facts["chosen"]["info"] = info
     if isinstance(test, Failure):
         return test
@@ -168,23 +161,23 @@ def _failed(batch: Batch, cell: Cell, failure: Failure, facts: dict[str, Any]) -
 
 def make_row(batch: Batch, cell: Cell, status: Status, reason: str, **measured: Any) -> Row:
     """The row of a cell."""
-    spec, common = batch.learners[cell.label], batch.common
+    learner, common = batch.learners[cell.label].learner, batch.common
     return Row(
         cell=cell.id,
         suite=common.suite,
         suite_version=common.version,
         task=cell.task,
-        learner=spec.name,
+        learner=learner.name,
         label=cell.label,
-        options=from_json(spec.options),
+        options=learner.options(),
         d=cell.d,
         n=cell.n,
         replicate=cell.replicate,
         status=status,
         reason=reason,
         device=common.device,
-        seed=batch.seed(cell),
-        learner_version=spec.version,
+        seed=learner_seed(common.seed, batch.tasks[cell.task].streams, cell.d, cell.replicate),
+        learner_version=learner.version,
         release=common.release,
         provenance=common.provenance,
         finished_at=time.time(),
@@ -197,7 +190,7 @@ def _declared(item: CellWork, learner: Learner) -> dict[str, Any]:
     if (cost := learner.cost(item.cell.n, item.cell.d)) is None:
         return {}
     trained = item.cell.n - item.cell.n // EVERY
-    trials = [candidate.cost(trained, item.cell.d) for candidate in item.candidates]
+    trials = [candidate.cost(trained, item.cell.d) for candidate in item.entry.candidates]
     known = [trial.fit_flops for trial in trials if trial is not None]
     flops = float(sum(known, cost.fit_flops)) if len(known) == len(trials) else None
     return {"fit_flops": flops, "parameters": None if cost.parameters is None else int(cost.parameters)}
@@ -207,12 +200,12 @@ def _chosen(item: CellWork, choice: Choice) -> dict[str, Any]:
     """The column ``chosen`` but for the number of candidates: tuned options, validation error, oracle facts, data
     sizes."""
     chosen: dict[str, Any] = {}
-    if tuned := item.batch.learners[item.cell.label].tuned:
+    if tuned := item.entry.tuned:
         options = choice.learner.options()
         chosen["tuned"] = {name: options[name] for name in tuned}
         chosen["validation_error"] = choice.validation_error
     # What the candidates do not agree on was not assumed but found.
-    agreed = [candidate.assumes() for candidate in item.candidates or (choice.learner,)]
+    agreed = [candidate.assumes() for candidate in item.entry.candidates or (choice.learner,)]
     assumed = {name: value for name, value in agreed[0].items() if all(of.get(name) == value for of in agreed)}
     if oracle := choice.learner.oracle() | item.problem.known(assumed):
         chosen["oracle"] = sorted(oracle)
@@ -247,7 +240,7 @@ def _errors(item: CellWork, predictor: Predictor, x: Any, prediction: np.ndarray
     """
     kind, truth, prediction = item.problem.task.kind, item.problem.truth, prediction.astype(np.float64)
     prediction.setflags(write=False)
-    applying = [metric for metric in item.metrics if kind in metric.labels]
+    applying = [metric for metric in (*BUILT_IN, *item.batch.common.metrics) if kind in metric.labels]
     errors: dict[str, Any] = {m.name: m.measure(prediction, truth) for m in applying if m in METRICS}
     for name, error in errors.items():
         if not math.isfinite(error):

@@ -121,16 +121,16 @@ def split(data: Data) -> tuple[Data, Data]:
 
 def tune(work: Sequence[CellWork], guard: ArrayGuard) -> list[Choice | Failure]:
     """The candidate with the least validation error for each cell, or its learner if there are no candidates."""
-    parts = {i: split(item.train) for i, item in enumerate(work) if item.candidates}
-    trials = [(i, candidate) for i in parts for candidate in work[i].candidates]
+    parts = {i: split(item.train) for i, item in enumerate(work) if item.entry.candidates}
+    trials = [(i, candidate) for i in parts for candidate in work[i].entry.candidates]
     if not trials:
-        return [Choice(item.learner) for item in work]
+        return [Choice(item.entry.learner) for item in work]
     trains = {i: guard.guarded_data(train) for i, (train, _) in parts.items()}
     xs = {i: guard.guarded_copy("inputs", part.sample, part.x, part.columns) for i, (_, part) in parts.items()}
     outcomes = fit([Job(learner, trains[i], work[i].context(learner, guard)) for i, learner in trials])
     classes = [work[i].problem.task.classes for i, _ in trials]
     point = "validation point, every fifth of the n points"
-    predictions = predict(type(work[0].learner), outcomes, [xs[i] for i, _ in trials], classes, point)
+    predictions = predict(type(work[0].entry.learner), outcomes, [xs[i] for i, _ in trials], classes, point)
     chosen: dict[int, Choice] = {}
     failed: dict[int, Failure] = {}
     scored: list[tuple[int, float, Learner]] = []
@@ -143,7 +143,7 @@ def tune(work: Sequence[CellWork], guard: ArrayGuard) -> list[Choice | Failure]:
     scored.sort(key=itemgetter(1))
     for i, error, learner in reversed(scored):
         chosen[i] = Choice(learner, error, chosen.get(i))
-    return [chosen.get(i) or failed.get(i) or Choice(item.learner) for i, item in enumerate(work)]
+    return [chosen.get(i) or failed.get(i) or Choice(item.entry.learner) for i, item in enumerate(work)]
 
 
 def _validation_error(data: Data, prediction: np.ndarray) -> float | Failure:

@@ -18,6 +18,7 @@ from bfc_bench.registry import broken_plugins
 from bfc_bench.store.row import cell_id, curve_digest
 from bfc_bench.suite.model import LearnerEntry, Suite, TaskEntry, candidates
 from bfc_bench.tasks.build import build_task
+from bfc_bench.tasks.metrics import BUILT_IN, Metric
 from bfc_bench.tasks.task import Task
 from bfc_bench.utils.plain_json import digest
 
@@ -76,6 +77,8 @@ class Grid:
     entries: Mapping[str, GridLearner]
     task_digests: Mapping[str, str]
     learner_digests: Mapping[str, str]
+    metrics: tuple[Metric, ...] = ()
+    """Metrics of plugins."""
     only: tuple[Cell, ...] | None = None
     """Replaces the cells of the suite."""
 
@@ -137,6 +140,7 @@ def resolve(
         chosen,
         {name: digest({**common, "task": task.identity()}) for name, task in built.items()},
         {label: digest(entry.identity()) for label, entry in chosen.items()},
+        tuple(metric for metric in map(plugins.metrics.get, plugins.metrics) if metric not in BUILT_IN),
     )
     count = suite.replicates * sum(1 for _ in islice(grid.points(), MOST_CELLS + 1))
     if not count and (learners or tasks):

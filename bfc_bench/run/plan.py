@@ -15,10 +15,10 @@ from bfc_bench.errors import PluginError
 from bfc_bench.executors.base import Executor
 from bfc_bench.learner import TaskFacts
 from bfc_bench.run.costs import Costs
-from bfc_bench.run.grid import Cell, Grid, GridLearner
+from bfc_bench.run.grid import Cell, Grid
 from bfc_bench.run.skip_reasons import ask, device_of, skip_reason
 from bfc_bench.run.theories import theory_of
-from bfc_bench.run.work_units import Batch, LearnerSpec, RunSettings
+from bfc_bench.run.work_units import Batch, RunSettings
 from bfc_bench.store import Redo
 from bfc_bench.store.row import Origin
 from bfc_bench.store.store import KnownCell, Store
@@ -26,7 +26,6 @@ from bfc_bench.suite.model import Budget
 from bfc_bench.tasks.task import Problem
 from bfc_bench.toolkit.gpu import cell_memory
 from bfc_bench.toolkit.precision import Device
-from bfc_bench.utils.plain_json import canonical_json
 
 SHORTEST_SECONDS: Mapping[Device, float] = {"cpu": 5.0, "cuda": 60.0}
 """A batch with a shorter estimated time than this is not divided further, but joined with others of its learner. A
@@ -97,12 +96,12 @@ class Plan:
         batches = [self._batch(*part) for part in self._joined(parts)]
         taken = Counter[str]()
         for batch in batches:
-            taken[batch.learner] += batch.seconds  # type: ignore[assignment]
+            taken[batch.learner.name] += batch.seconds  # type: ignore[assignment]
 
         def order(batch: Batch) -> tuple[Any, ...]:
-            first = batch.cells[0]
+            first, name = batch.cells[0], batch.learner.name
             length = -frexp(batch.seconds)[1]
-            return taken[batch.learner], batch.learner, length, first.task, first.d, first.replicate
+            return taken[name], name, length, first.task, first.d, first.replicate
 
         return sorted(batches, key=order)
 
@@ -164,28 +163,13 @@ class Plan:
         return min(self.common.cell_seconds / 4, SHORTEST_SECONDS[device])
 
     def _batch(self, cells: Sequence[Cell], seconds: float) -> Batch:
-        tasks = {name: self._definitions[name] for name in {cell.task for cell in cells}}
-        learners = {label: self._specs[label] for label in {cell.label for cell in cells}}
+        tasks = {name: self.grid.tasks[name] for name in {cell.task for cell in cells}}
+        learners = {label: self.grid.entries[label] for label in {cell.label for cell in cells}}
         return Batch(self._commons[self.device(cells[0])], tasks, learners, tuple(cells), seconds)
 
     @cached_property
     def _commons(self) -> dict[Device, RunSettings]:
         return {device: replace(self.common, device=device) for device in get_args(Device)}
-
-    @cached_property
-    def _definitions(self) -> dict[str, str]:
-        return {name: canonical_json(task.definition()) for name, task in self.grid.tasks.items()}
-
-    @cached_property
-    def _specs(self) -> dict[str, LearnerSpec]:
-        return {label: spec(entry) for label, entry in self.grid.entries.items()}
-
-
-def spec(entry: GridLearner) -> LearnerSpec:
-    """A suite's learner as plain data for a worker."""
-    options = canonical_json(entry.learner.options())
-    candidates = tuple(canonical_json(candidate.options()) for candidate in entry.candidates)
-    return LearnerSpec(entry.learner.name, entry.learner.version, options, candidates, entry.tuned)
 
 
 def plan_for(
@@ -210,6 +194,7 @@ def plan_for(
         release=installed_version("bfc-bench"),
         provenance=session,
         gpu_bytes=_gpu_bytes(suite.budget, executor) if device == "cuda" else 0,
+        metrics=grid.metrics,
     )
     held = store.known_cells(suite.name, suite.version) if store else {}
     missing = bool(redo) or any(cell.id not in held or held[cell.id].status != "ok" for cell in grid.cells())

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from functools import partial
 from html import escape
 from itertools import islice
 from math import inf
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from bfc_bench.errors import BenchError, PluginError, describe_error
-from bfc_bench.executors.base import Executor, Pool, Resources, UnitFailure, usable_cores
+from bfc_bench.executors.base import Executor, Pool, Preload, Resources, UnitFailure, usable_cores
 from bfc_bench.executors.environment import not_dumpable
 from bfc_bench.plugins import Plugins
 from bfc_bench.run.cell import make_row, run_batch
@@ -25,7 +24,7 @@ from bfc_bench.run.memory_limits import memory_warnings
 from bfc_bench.run.plan import Plan, plan_for
 from bfc_bench.run.provenance import provenance
 from bfc_bench.run.wire_format import TRACEBACK, BatchReport, FinishedCell, receive
-from bfc_bench.run.work_units import Batch, Extra, forget_plugins, import_learner, uninstalled
+from bfc_bench.run.work_units import Batch, drawn_problem, preload_of
 from bfc_bench.store import Redo
 from bfc_bench.store.row import Status
 from bfc_bench.store.store import Store
@@ -112,7 +111,7 @@ class Runner:
         """
         plugins, executor, jobs = self.plugins, self.executor, self.jobs
         grid = self.grid if cells is None else replace(self.grid, only=tuple(cells))
-        extra = uninstalled(plugins, sent=executor.place != "session")
+        preload = {} if executor.place == "session" else preload_of(grid)
         if executor.place == "machine":
             jobs = jobs or usable_cores()
         suite = grid.suite
@@ -128,15 +127,16 @@ class Runner:
             plugins.manager.hook.bfc_run_started(session=session)
             try:
                 with not_dumpable() if executor.place != "session" else nullcontext():
-                    self._run(session, jobs, extra, until)
+                    self._run(session, jobs, preload, until)
             except KeyboardInterrupt:
                 session.interrupted = True
             finally:
+                drawn_problem.cache_clear()
                 plugins.manager.hook.bfc_run_finished(session=session)
             store.end_session(id)
             return session
 
-    def _run(self, session: Session, jobs: int | None, extra: Extra, until: float) -> None:
+    def _run(self, session: Session, jobs: int | None, preload: Preload, until: float) -> None:
         def commit(finished: Sequence[FinishedCell]) -> None:
             grid, mask = session.plan.grid, masker()
             rows, files = [], {}
@@ -160,7 +160,7 @@ class Runner:
             return
         batches: dict[int, Batch] = {}
         lost: set[str] = set()
-        pool = self._open_pool(plan, jobs, extra)
+        pool = self._open_pool(jobs, preload)
         try:
             slots = {device: pool.slots(device) for device in sorted({*map(plan.device, plan.todo)})}
             _note(session, {"jobs": pool.slots("cpu"), **({"gpu_jobs": slots["cuda"]} if "cuda" in slots else {})})
@@ -170,7 +170,7 @@ class Runner:
                     session.not_begun += 1
                     return
                 batches[len(batches)] = batch
-                needs = Resources(plan.common.cell_seconds, device=batch.common.device, group=batch.learner)
+                needs = Resources(plan.common.cell_seconds, device=batch.common.device, group=batch.learner.name)
                 pool.submit(len(batches) - 1, batch, needs)
 
             planned = plan.batches(pool.slots("cpu"), slots.get("cuda"))
@@ -200,19 +200,14 @@ class Runner:
             raise
         pool.close()
 
-    def _open_pool(self, plan: Plan, jobs: int | None, extra: Extra) -> Pool:
-        """The executor's pool for the cells of a plan."""
-        executor = self.executor
-        if executor.place == "session":
-            forget_plugins()
-        learners = sorted({plan.grid.entries[cell.label].learner.name for cell in plan.todo})
-        preload = {name: partial(import_learner, name, extra) for name in learners}
+    def _open_pool(self, jobs: int | None, preload: Preload) -> Pool:
+        """The executor's pool."""
         try:
-            return executor.open(partial(run_batch, extra=extra), preload, jobs)
+            return self.executor.open(run_batch, preload, jobs)
         except BenchError:
             raise
         except (Exception, SystemExit) as error:
-            named = f"executor {executor.name!r} of plugin {self.plugins.executors.origin(executor.name)!r}"
+            named = f"executor {self.executor.name!r} of plugin {self.plugins.executors.origin(self.executor.name)!r}"
             raise PluginError(f"{named}: open raised {describe_error(error)}.") from error
 
 

@@ -1,29 +1,25 @@
-"""Batches as plain settings that are sent to a worker, and the problems and learners that it builds from them."""
+"""What is sent to a worker: batches of cells with their tasks and learners, and how the worker prepares them."""
 
 from __future__ import annotations
 
-import json
 import pickle
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, lru_cache
+from functools import cache, lru_cache, partial
 from importlib import import_module
-from types import ModuleType
-from typing import TypeAlias
 
 import numpy as np
 
-from bfc_bench.errors import UsageError
+from bfc_bench.errors import UsageError, describe_error
+from bfc_bench.executors.base import Preload, dumps
 from bfc_bench.learner import ArrayKind, Context, Data, Learner
-from bfc_bench.plugins import Plugins, load_plugins
 from bfc_bench.run.array_guard import ArrayGuard
-from bfc_bench.run.grid import Cell
-from bfc_bench.tasks.build import build_task
+from bfc_bench.run.grid import Cell, Grid, GridLearner
 from bfc_bench.tasks.metrics import Metric
-from bfc_bench.tasks.task import Problem, Task, learner_seed
+from bfc_bench.tasks.task import Problem, Task
 from bfc_bench.toolkit.arrays import convert
 from bfc_bench.toolkit.libraries import missing
 from bfc_bench.toolkit.precision import Device, prepare_torch
@@ -36,37 +32,6 @@ MODULES = {
     "scipy": "scipy.linalg",
 }
 """The module to import for a distribution that has another name, or whose parts are imported one by one."""
-
-
-Extra: TypeAlias = tuple[object, ...]
-"""Plugin objects that register something and are not installed, since workers find those. A text names a module, which
-cannot be pickled."""
-
-
-def uninstalled(plugins: Plugins, *, sent: bool) -> Extra:
-    """The plugin objects that cells need; those that only listen stay in the session.
-
-    Raises ``UsageError`` naming a plugin that cannot be ``sent`` to another process.
-    """
-    needed = [plugin for plugin in plugins.extra if plugins.registers(plugin)]
-    return tuple(map(_sendable, needed) if sent else needed)
-
-
-def _sendable(plugin: object) -> object:
-    sent = plugin.__name__ if isinstance(plugin, ModuleType) else plugin
-    home = sent if isinstance(sent, str) else plugin.__module__
-    module = sys.modules.get(home)
-    try:
-        pickle.dumps(sent)
-        problem = f"it is defined in {home!r}, which no other process can import"
-        if getattr(module, "__spec__", None) or (home == "__main__" and hasattr(module, "__file__")):
-            return sent
-    except Exception as error:
-        problem = str(error)
-    raise UsageError(
-        f"plugin {plugin!r} cannot be sent to a worker process: {problem}. Define it in a module that can "
-        "be imported, or use the executor 'serial'."
-    )
 
 
 @dataclass(frozen=True)
@@ -88,6 +53,8 @@ class RunSettings:
     """Id of the session."""
     gpu_bytes: int = 0
     """GPU memory limit of a cell."""
+    metrics: tuple[Metric, ...] = ()
+    """Metrics of plugins."""
 
     @property
     def bytes(self) -> int:
@@ -96,68 +63,49 @@ class RunSettings:
 
 
 @dataclass(frozen=True)
-class LearnerSpec:
-    """A learner and its tuning candidates as plain data: a name and options as JSON."""
-
-    name: str
-    version: int
-    options: str
-    candidates: tuple[str, ...]
-    tuned: tuple[str, ...]
-    """Names of the tuned options."""
-
-
-@dataclass(frozen=True)
 class Batch:
     """Cells that one worker gets together, all of one learner class."""
 
     common: RunSettings
-    tasks: Mapping[str, str]
-    """Task definitions by name, as JSON."""
-    learners: Mapping[str, LearnerSpec]
+    tasks: Mapping[str, Task]
+    """By name."""
+    learners: Mapping[str, GridLearner]
     """By label."""
     cells: tuple[Cell, ...]
     seconds: float = 0.0
     """Estimated seconds."""
 
     @property
-    def learner(self) -> str:
-        """Name of the learner class."""
-        return next(iter(self.learners.values())).name
-
-    def seed(self, cell: Cell) -> int:
-        """The learner's seed for a cell: one per (task, d, replicate), so that learners and sizes are paired.
-
-        Tasks with the same teacher have the same seed, so that nothing else differs between their fits.
-        """
-        task = json.loads(self.tasks[cell.task])
-        return learner_seed(self.common.seed, str(task.get("teacher") or task["name"]), cell.d, cell.replicate)
+    def learner(self) -> Learner:
+        """The learner of one of the labels."""
+        return next(iter(self.learners.values())).learner
 
 
 @dataclass(frozen=True)
 class CellWork:
-    """A cell with its problem and learner, built in the worker."""
+    """A cell with its learner and its points in the worker."""
 
     batch: Batch
     cell: Cell
+    entry: GridLearner
     problem: Problem
-    learner: Learner
-    candidates: tuple[Learner, ...]
-    metrics: tuple[Metric, ...]
+    train: Data
+    """The n training points as NumPy arrays."""
+    test_x: np.ndarray
+    """The test inputs, (m, d)."""
+    unlabeled: np.ndarray | None
+    """Inputs without labels, (n_0, d), or None if the task has none."""
 
     @classmethod
-    def prepare(cls, batch: Batch, cell: Cell, extra: Extra) -> CellWork:
-        """Build the problem and the learner, both cached in this worker, and draw the points."""
-        common, spec, plugins = batch.common, batch.learners[cell.label], _plugins(extra)
-        problem = _problem(plugins, batch.tasks[cell.task], common.seed, cell.d, cell.replicate, common.test_size)
-        candidates = tuple(_learner(plugins, spec.name, options) for options in spec.candidates)
-        learner = _learner(plugins, spec.name, spec.options)
-        problem = problem.framed if learner.takes_frames() else problem
-        _load(learner.capabilities.arrays[0], common.device)
-        metrics = tuple(map(plugins.metrics.get, plugins.metrics))
-        work = cls(batch, cell, problem, learner, candidates, metrics)
-        _ = work.train, work.test_x, work.unlabeled, problem.truth, problem.test_hidden  # before the clock starts
-        return work
+    def prepare(cls, batch: Batch, cell: Cell) -> CellWork:
+        """Draw the points, before the clock starts."""
+        common, entry, n = batch.common, batch.learners[cell.label], cell.n
+        problem = drawn_problem(batch.tasks[cell.task], common.seed, cell.d, cell.replicate, common.test_size)
+        problem = problem.framed if entry.learner.takes_frames() else problem
+        _load(entry.learner.capabilities.arrays[0], common.device)
+        points = problem.train(n), problem.test_inputs(n), problem.unlabeled_inputs(n)
+        _ = problem.truth, problem.test_hidden
+        return cls(batch, cell, entry, problem, *points)
 
     def context(self, learner: Learner, guard: ArrayGuard) -> Context:
         """The facts that the learner gets beside its training points."""
@@ -173,26 +121,34 @@ class CellWork:
             memory_bytes=common.bytes,
         )
 
-    @cached_property
-    def train(self) -> Data:
-        """The n training points as NumPy arrays."""
-        return self.problem.train(self.cell.n)
 
-    @cached_property
-    def test_x(self) -> np.ndarray:
-        """The test inputs, (m, d)."""
-        return self.problem.test_inputs(self.cell.n)
+def preload_of(grid: Grid) -> Preload:
+    """By name of each learner class, a function for an executor, which imports what its cells need.
 
-    @cached_property
-    def unlabeled(self) -> np.ndarray | None:
-        """Inputs without labels, (n_0, d), or None if the task has none."""
-        return self.problem.unlabeled_inputs(self.cell.n)
+    Raises ``UsageError`` naming a part that cannot be sent to another process.
+    """
+    shared = [_pickled(f"task {name!r}", task) for name, task in grid.tasks.items()]
+    shared += [_pickled(f"metric {metric.name!r}", metric) for metric in grid.metrics]
+    learners: dict[str, list[bytes]] = {}
+    for label, entry in grid.entries.items():
+        learners.setdefault(entry.learner.name, []).append(_pickled(f"learner {label!r}", entry))
+    return {name: partial(import_parts, [*own, *shared]) for name, own in learners.items()}
 
 
-def import_learner(name: str, extra: Extra) -> None:
-    """Load the plugins and import the libraries of a learner, without initialising a device."""
-    required = _plugins(extra).learner(name).capabilities.required
-    if not missing(required):  # otherwise its cells are skipped
+def _pickled(what: str, part: object) -> bytes:
+    try:
+        return dumps(part)
+    except Exception as error:
+        raise UsageError(
+            f"{what} cannot be sent to a worker process: {describe_error(error)}. Define it in a module that can be "
+            "imported, without what only this process has, or use the executor 'serial'."
+        ) from None
+
+
+def import_parts(parts: Sequence[bytes]) -> None:
+    """Import the modules of pickled parts and the libraries of the first, a learner, without initialising a device."""
+    entry, *_ = map(pickle.loads, parts)
+    if not missing(required := entry.learner.capabilities.required):  # otherwise its cells are skipped
         import_libraries(required)
 
 
@@ -203,10 +159,9 @@ def import_libraries(distributions: Iterable[str]) -> None:
             import_module(MODULES.get(distribution, distribution.replace("-", "_")))
 
 
-def load_libraries(batch: Batch, extra: Extra) -> None:
+def load_libraries(batch: Batch) -> None:
     """Import and initialise the libraries of the batch's learner, whose time and memory no cell is charged for."""
-    spec, device = next(iter(batch.learners.values())), batch.common.device
-    learner = _learner(_plugins(extra), spec.name, spec.options)
+    learner, device = batch.learner, batch.common.device
     libraries = learner.libraries()
     import_libraries(libraries)
     _load(learner.capabilities.arrays[0], device)
@@ -222,32 +177,7 @@ def _load(kind: ArrayKind, device: str) -> None:
     convert(np.zeros((1, 1)), kind, device)
 
 
-_LOADED: dict[tuple[object, ...], Plugins] = {}
-
-
-def _plugins(extra: Extra) -> Plugins:
-    """The installed plugins and these, loaded once; they need not be hashable."""
-    key = tuple(plugin if isinstance(plugin, str) else id(plugin) for plugin in extra)
-    if key not in _LOADED:
-        _LOADED[key] = load_plugins([import_module(name) if isinstance(name, str) else name for name in extra])
-    return _LOADED[key]
-
-
-@lru_cache(maxsize=256)
-def _task(plugins: Plugins, definition: str) -> Task:
-    return build_task(**json.loads(definition), kinds=plugins, where="suite")
-
-
 @lru_cache(maxsize=4)
-def _problem(plugins: Plugins, definition: str, seed: int, d: int, replicate: int, test_size: int) -> Problem:
-    return _task(plugins, definition).problem(seed, d, replicate, test_size)
-
-
-def forget_plugins() -> None:
-    """Load plugins again when they are needed, since a later run in this process may use other ones."""
-    _LOADED.clear()
-
-
-@lru_cache(maxsize=1024)
-def _learner(plugins: Plugins, name: str, options: str) -> Learner:
-    return plugins.learner(name).parse(json.loads(options), "suite")
+def drawn_problem(task: Task, seed: int, d: int, replicate: int, test_size: int) -> Problem:
+    """A problem with the points that were drawn already; the session forgets them at the end of a run."""
+    return task.problem(seed, d, replicate, test_size)

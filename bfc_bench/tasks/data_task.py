@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -43,8 +43,8 @@ class DataTask(Task):
 
     source: ClassVar[str] = "data"
     name: str
-    data: DataSet
-    labels: Labels
+    data: DataSet = field(hash=False)
+    labels: Labels = field(hash=False)
     unlabeled: int = 0
     """Number of inputs, the last of the training pool's order, that are offered without their labels."""
     teacher: str = ""
@@ -52,6 +52,10 @@ class DataTask(Task):
     """Number of test points; None: the suite's number, at most the whole test part or a quarter of the points."""
     digest: str = ""
     """Digest that the contents must have; empty if it is not known yet."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled: no points, but the digest that they must have where they are loaded again."""
+        return vars(replace(self, digest=self.contents_digest))
 
     @property
     def where(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import ClassVar
@@ -24,8 +24,8 @@ class JointTask(Task):
 
     source: ClassVar[str] = "a joint law"
     name: str
-    law: JointLaw
-    labels: Labels
+    law: JointLaw = field(hash=False)
+    labels: Labels = field(hash=False)
     unlabeled: int = 0
     teacher: str = ""
 

@@ -259,7 +259,10 @@ class Problem(ABC):
 
 
 def learner_seed(seed: int, streams: str, d: int, replicate: int) -> int:
-    """The seed of all learners on a problem of the suite's ``seed`` and a task's ``streams``, paired over sizes."""
+    """The seed of all learners on a problem of the suite's ``seed`` and a task's ``streams``, paired over sizes.
+
+    Tasks with the same teacher have the same one, so that nothing else differs between their fits.
+    """
     return seed_of(seed, streams, d, replicate, "learner")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import sqrt
 from types import MappingProxyType
@@ -28,9 +28,9 @@ class TeacherTask(Task):
 
     source: ClassVar[str] = "a target"
     name: str
-    inputs: Inputs
-    target: Target
-    labels: Labels
+    inputs: Inputs = field(hash=False)
+    target: Target = field(hash=False)
+    labels: Labels = field(hash=False)
     unlabeled: int = 0
     teacher: str = ""
 

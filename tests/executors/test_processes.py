@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import mmap
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -25,7 +26,8 @@ from bfc_bench.executors.environment import ENVIRONMENT
 from bfc_bench.executors.processes import ProcessExecutor, ProcessPool
 from bfc_bench.executors.processes.fork_server import CAN_FORK
 from bfc_bench.plugins import load_plugins
-from bfc_bench.run.work_units import import_learner
+from bfc_bench.run.grid import GridLearner
+from bfc_bench.run.work_units import import_parts
 
 forks = pytest.mark.skipif(not CAN_FORK, reason="workers are forked on Linux only")
 TAKEN: list[str] = []
@@ -298,7 +300,10 @@ def test_workers_outlive_the_slot_that_had_to_start_another_process_to_fork_them
 @forks
 def test_no_learner_of_this_project_starts_a_thread_when_it_is_imported() -> None:
     plugins = load_plugins()
-    steps = {name: partial(import_learner, name, ()) for name in (*plugins.learners, "sklearn:svm.SVR")}
+    names = (*plugins.learners, "sklearn:svm.SVR", "ensemble:quad-densenet")
+    learners = [plugins.learner(name).model_construct() for name in names]
+    sent = [pickle.dumps(GridLearner("", learner, (), (), ())) for learner in learners]
+    steps = {name: partial(import_parts, [part]) for name, part in zip(names, sent, strict=True)}
     pool = opened(steps)
     for key, learner in enumerate(steps):
         pool.submit(key, (who, ()), Resources(300.0, group=learner))
@@ -325,33 +330,6 @@ def test_a_server_that_is_killed_costs_the_units_that_run_and_is_replaced() -> N
     pool.close()
     assert (failure(lost).kind, "SIGKILL" in lost.reason) == ("lost", True)
     assert int(after.split()[1]) != server
-
-
-SCRIPT = """
-import os, time
-from bfc_bench.executors.base import Resources
-from bfc_bench.executors.processes import ProcessExecutor
-
-def call(payload):
-    return payload
-
-{guard}
-    pool = ProcessExecutor().open(call, jobs=1)
-    pool.submit(0, b"ran", Resources(60.0))
-    for key, outcome in pool.outcomes():
-        print(outcome)
-    pool.close()
-"""
-
-
-def test_a_plugin_that_the_script_defines_runs_in_workers_if_the_script_has_a_guard(tmp_path: Path) -> None:
-    script = tmp_path / "script.py"
-    script.write_text(SCRIPT.format(guard='if __name__ == "__main__":'))
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=300, check=False)
-    assert (done.returncode, done.stdout.split()) == (0, ["b'ran'"]), done.stderr
-    script.write_text(SCRIPT.format(guard="if True:"))
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=300, check=False)
-    assert 'Put what the script does under `if __name__ == "__main__":`' in done.stderr
 
 
 # --- environments ---

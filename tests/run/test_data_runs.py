@@ -84,12 +84,9 @@ class Changes:
         write_table(self.path, seed=2)
 
 
-@pytest.mark.parametrize("executor", ["serial", "processes"])
-def test_data_that_change_under_a_run_fail_its_cells_with_one_clear_reason(suite, tmp_path, executor):
+def test_data_that_change_under_a_run_fail_its_cells_with_one_clear_reason(suite, tmp_path):
     changes = Changes(suite.parent / "house.csv")
-    session = bb.run_suite(
-        suite, bb.RunOptions(store=tmp_path / "store", executor=executor, jobs=1, listeners=[changes])
-    )
+    session = bb.run_suite(suite, bb.RunOptions(store=tmp_path / "store", jobs=1, listeners=[changes]))
     assert session.statuses == {"failed": 12}
     with bb.open_store(tmp_path / "store") as held:
         reasons = {row.reason.strip().splitlines()[-1] for row in held["mine"].rows()}
@@ -175,3 +172,11 @@ def test_the_same_arrays_are_one_file_and_others_another(cache):
     for change in (0.0, 0.0, 1e-9):
         bb.TaskEntry.from_arrays("mine", x + change, y[:, 0], n=[5])
     assert len(list((cache / "bfc-bench" / "arrays").glob("*.npz"))) == 2
+
+
+def test_a_run_in_the_process_of_the_session_keeps_the_data_that_it_was_planned_with(suite, tmp_path):
+    first = run(suite, tmp_path / "first")
+    changes = Changes(suite.parent / "house.csv")
+    options = bb.RunOptions(store=tmp_path / "store", executor="serial", listeners=[changes])
+    assert bb.run_suite(suite, options).statuses == first.statuses
+    assert values(tmp_path / "store", suite) == values(tmp_path / "first", suite)

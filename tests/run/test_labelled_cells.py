@@ -1,14 +1,15 @@
 """Cells on noisy and on binary labels: what is measured, and what a learner is told."""
 
-import json
-
 import pytest
 from stored_rows import read_results
 
 from bfc_bench import RunOptions, run_suite
+from bfc_bench.plugins import load_plugins
 from bfc_bench.run.array_guard import ArrayGuard
-from bfc_bench.run.grid import Cell
-from bfc_bench.run.work_units import Batch, CellWork, LearnerSpec, RunSettings
+from bfc_bench.run.grid import resolve
+from bfc_bench.run.plan import plan_for
+from bfc_bench.run.work_units import CellWork
+from bfc_bench.suite.model import Suite
 
 INPUTS = {"kind": "gaussian"}
 TASK = {
@@ -81,15 +82,11 @@ def test_a_binary_task_has_a_column_more_and_an_error_rate(faulty, suite_file, t
     ids=["coordinate", "direction", "clean"],
 )
 def test_a_learner_is_told_the_column_of_the_offset(labels, column):
-    task = {"name": "t", "inputs": INPUTS, "target": TASK["target"], "labels": labels, "unlabeled": 30}
-    batch = Batch(
-        RunSettings("s", 1, 0, 200, "cpu", 60.0, 10**9, "0.1.0", ""),
-        {"t": json.dumps(task)},
-        {"kernel-ridge": LearnerSpec("kernel-ridge", 1, "{}", (), ())},
-        (cell := Cell("id", "t", "kernel-ridge", 4, 10, 0),),
-    )
-    work = CellWork.prepare(batch, cell, ())
-    told = work.context(work.learner, ArrayGuard("numpy", "cpu"))
+    task = {**TASK, "n": [10], "labels": labels, "unlabeled": 30}
+    suite = {"name": "s", "task": [task], "learner": [{"name": "kernel-ridge"}], "test_size": 200}
+    plan = plan_for(resolve(Suite.parse(suite, "s"), load_plugins(), "s"), None, "cpu")
+    work = CellWork.prepare(plan.single(plan.todo[0]), plan.todo[0])
+    told = work.context(work.entry.learner, ArrayGuard("numpy", "cpu"))
     assert told.margin_column == column
     d = work.train.d
     assert d == work.train.x.shape[1] == told.unlabeled.shape[1] == len(told.square_mean)

@@ -164,10 +164,12 @@ def test_workers_have_one_thread_and_leave_the_gpu_to_others(faulty, suite_file,
 
 def test_a_worker_does_not_repeat_the_warnings_of_settings():
     target = {"kind": "quadratic-densenet", "widths": [4, 2], "alphas": [1.0, 0.3], "skips": [[1], [0, 1, 2]]}
-    values = {"name": "s", "task": [{**TASK, "target": target}], "learner": [{"name": "kernel-ridge", "tune": {}}]}
+    options = {"widths": [4, 2], "skips": target["skips"], "steps": 2, "members": 2}
+    learner = {"name": "ensemble:quad-densenet", "options": options}
+    values = {"name": "s", "task": [{**TASK, "target": target}], "learner": [learner]}
     with pytest.warns(UserWarning, match="J_3 = .0, 1, 2. contains layer 1"):
         grid = resolve(Suite.parse(values, "s"), load_plugins(), "s")
     cell = next(grid.cells())
     batch = plan_for(grid, None, "cpu").single(cell)
-    (finished,) = receive(batch, run_batch(batch, ())).finished  # a warning is an error in tests
+    (finished,) = receive(batch, run_batch(batch)).finished  # a warning is an error in tests
     assert finished.row.status == "ok", finished.row.reason

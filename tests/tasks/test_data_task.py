@@ -1,5 +1,7 @@
 """Tasks on data: orders, test parts, scaling, shares of classes, names of contents, errors."""
 
+import pickle
+from dataclasses import fields, replace
 from typing import ClassVar
 
 import numpy as np
@@ -31,9 +33,9 @@ class Held(DataSet):
         return self.contents
 
 
-def rows_as_points(n=N, **fields):
+def rows_as_points(n=N, **others):
     x = np.column_stack([np.arange(n), RNG.standard_normal((n, D - 1))])
-    return DataSetContents(LabelledPoints(x, RNG.standard_normal(n)), **fields)
+    return DataSetContents(LabelledPoints(x, RNG.standard_normal(n)), **others)
 
 
 @pytest.fixture(autouse=True)
@@ -299,6 +301,15 @@ def test_a_definition_makes_the_task_again():
     again = build_task(**made.definition(), kinds=plugins, where="s")
     assert canonical_json(again.definition()) == canonical_json(made.definition())
     np.testing.assert_array_equal(again.problem(0, 13, 0, 50).train(40).x, made.problem(0, 13, 0, 50).train(40).x)
+
+
+def test_a_task_is_sent_without_its_points_and_loads_the_same_ones():
+    planned = task(unlabeled=3)
+    assert len(pickle.dumps(planned)) < 2000 < planned.contents.points.x.nbytes
+    sent = pickle.loads(pickle.dumps(planned))
+    assert set(vars(sent)) == {field.name for field in fields(DataTask)}
+    assert sent == replace(planned, digest=planned.contents_digest)
+    np.testing.assert_array_equal(sent.contents.points.x, planned.contents.points.x)
 
 
 def test_data_that_change_after_planning_are_one_clear_error_and_those_planned_next_are_read(monkeypatch):

@@ -1,6 +1,7 @@
 """What is said where a library is not installed; ``tests/minimal`` runs where none of the three is."""
 
 import logging
+import pickle
 
 import numpy as np
 import pytest
@@ -9,8 +10,9 @@ import bfc_bench as bb
 from bfc_bench.errors import UsageError
 from bfc_bench.plugins import load_plugins
 from bfc_bench.reference import find
+from bfc_bench.run.grid import GridLearner
 from bfc_bench.run.theories import SuiteTheories
-from bfc_bench.run.work_units import import_learner
+from bfc_bench.run.work_units import import_parts
 from bfc_bench.testing import check_learner
 from bfc_bench.testing.global_state import global_state
 from bfc_bench.toolkit import libraries
@@ -69,7 +71,8 @@ def test_no_worker_loads_what_is_not_there(without, monkeypatch):
     loaded = []
     monkeypatch.setattr("bfc_bench.run.work_units.import_libraries", loaded.append)
     for name in ("kernel-ridge", "sklearn"):
-        import_learner(name, ())
+        learner = load_plugins().learner(name).model_construct()
+        import_parts([pickle.dumps(GridLearner("", learner, (), (), ()))])
     assert loaded == [frozenset()]
 
 

@@ -7,21 +7,18 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Callable, Collection, Mapping
-from multiprocessing import spawn
-from multiprocessing.process import current_process
 from tempfile import TemporaryFile
 from typing import Any
 
-from bfc_bench.errors import UsageError
+from bfc_bench.executors.base import dumps
 from bfc_bench.executors.processes.worker import end_group, has_ended, work
 
 BOOTSTRAP = """
 import os, pickle, sys
 with os.fdopen(int(sys.argv[1]), "rb") as file:
-    settings = pickle.load(file)
-    sys.path[:] = settings["sys_path"]
-    begin, *arguments = pickle.load(file)
-begin(settings, *arguments)
+    sys.path[:], sys.argv[:] = pickle.load(file)
+    function, arguments = pickle.load(file)
+function(*arguments)
 """
 """The program of a new process. It sets the search path before it unpickles what may need it."""
 
@@ -29,38 +26,18 @@ begin(settings, *arguments)
 def launch(
     function: Callable[..., object], arguments: tuple[Any, ...], environment: Mapping[str, str], files: Collection[int]
 ) -> subprocess.Popen[bytes]:
-    """Start a process that calls a picklable function, in an environment, and keeps open files.
+    """Start a process that calls a function, in an environment, and keeps open files.
 
-    Unlike ``multiprocessing``, the process imports the session's script only if the call needs what is defined there,
-    since a script without ``if __name__ == "__main__":`` would run again. Raises ``UsageError`` if it does.
+    Unlike that of ``multiprocessing``, it never imports the session's script, which might run again: what is defined
+    there is sent by value.
     """
-    try:
-        settings = spawn.get_preparation_data("worker")
-    except RuntimeError:  # this process is importing the script
-        raise UsageError(
-            "the script starts a run when a worker imports it, which happens because a plugin is defined in it. Put "
-            'what the script does under `if __name__ == "__main__":`, or define the plugin in a module of its own.'
-        ) from None
-    call = pickle.dumps((function, arguments))
-    wanted = {"sys_path", "sys_argv"}
-    if b"__main__" in call:
-        wanted |= {"init_main_from_name", "init_main_from_path"}
-    settings = {name: value for name, value in settings.items() if name in wanted}
     # As multiprocessing does, the new interpreter gets this one's options, such as -O and -W.
     options = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
     with TemporaryFile() as file:
-        file.write(pickle.dumps(settings) + pickle.dumps((_begin, call)))
+        file.write(pickle.dumps((sys.path, sys.argv)) + dumps((function, arguments)))
         file.seek(0)
         command = [sys.executable, *options, "-c", BOOTSTRAP, str(file.fileno())]
         return subprocess.Popen(command, env=environment, pass_fds=[file.fileno(), *files])
-
-
-def _begin(settings: dict[str, Any], call: bytes) -> None:
-    current_process()._inheriting = True  # type: ignore[attr-defined]  # so that the script cannot start a run
-    spawn.prepare(settings)
-    del current_process()._inheriting  # type: ignore[attr-defined]
-    function, arguments = pickle.loads(call)
-    function(*arguments)
 
 
 class SpawnedProcess:

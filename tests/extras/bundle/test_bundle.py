@@ -141,7 +141,7 @@ def test_the_drawn_cells_of_a_suite_run_in_one_session_each_in_a_batch_of_its_ow
     sessions, batches = [], []
     run_cells, run_batch = session.Runner.run_cells, session.run_batch
     monkeypatch.setattr(session.Runner, "run_cells", lambda *its: sessions.append(its[1]) or run_cells(*its))
-    monkeypatch.setattr(session, "run_batch", lambda batch, **its: batches.append(batch) or run_batch(batch, **its))
+    monkeypatch.setattr(session, "run_batch", lambda batch: batches.append(batch) or run_batch(batch))
     found = verify(made / "made.zip", load_plugins(), cells=5, executor="serial")
     assert [len(cells) for cells in sessions] == [5] == [found.cells.total()]
     assert [len(batch.cells) for batch in batches] == [1] * 5
