@@ -75,7 +75,10 @@ def predict(
     values: Any = (
         attempt(lambda: list(cls.predict_batch(predictors, [xs[i] for i in indices]))) if len(fitted) > 1 else None
     )
-    if not isinstance(values, list) or len(values) != len(fitted):
+    if isinstance(values, list) and len(values) != len(fitted):
+        wrong = f"{cls.name}.predict_batch must give one result per predictor. Got {len(values)} for {len(fitted)}."
+        values = [Failure("failed", wrong)] * len(fitted)
+    elif not isinstance(values, list):
         values = [attempt(lambda o=o, i=i: o.predict(xs[i])) for i, o in fitted]  # type: ignore[misc]
     for i, value in zip(indices, values, strict=True):
         results[i] = value if isinstance(value, Failure) else check_prediction(value, len(xs[i]), classes[i], point)

@@ -5,7 +5,7 @@ import pytest
 from stored_rows import read_results
 
 from bfc_bench import Context, Data, Failure, Job, Learner, Predictor, RunOptions, run_suite
-from bfc_bench.run.fitting import fit
+from bfc_bench.run.fitting import fit, predict
 
 
 def rows(suite_file, tmp_path, neighbours):
@@ -94,6 +94,16 @@ def test_a_batch_that_gives_too_few_results_fails_all_its_jobs():
         assert len(found) == 3
         assert len(set(found)) == 1
         assert "counting.fit_batch must give one result per job" in found[0]
+
+    class TooFew(Counting):
+        @classmethod
+        def predict_batch(cls, predictors, xs):
+            return [xs[0][:, 0]]
+
+    found = predict(TooFew, [Constant(1.0), Constant(2.0)], [np.zeros((3, 1))] * 2, [0, 0])
+    assert ["predict_batch must give one result per predictor. Got 1 for 2." in one.reason for one in found] == [
+        True
+    ] * 2
 
 
 def test_after_a_batch_that_raises_only_the_job_that_raises_alone_fails():
