@@ -108,6 +108,13 @@ def grow(memory: int) -> bytes:
     return b"grown"
 
 
+def grow_in_a_child(memory: int) -> bytes:
+    worker_context.may_take(50_000_000)
+    code = f"import time; held = b'1' * {memory}; time.sleep(2)"  # until the session has looked, on a busy machine too
+    subprocess.run([sys.executable, "-c", code], check=True)
+    return b"grown"
+
+
 def refused() -> bytes:
     worker_context.may_take(10**8)
     try:
@@ -175,6 +182,14 @@ def outcomes(pool: ProcessPool, *units: tuple[Any, ...], groups: str = "", secon
     return [ended[key] for key in range(len(units))]
 
 
+def alone(*units: tuple[Any, ...], groups: str = "", preload: Preload | None = None, jobs: int = 1) -> Any:
+    """What becomes of units in a pool of their own."""
+    pool = opened(preload, jobs)
+    ended = outcomes(pool, *units, groups=groups)
+    pool.close()
+    return ended
+
+
 def failure(outcome: Any) -> UnitFailure:
     assert isinstance(outcome, UnitFailure), outcome
     return outcome
@@ -227,8 +242,11 @@ def test_a_units_time_counts_from_when_it_says_so_and_only_once(pool: ProcessPoo
     assert [(fault.kind, "0.8 s" in fault.reason) for fault in faults] == [("timeout", True)] * 2
 
 
-def test_a_unit_that_holds_too_much_is_ended_and_far_too_much_is_refused_to_it(pool: ProcessPool) -> None:
-    kept, excess, asked = outcomes(pool, (grow, 20_000_000), (grow, 90_000_000), (refused,))
+@pytest.mark.parametrize("grows", [grow, grow_in_a_child])
+def test_a_unit_that_holds_too_much_is_ended_and_far_too_much_is_refused_to_it(
+    pool: ProcessPool, grows: Callable[[int], bytes]
+) -> None:
+    kept, excess, asked = outcomes(pool, (grows, 20_000_000), (grows, 90_000_000), (refused,))
     assert (kept, failure(excess).kind, asked) == (b"grown", "memory", b"refused")
 
 
@@ -238,9 +256,7 @@ def test_a_crash_at_the_limit_is_for_want_of_memory(pool: ProcessPool) -> None:
 
 
 def test_workers_do_at_their_end_what_was_registered_for_it(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    pool = opened()
-    assert outcomes(pool, (leave_words, str(tmp_path / "said"))) == [b"done"]
-    pool.close()
+    assert alone((leave_words, str(tmp_path / "said"))) == [b"done"]
     assert (tmp_path / "said").read_text() == "ended"
     assert capfd.readouterr().out == "half a line"
 
@@ -269,21 +285,18 @@ def test_workers_that_cannot_start_end_the_run_with_a_reason(start: Any) -> None
 
 @forks
 def test_what_a_group_needs_is_imported_once_and_not_in_its_workers() -> None:
-    pool = opened({"a": partial(take, "a"), "b": partial(take, "b")}, jobs=2)
-    told = [text.decode().split() for text in outcomes(pool, *[(who,)] * 6, groups="ababab")]
-    pool.close()
+    steps = {"a": partial(take, "a"), "b": partial(take, "b")}
+    told = [text.decode().split() for text in alone(*[(who,)] * 6, groups="ababab", preload=steps, jobs=2)]
     assert len({parent for _, parent, *_ in told}) == 1
-    steps = {text[3] for text in told}
-    assert all(step.split(",").count("a") <= 1 for step in steps)
+    assert all(text[3].split(",").count("a") <= 1 for text in told)
     assert {"a" in text[3] for text in told[::2]} == {"b" in text[3] for text in told[1::2]} == {True}
 
 
 @forks
 @pytest.mark.parametrize("broken", [start_a_thread, end, partial(signalled, signal.SIGSEGV), raise_an_error])
 def test_an_import_that_cannot_precede_a_fork_is_left_out_and_the_others_are_made(broken: Callable[[], None]) -> None:
-    pool = opened({"a": partial(take, "a"), "b": broken})
-    told = [text.decode().split() for text in outcomes(pool, *[(who,)] * 3, groups="bab")]
-    pool.close()
+    steps = {"a": partial(take, "a"), "b": broken}
+    told = [text.decode().split() for text in alone(*[(who,)] * 3, groups="bab", preload=steps)]
     assert [threads for _, _, threads, _ in told] == ["1"] * 3
     assert told[1][3] == told[2][3] == "a"
 
@@ -315,9 +328,8 @@ def test_no_learner_of_this_project_starts_a_thread_when_it_is_imported() -> Non
 
 @forks
 def test_the_memory_of_what_is_imported_is_charged_to_no_unit() -> None:
-    pool = opened({"a": partial(fill, 300_000_000)}, jobs=2)
-    kept, other, excess = outcomes(pool, (grow, 20_000_000), (grow, 20_000_000), (grow, 90_000_000), groups="aaa")
-    pool.close()
+    units = [(grow, 20_000_000), (grow, 20_000_000), (grow, 90_000_000)]
+    kept, other, excess = alone(*units, groups="aaa", preload={"a": partial(fill, 300_000_000)}, jobs=2)
     assert (kept, other, failure(excess).kind) == (b"grown", b"grown", "memory")
 
 
@@ -340,9 +352,7 @@ def test_no_worker_ever_sees_a_credential(monkeypatch: pytest.MonkeyPatch) -> No
         monkeypatch.setenv(name, "hunter2")
     monkeypatch.setenv("PROXY", "http://me:hunter2@proxy")
     monkeypatch.setenv("TOKENIZERS_PARALLELISM", "false")
-    pool = opened()
-    (seen,) = outcomes(pool, (environment,))
-    pool.close()
+    (seen,) = alone((environment,))
     assert os.environ["MLFLOW_TRACKING_TOKEN"] == "hunter2"  # MLflow is told of rows meanwhile
     assert b"hunter2" not in seen
     assert b"TOKENIZERS_PARALLELISM=false" in seen

@@ -4,17 +4,18 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 from slurm_cluster import cluster, missing
 from stored_rows import read_results
+from waiting import wait_until
 
 from bfc_bench import RunOptions, run_suite
 from bfc_bench.api import grid_of
 from bfc_bench.extras.slurm.collect import collect
-from bfc_bench.extras.slurm.job import jobs
+from bfc_bench.extras.slurm.job import ShardJob, jobs
 from bfc_bench.extras.slurm.prepare import divide, prepare
+from bfc_bench.extras.slurm.queue import tasks
 from bfc_bench.plugins import load_plugins
 from bfc_bench.run.plan import plan_for
 from bfc_bench.store import database
@@ -30,21 +31,9 @@ def store(tmp_path):
     return tmp_path / "store"
 
 
-def said(rows):
-    """What rows say of their cells, without what is about the run."""
-    return {row.cell: measured(row.as_dict()) for row in rows}
-
-
 def rows_of(path, store):
-    return said(read_results(path, store=store))
-
-
-def wait_for(condition, seconds=120):
-    deadline = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < deadline, "what was waited for did not come"
-        time.sleep(0.1)
-    return found
+    """What rows say of their cells, without what is about the run."""
+    return {row.cell: measured(row.as_dict()) for row in read_results(path, store=store)}
 
 
 def start(*arguments):
@@ -82,8 +71,9 @@ def test_three_shards_make_the_rows_of_one_run(suite_file, store, tmp_path, cli)
 def test_a_shard_that_is_killed_is_collected_and_its_cells_are_submitted_again(suite_file, store, tmp_path, cli):
     path = suite_file(learner=[{"name": "slow"}], replicates=6)
     submitted = start("submit", path, "--shards", 3, "--local", "--store", store)
-    killed = wait_for(lambda: processes(store, 1))
-    wait_for((jobs(store)[0].store(1) / "results.sqlite").exists)
+    wait_until(lambda: processes(store, 1))
+    killed = processes(store, 1)
+    wait_until((jobs(store)[0].store(1) / "results.sqlite").exists)
     assert "open" not in " ".join(collect(store))  # while the shards run
     os.kill(killed, signal.SIGKILL)
     assert submitted.wait() == 1
@@ -119,7 +109,7 @@ def test_cells_of_shards_that_run_are_left_out_and_a_run_says_that_rows_may_be_m
     assert "#SBATCH" in cli("submit", path, "--shards", "2", "--store", store, "--dry-run").stdout
     assert not store.exists()
     submitted = start("submit", path, "--shards", 2, "--local", "--store", store)
-    wait_for(lambda: processes(store, 0) and processes(store, 1))
+    wait_until(lambda: processes(store, 0) and processes(store, 1))
     said = cli("submit", path, "--shards", "2", "--store", store, "--dry-run").stdout
     assert "40 cells are left out" in said
     assert "running" in cli("status", "--store", store).stdout
@@ -166,29 +156,34 @@ def test_shards_have_similar_work_and_every_cell_once(suite_file):
     assert len(divide(plan, 1000, 1)) <= len(plan.todo)
 
 
+def test_tasks_that_slurm_still_shows_after_their_end_do_not_run(tmp_path, monkeypatch):
+    shown = "0 COMPLETED None\n1 RUNNING None\n2 PENDING Priority\n3 TIMEOUT TimeLimit\n4 CANCELLED None"
+    (tmp_path / "squeue").write_text(f"#!/bin/sh\ncat <<END\n{shown}\nEND\n")
+    (tmp_path / "squeue").chmod(0o700)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    (tmp_path / "array").write_text("7")
+    assert tasks(ShardJob(tmp_path, "", {}, "cpu", 1, ())) == {1: "RUNNING", 2: "PENDING (Priority)"}
+
+
 @pytest.mark.slurm
 @pytest.mark.skipif(bool(missing()), reason=missing())
-def test_a_real_slurm_runs_a_suite_whose_task_is_cancelled(suite_file, store, tmp_path, bench):
+def test_a_real_slurm_runs_a_suite_whose_task_is_cancelled(suite_file, store, tmp_path, bench, monkeypatch):
     path = suite_file(learner=[{"name": "slow"}, {"name": "linear-ridge"}], replicates=5)
-    before = dict(os.environ)
     with cluster() as environment:
-        os.environ.update(environment)
-        try:
-            refused = bench("submit", path, "--shards", "2", "--store", store, "--sbatch", "--partition=none")
-            assert refused.returncode != 0
-            assert "invalid partition" in refused.stderr.lower()
-            sent = bench("submit", path, "--shards", "3", "--store", store, "--sbatch", "--time=10")
-            assert sent.returncode == 0, sent.stderr
-            job = next(job for job in jobs(store) if job.array)
-            wait_for(lambda: any((job.store(k) / "results.sqlite").exists() for k in range(3)))
-            subprocess.run(["scancel", f"{job.array}_1"], check=True)
-            wait_for(lambda: not subprocess.run(["squeue", "-h"], capture_output=True, check=True).stdout)
-            assert "0 of 3 shards have not ended" in bench("collect", "--store", store).stdout
-            again = bench("submit", path, "--shards", "2", "--local", "--store", store)
-            assert again.returncode == 0, again.stderr
-        finally:
-            os.environ.clear()
-            os.environ.update(before)
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        refused = bench("submit", path, "--shards", "2", "--store", store, "--sbatch", "--partition=none")
+        assert refused.returncode != 0
+        assert "invalid partition" in refused.stderr.lower()
+        sent = bench("submit", path, "--shards", "3", "--store", store, "--sbatch", "--time=10")
+        assert sent.returncode == 0, sent.stderr
+        job = next(job for job in jobs(store) if job.array)
+        wait_until(lambda: any((job.store(k) / "results.sqlite").exists() for k in range(3)))
+        subprocess.run(["scancel", f"{job.array}_1"], check=True)
+        wait_until(lambda: not subprocess.run(["squeue", "-h"], capture_output=True, check=True).stdout)
+        assert "0 of 3 shards have not ended" in bench("collect", "--store", store).stdout
+        again = bench("submit", path, "--shards", "2", "--local", "--store", store)
+        assert again.returncode == 0, again.stderr
     run_suite(path, RunOptions(store=tmp_path / "one", jobs=1, executor="serial"))
     assert rows_of(path, store) == rows_of(path, tmp_path / "one")
 
