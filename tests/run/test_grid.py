@@ -51,6 +51,13 @@ def test_tasks_are_chosen_by_name_and_unknown_names_are_errors():
             cells(**chosen)
 
 
+def test_an_option_that_the_suite_fixes_is_not_searched_by_default():
+    fixed = {"name": "kernel-ridge", "options": {"ridge": 0.25}}
+    entry = resolve(Suite.parse({**SUITE, "learner": [fixed]}, "test"), load_plugins(), "test").entries["kernel-ridge"]
+    assert len({learner.gamma for learner in entry.candidates}) > 1
+    assert {learner.ridge for learner in entry.candidates} == {0.25}
+
+
 @pytest.mark.parametrize(
     ("claim", "unplanned"),
     [

@@ -1,12 +1,14 @@
 """Rows of another release, device or learner version are shown as such, and made again when that is asked for."""
 
-import json
-
 import pytest
 from stored_rows import read_results
 
 from bfc_bench import RunOptions, run_suite
+from bfc_bench.plugins import load_plugins
+from bfc_bench.run.grid import resolve
+from bfc_bench.run.plan import plan_for
 from bfc_bench.store.store import Store
+from bfc_bench.suite.read import read_suite
 
 
 @pytest.fixture
@@ -28,14 +30,10 @@ def disguise(store, **columns):
             )
 
 
-@pytest.fixture
-def planned(cli):
-    def plan(path, store, *arguments):
-        done = cli("plan", path, "--store", store, "--format", "json", *arguments)
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
-
-    return plan
+def plan_of(made, device="cpu", redo=(), changes=()):
+    path, store = made
+    with Store(store) as opened:
+        return plan_for(resolve(read_suite(path, changes), load_plugins(), "test"), opened, device, redo=redo)
 
 
 def test_rows_tell_release_device_and_learner_version(made):
@@ -51,12 +49,12 @@ def test_rows_tell_release_device_and_learner_version(made):
     [({"release": "0.0.9"}, "bfc-bench 0.0.9, on cpu"), ({"device": "cuda"}, ", on cuda")],
     ids=["another release", "another device"],
 )
-def test_what_another_release_or_device_made_is_shown_and_kept(made, planned, cli, columns, words):
+def test_what_another_release_or_device_made_is_shown_and_kept(made, cli, columns, words):
     path, store = made
     disguise(store, **columns)
-    plan = planned(path, store)
-    assert [plan[key] for key in ("todo", "done", "failed", "stale")] == [0, 3, 1, 2]
-    (remark,) = plan["remarks"]
+    plan = plan_of(made)
+    assert (plan.todo, len(plan.done), len(plan.failed), plan.stale.total()) == ([], 3, 1, 2)
+    (remark,) = plan.remarks
     assert words in remark
     assert "`--redo stale`" in remark
     assert remark in cli("plan", path, "--store", store).stdout
@@ -68,64 +66,52 @@ def test_what_another_release_or_device_made_is_shown_and_kept(made, planned, cl
     assert words in (store / "out" / "report.html").read_text()
 
 
-def test_stale_cells_are_made_again_when_asked(made, planned):
+def test_stale_cells_are_made_again_when_asked(made):
     path, store = made
     disguise(store, release="0.0.9")
-    assert planned(path, store, "--redo", "stale")["todo"] == 2
+    assert len(plan_of(made, redo=["stale"]).todo) == 2
     assert run_suite(path, RunOptions(store=store, executor="serial", redo=["stale"])).statuses == {"ok": 2}
-    assert planned(path, store)["stale"] == 0
+    assert not plan_of(made).stale
     assert {row.release for row in read_results(path, store=store)} != {"0.0.9"}
 
 
-def test_redo_failed_and_all(made, planned, cli):
+def test_redo_failed_and_all(made, cli):
     path, store = made
-    assert [planned(path, store, "--redo", word)["todo"] for word in ("failed", "stale", "all")] == [1, 0, 4]
+    assert [len(plan_of(made, redo=[word]).todo) for word in ("failed", "stale", "all")] == [1, 0, 4]
     wrong = cli("run", path, "--store", store, "--redo", "everything")
     assert (wrong.returncode, wrong.stderr.strip()) == (
         2, "bfc-bench: --redo must be failed, killed, stale or all. Got 'everything'.",
     )  # fmt: skip
 
 
-def test_a_result_stays_where_it_cannot_be_made_again(made, planned):
-    """A budget that its data exceed neither replaces its row by a skip nor calls it stale."""
-    path, store = made
-    from bfc_bench.plugins import load_plugins
-    from bfc_bench.run.grid import resolve
-    from bfc_bench.run.plan import plan_for
-    from bfc_bench.suite.read import read_suite
+def test_failed_are_all_cells_that_ran_and_have_no_result(made):
+    for status in ("diverged", "killed", "out-of-memory", "timeout"):
+        disguise(made[1], status=status)
+        assert [len(plan_of(made, redo=redo).todo) for redo in ([], ["failed"])] == [0, 3], status
 
-    plugins = load_plugins()
-    with Store(store) as opened:
-        small = resolve(read_suite(path, ["budget.memory_gb=1e-6"]), plugins, "test")
-        plan = plan_for(small, opened, "cpu", redo=["all"])
+
+def test_a_result_stays_where_it_cannot_be_made_again(made):
+    """A budget that its data exceed neither replaces its row by a skip nor calls it stale."""
+    plan = plan_of(made, redo=["all"], changes=["budget.memory_gb=1e-6"])
     assert (len(plan.done), len(plan.todo), plan.stale) == (3, 0, {})
 
 
 def test_a_run_for_a_gpu_leaves_what_cannot_use_one_to_the_cpu(made):
     """``mean`` runs on the CPU only: its rows are neither stale nor skipped, and made again on the CPU when asked."""
-    path, store = made
-    from bfc_bench.plugins import load_plugins
-    from bfc_bench.run.grid import resolve
-    from bfc_bench.run.plan import plan_for
-    from bfc_bench.suite.read import read_suite
-
-    grid = resolve(read_suite(path), load_plugins(), "test")
-    with Store(store) as opened:
-        plan = plan_for(grid, opened, "cuda")
-        again = plan_for(grid, opened, "cuda", redo=["all"])
+    plan, again = plan_of(made, "cuda"), plan_of(made, "cuda", redo=["all"])
     assert (len(plan.done), len(plan.failed), plan.stale, plan.skipped) == (3, 1, {}, {})
     assert {batch.common.device for batch in again.batches(1, 1)} == {"cpu"}
 
 
-def test_another_version_of_a_learner_is_made_anew(made, planned):
-    path, store = made
+def test_another_version_of_a_learner_is_made_anew(made):
+    store = made[1]
     disguise(store, learner_version=0)
     with Store(store, write=True) as opened:  # its version is part of what a cell's name is hashed from
         name = "substr(cell, 2) || '-'"
         opened.connection.execute(
             f"UPDATE rows SET cell = {name}, row = json_set(row, '$.cell', {name}) WHERE label = 'mean'"
         )
-    assert planned(path, store)["todo"] == 2
+    assert len(plan_of(made).todo) == 2
 
 
 def test_a_mixed_curve_is_named(made, cli):

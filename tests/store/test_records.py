@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from stored_rows import LOOK
 from synthetic import row
 
 from bfc_bench.errors import StoreError
@@ -65,17 +66,6 @@ def test_a_row_that_could_not_be_written_is_refused_with_its_number(odd, tmp_pat
     with pytest.raises(StoreError, match="record 2 of the table 'rows' is not one that bfc-bench wrote"):
         merge([folder], tmp_path / "into")
     assert not (tmp_path / "into").exists()
-
-
-LOOK = {
-    "claim": "c",
-    "content": "1",
-    "data": "2",
-    "replicates": 3,
-    "reads": [["t", "l", 2, [3]]],
-    "looks": {"schedule": [3, 5], "total": 0.025, "made": []},
-    "verdict": None,
-}
 
 
 @pytest.mark.parametrize(

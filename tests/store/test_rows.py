@@ -49,6 +49,7 @@ def test_selections_and_groups_keep_rows_and_their_order():
     assert list(rows.groups("label", "n")) == [("b", 10), ("a", 10), ("a", 20)]
     assert rows.column("reason") == ["", "", "why", ""]
     assert rows.distinct("tuned") == [None, {"ridge": 1.0}]
+    assert (rows.distinct("label"), rows[::-1].distinct("label")) == (["b", "a"], ["a", "b"])
     assert len(rows[1:3]) == 2
     assert not rows.where(task="other")
     assert Rows.of([]).groups("task") == {}

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from stored_rows import judge_claims, read_results, stored_rows
+from stored_rows import LOOK, judge_claims, read_results, stored_rows
 
 import bfc_bench
 from bfc_bench.cli.app import run
@@ -137,6 +137,12 @@ def test_of_many_first_starts_at_once_one_has_the_store_and_the_others_are_told(
     assert all("is in use by another bfc-bench" in line or "There is no store" in line for line in others), others
 
 
+def test_the_lock_holds_the_number_of_its_process_alone(tmp_path):
+    (tmp_path / "lock").write_text("9" * 20)
+    Store(tmp_path, write=True).close()
+    assert (tmp_path / "lock").read_text() == str(os.getpid())
+
+
 def test_a_first_start_killed_anywhere_leaves_no_store_or_a_whole_one(tmp_path):
     code = (
         "import os, signal, sys\nfrom pathlib import Path\nfrom bfc_bench.store.store import Store\ncount = 0\n"
@@ -227,18 +233,9 @@ def test_a_read_only_store_can_be_read_but_not_run(tmpfs, faulty, suite_file, cl
 
 
 def test_looks_at_claims_are_kept_whole_and_a_planned_one_is_replaced_when_it_is_made(tmp_path):
-    planned = {
-        "claim": "c",
-        "content": "x",
-        "data": "y",
-        "replicates": 3,
-        "verdict": None,
-        "reads": [["t", "l", 2, [3]]],
-        "looks": {"schedule": [3, 5], "total": 0.025, "made": []},
-    }
-    made, other = {**planned, "verdict": "undecided"}, {**planned, "data": "z"}
+    made, other = {**LOOK, "verdict": "undecided"}, {**LOOK, "data": "z"}
     with Store(tmp_path, write=True) as store:
-        store.put_looks("s", 1, [planned, other])
+        store.put_looks("s", 1, [LOOK, other])
         store.put_looks("s", 1, [made])
         with pytest.raises(KeyError):
             store.put_looks("s", 1, [{**made, "replicates": 5}, {}])

@@ -85,6 +85,7 @@ def test_names_say_the_value_and_follow_the_rule_of_names(value, text):
     assert family(name, "m", value) == "grid:x:L3"
     assert family(family(name, "L", 3), "m", value) == "grid:x"
     assert family(name, "k", 3) == name
+    assert family(member_name(name, {"m": value}), "m", value) == name, "the grid itself is a member of another"
 
 
 def test_the_definition_is_read_back_without_a_second_expansion():
