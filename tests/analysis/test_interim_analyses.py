@@ -101,6 +101,13 @@ def test_another_bound_under_the_same_name_has_what_is_left_and_no_verdict():
     assert found.next(3).replicates == 8
 
 
+def test_of_two_looks_at_equal_replicates_the_one_with_the_statement_counts():
+    same_statement = replace(looked()[0], claim="earlier-name")
+    same_name = replace(same_statement, claim="c", content="other")
+    for held in ([same_statement, same_name], [same_name, same_statement]):
+        assert course(held=held).made == (same_statement,)
+
+
 @pytest.mark.parametrize("other", [("task", "t"), ("learner", "a")])
 def test_looks_at_other_data_give_neither_their_verdict_nor_their_schedule(other):
     """Looks are found by the digest of their data: with the statement alone a decided claim would stay decided."""

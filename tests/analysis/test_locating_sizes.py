@@ -118,6 +118,16 @@ def test_errors_beside_the_step_that_are_close_to_the_level_are_checked_again():
             assert len(errors) >= 3 or math.log(LEVEL) - errors.mean() >= 3 * curve.noise
 
 
+def test_three_sizes_close_to_the_level_on_each_side_of_the_step_are_enough():
+    n = np.array([16, 32, 64, 128, 181, 215, 235, 256, 279, 332, 512])
+    noisy = np.exp(0.3 * stream("test", "beside").standard_normal((20, len(n))))
+    values = np.vstack([LEVEL * np.where(n < 256, 1.1, 0.9), noisy])
+    for left_out, beside in (([], set()), ([181, 332], {166, 197, 304, 362})):
+        kept = ~np.isin(n, left_out)
+        curve = Curve("t", 8, "a", "nmse", n[kept], tuple(range(21)), values[:, kept])
+        assert sizes_to_run(curve, [LEVEL], 1.1, LADDER).get(0, set()) == beside
+
+
 def test_sizes_that_failed_are_not_tried_again_and_those_of_the_suite_are_used():
     curve, _ = located(steep, [300.0], failing=(256, 304))
     assert {256, 304} <= {*sizes(curve)}

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from bfc_bench.analysis.claims.measures import evidence_of_crossings
+from bfc_bench.analysis.claims.measures import Measured, evidence_of_crossings, ratio_of
 from bfc_bench.analysis.claims.verdict import Region, evidence
 from bfc_bench.analysis.thresholds import Crossing
 
@@ -22,6 +22,13 @@ def ends(evidence):
     lo, hi = evidence.bounds()
     assert (lo == -math.inf, hi == math.inf) == (evidence.open_below, evidence.open_above)
     return evidence.open_below, evidence.open_above
+
+
+@pytest.mark.parametrize("floored", [(False, False), (True, False), (False, True), (True, True)])
+def test_an_error_at_the_floor_may_be_smaller_so_that_the_ratio_may_move_away_from_its_side(floored):
+    values = ({c.replicate: math.log(c.n) for c in side} for side in (A, B))
+    a, b = (Measured("log", side, floored=at) for side, at in zip(values, floored, strict=True))
+    assert ends(ratio_of(a, b)) == floored
 
 
 @pytest.mark.parametrize("failed", [(False, False), (True, False), (False, True), (True, True)])

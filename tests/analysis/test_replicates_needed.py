@@ -34,14 +34,7 @@ def beyond(claim, at, more=0):
 
 @pytest.mark.parametrize(
     ("sizes", "above", "below"),
-    [
-        ([10, 20, 40], 80, 5),
-        ([10, 20, 80], 320, 5),
-        ([10, 40, 60], 90, 2),
-        ([8, 12, 36, 40], 44, 5),
-        ([40, 41], 42, 39),
-        ([30, 31, 32, 33], 34, 29),
-    ],
+    [([10, 20, 80], 320, 5), ([10, 40, 60], 90, 2), ([8, 12, 36, 40], 44, 5), ([40, 41], 42, 39)],
 )
 def test_the_next_size_goes_on_at_the_ratio_of_the_sizes_at_that_end(sizes, above, below):
     """Not at the ratio of all sizes, nor at that of the other end."""
@@ -158,15 +151,17 @@ def test_sizes_beyond_are_added_if_the_opponents_with_a_known_n_star_let_the_cla
     far = [
         replace(row, cell=f"far-{row.cell}", label="far", nmse=0.2) for row in at if row.label == "b" and row.n <= 80
     ]
-    beaten, equal = (
+    beaten, equal, near = (
         [
             replace(row, cell=f"{name}-{row.cell}", label=name, nmse=row.nmse * (times + 0.1 * row.replicate))
             for row in at if row.label == "a"
         ]
-        for name, times in (("beaten", 2.0), ("equal", 0.9))
+        for name, times in (("beaten", 2.0), ("equal", 0.9), ("near", 1.1))
     )  # fmt: skip
     assert [new.label for new in beyond(against_all("far", "beaten"), Rows.of([*at, *far, *beaten]))] == ["far"]
     assert beyond(against_all("far", "equal"), Rows.of([*at, *far, *equal])) == []
+    of_near = [beyond(against_all("far", "near"), Rows.of([*at, *far, *near]), more) for more in (0, 1)]
+    assert [len(sizes) for sizes in of_near] == [0, 1], "near needs the replicate that the next look adds"
 
 
 def against_all(*labels):

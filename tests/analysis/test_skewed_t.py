@@ -99,5 +99,5 @@ def test_where_the_two_rules_differ_the_verdict_is_undecided_and_names_both():
 
 
 def test_the_error_of_skewness_is_that_of_the_textbook():
-    draws = stats.skew(stream("test skewed t", "error").standard_normal((4000, 20)), axis=1, bias=False)
-    assert skewness_error(20) == pytest.approx(draws.std(), rel=0.05)
+    draws = stats.skew(stream("test skewed t", "error").standard_normal((40_000, 5)), axis=1, bias=False)
+    assert skewness_error(5) == pytest.approx(math.sqrt(5 / 6)) == pytest.approx(draws.std(), rel=0.02)

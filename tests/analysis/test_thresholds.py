@@ -25,11 +25,6 @@ def test_a_power_law_is_crossed_exactly(star, power):
     assert found.n == pytest.approx(star)
 
 
-def test_the_curve_is_interpolated_in_both_logarithms():
-    (found,) = crossings(curve([1, 1e-2], n=[100, 400]), 1e-1)
-    assert found.n == pytest.approx(200)
-
-
 def test_a_curve_that_turns_back_is_pooled_in_logarithms():
     # 200 and 400 pool to sqrt(.08 * .13) = .102: the level .11 lies above it, the level .1 below.
     line = curve([1.0, 0.08, 0.13, 0.01, 0.001])
@@ -116,6 +111,14 @@ def test_the_scatter_of_the_replicates_is_noise():
     assert threshold(curve(*noisy, n=SIZES), 0.1).ill_behaved < alone / 3
     wild = [0.4, 0.05, 40.0, 30.0, 0.02, 0.01, 0.005]
     assert threshold(curve(*noisy, wild, n=SIZES), 0.1).ill_behaved >= 1, "what none of the others does is still seen"
+
+
+def test_a_rise_counts_from_three_standard_deviations_of_a_difference_of_two_errors():
+    beside = np.exp(2 + 0.25 * stream("test", "rise").standard_normal((20, len(SIZES))))
+    for rise, ill_behaved in ((2.5, 0), (3.5, 1)):
+        up = 0.25 * math.sqrt(2) * rise / 2
+        line = 0.1 * np.exp([2, 1, -up, up, -1, -2, -3])
+        assert threshold(curve(*beside, line, n=SIZES), 0.1).ill_behaved == ill_behaved
 
 
 DENSE = np.geomspace(20, 8000, 64)

@@ -52,6 +52,7 @@ def test_censored_fit_agrees_with_a_brute_force_maximum():
     best = minimize(lambda p: -brute_loglik(p, x, lower, upper), [0, 0, 0], method="Nelder-Mead", tol=1e-10)
     assert fit.loglik == pytest.approx(-best.fun, abs=1e-8)
     assert [*fit.beta, np.log(fit.sigma)] == pytest.approx(best.x, abs=1e-4)
+    assert tobit(x, lower, upper, 0.99 * fit.sigma).sigma == pytest.approx(fit.sigma), "a limit below it does not act"
     assert fit.loglik == pytest.approx(brute_loglik([*fit.beta, np.log(fit.sigma)], x, lower, upper), abs=1e-9)
 
 

@@ -36,6 +36,10 @@ def test_each_stage_improves_and_signed_readouts_help():
     assert plain.info["final_loss"] == plain.info["stage_losses"][-1]
 
 
+def test_a_rate_that_the_user_sets_is_kept():
+    assert Layerwise(lr=0.01).rate(10) == QuadDenseNet(lr=0.01).rate(10) == 0.01
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("readout", ["sum", "signed"])
 def test_training_longer_does_not_close_the_gap_to_joint(readout):

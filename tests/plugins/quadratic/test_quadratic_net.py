@@ -56,6 +56,13 @@ def test_forward_pass_is_the_papers_formula(net):
         )
 
 
+def test_each_block_of_a_layer_starts_at_the_scale_of_its_own_fan_in():
+    """So blocks of few and of many inputs send equally large pre-activations."""
+    params = QuadraticNet(20, (80, 500), ((1,), (0, 2))).init(stream("init"), (0.6, 0.6), np.ones(20))
+    for block in np.split(params["W3"], [20], axis=1):
+        assert block.std() == pytest.approx(0.6 / np.sqrt(500 * block.shape[1]), rel=0.03)
+
+
 @pytest.mark.parametrize(
     "net",
     [

@@ -129,10 +129,13 @@ def test_the_published_forward_pass_and_round_are_their_formulas():
     np.testing.assert_allclose(np.abs(new.lifts[written] @ u[:, 0]), sqrt(p))
     chain = gates[1] * (top @ (third.directions @ third.lifts / third.scale).T)
     signal = chain.mean(0) + np.outer(scores - scores.mean(), vt[0] @ second.directions @ second.lifts / second.scale)
-    lower = np.linalg.svd(np.mean([t * np.outer(g, z) for t, g, z in zip(y, signal, x, strict=True)], 0))[2][0]
+    left, _, right = np.linalg.svd(np.mean([t * np.outer(g, z) for t, g, z in zip(y, signal, x, strict=True)], 0))
     read = after.blocks[0].directions[:, -1]
-    np.testing.assert_allclose(np.abs(read @ lower), np.linalg.norm(read))
+    np.testing.assert_allclose(np.abs(read @ right[0]), np.linalg.norm(read))
     kept = after.blocks[0].directions[:, :-1]
+    denoised = signal.mean(0) + (signal - signal.mean(0)) @ np.outer(left[:, 0], left[:, 0])
+    least = np.argmin(importance(first, x, y, second.directions @ second.lifts / second.scale, denoised))
+    np.testing.assert_array_equal(kept, np.delete(first.directions, least, axis=1))
     tau = np.sqrt(np.mean((x @ kept) ** 2, axis=0)).mean()
     np.testing.assert_allclose(sqrt(np.mean((x @ read) ** 2)), 0.25 * tau)
     assert after.blocks[0].scale == first.scale
