@@ -36,6 +36,9 @@ VARIABLES = {
 
 def install(arguments: Sequence[str]) -> int:
     """Install what the arguments name into the active environment. Returns uv's exit code."""
+    if shutil.which("uv") is None:
+        say("uv, which installs, is not there: `python -m pip install uv`, in an active environment.")
+        return 1
     environment = settings_of_pip() | os.environ
     command = ["uv", "pip", "install", *arguments]
     if not any(map(TORCH.match, arguments)):

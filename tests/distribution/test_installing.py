@@ -164,6 +164,14 @@ def test_uv_is_told_what_pip_knows(
     assert "UV_DEFAULT_INDEX=https://other/simple" in uv()
 
 
+def test_without_uv_it_says_what_to_install(
+    installer: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    assert installer.install(["numpy"]) == 1
+    assert "`python -m pip install uv`" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("place", ["folder", "mirror", "nowhere"])
 def test_without_pytorchs_index_torch_for_the_cpu_comes_from_elsewhere_or_not_at_all(
     installer: ModuleType, index: Path, place: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
