@@ -33,8 +33,8 @@ from bfc_bench.executors.processes.worker import end_group, has_ended, leave, se
 CAN_FORK = sys.platform == "linux"
 """Whether workers may be forked. Elsewhere, libraries of the system must not be used after a fork."""
 LIBRARIES = frozenset({"bfc_bench", "bfc_plugins", "jax", "jaxlib", "numpy", "pandas", "scipy", "sklearn", "torch"})
-"""Packages of which the process also imports what a worker has imported. Other modules may change settings of these
-when they are imported, and so the results of other learners."""
+"""If a worker has imported a module of one of these packages, the process imports it too. Other modules may change
+settings of these packages when they are imported, and so the results of other learners."""
 PACKET = 1000
 """Largest message in bytes."""
 PIPE = 2**16
