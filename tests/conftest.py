@@ -7,6 +7,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import psutil
@@ -24,6 +25,10 @@ from bfc_bench.toolkit.xla import VARIABLE, with_instructions
 sys.path.append(str(Path(__file__).parents[1]))
 # Tests import JAX in processes that later run programs of learners.
 os.environ[VARIABLE] = with_instructions(os.environ.get(VARIABLE, ""))
+# Caches, and Chromium, need a home that can be written.
+if not os.access(os.path.expanduser("~"), os.W_OK):
+    HOME = TemporaryDirectory()
+    os.environ["HOME"] = HOME.name
 # Runs log to MLflow in its own tests alone.
 os.environ["BFC_BENCH_NO_MLFLOW"] = "1"
 ALL_SECONDS = float(os.environ.get("BFC_TESTS_SECONDS", "3600"))

@@ -6,7 +6,7 @@ import zipfile
 from hashlib import file_digest
 from pathlib import Path
 
-from bfc_bench.errors import BenchError, StoreError
+from bfc_bench.errors import BenchError, OutputError, StoreError
 from bfc_bench.store.new_folder import new_folder
 from bfc_bench.utils.files import cache_folder
 
@@ -31,9 +31,9 @@ def store_folder(path: Path) -> Path:
             if bundle.getinfo(STORE).file_size > STORE_BYTES:
                 raise ValueError(f"its {STORE} has more than {STORE_BYTES:,} bytes")
             bundle.extract(STORE, temporary)
-    except BenchError:
+    except BenchError as error:
         if not (folder / STORE).exists():  # another process may have unpacked it meanwhile
-            raise
+            raise OutputError(f"{error} XDG_CACHE_HOME names another folder for the cache.") from None
     except Exception as error:  # zipfile raises more than ten kinds
         reason = " ".join(str(error).split())[:300] or type(error).__name__
         raise StoreError(f"{path} is not a bundle that bfc-bench reads: {reason}.") from None

@@ -164,9 +164,7 @@ def test_uv_is_told_what_pip_knows(
     assert "UV_DEFAULT_INDEX=https://other/simple" in uv()
 
 
-def test_without_uv_it_says_what_to_install(
-    installer: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_uv_it_says_what_to_install(installer, monkeypatch, capsys) -> None:
     monkeypatch.setenv("PATH", "")
     assert installer.install(["numpy"]) == 1
     assert "`python -m pip install uv`" in capsys.readouterr().err
