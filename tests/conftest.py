@@ -27,8 +27,7 @@ sys.path.append(str(Path(__file__).parents[1]))
 os.environ[VARIABLE] = with_instructions(os.environ.get(VARIABLE, ""))
 # Caches, and Chromium, need a home that can be written.
 if not os.access(os.path.expanduser("~"), os.W_OK):
-    HOME = TemporaryDirectory()
-    os.environ["HOME"] = HOME.name
+    os.environ["HOME"] = (HOME := TemporaryDirectory()).name
 # Runs log to MLflow in its own tests alone.
 os.environ["BFC_BENCH_NO_MLFLOW"] = "1"
 ALL_SECONDS = float(os.environ.get("BFC_TESTS_SECONDS", "3600"))
