@@ -9,8 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from benchmarks.measurement import Measurement, Pairs
-from bfc_bench import open_store
-from bfc_bench.api import RunOptions, run_suite
+from bfc_bench import RunOptions, open_store, run_suite
 from bfc_bench.suite.model import Suite
 
 FILE = Path(__file__).with_suffix(".toml")

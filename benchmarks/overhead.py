@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 from benchmarks.busy import FIT_SECONDS, busy_suite, installed
 from benchmarks.measurement import Measurement, Spread, all_cpu, timed
-from bfc_bench.api import RunOptions, run_suite
+from bfc_bench import RunOptions, run_suite
 from bfc_bench.suite.model import Suite
 
 DEFAULT_TEST_SIZE = 20_000

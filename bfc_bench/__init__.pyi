@@ -2,7 +2,6 @@ __all__: list[str]
 
 from .analysis.claims import Claim as Claim, PointClaim as PointClaim, Verdict as Verdict
 from .api import (
-    RunOptions as RunOptions,
     load_learner as load_learner,
     run_locating as run_locating,
     run_suite as run_suite,
@@ -38,6 +37,7 @@ from .learner import (
 from .loaded_task import LoadedTask as LoadedTask, load_task as load_task, task as task
 from .plugins import Plugins as Plugins, load_plugins as load_plugins
 from .register import Register as Register
+from .run.options import RunOptions as RunOptions
 from .run.session import Session as Session
 from .store.export import Records as Records
 from .store.row import Row as Row

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from bfc_bench.errors import UsageError
 from bfc_bench.learner import Learner
 from bfc_bench.plugins import Plugins, load_plugins
-from bfc_bench.store import DEFAULT_STORE, Redo
+from bfc_bench.run.options import RunOptions
 from bfc_bench.suite.find import suite_path
 from bfc_bench.suite.model import Locate, Suite
 from bfc_bench.suite.read import read_suite
@@ -20,48 +22,6 @@ if TYPE_CHECKING:
     from bfc_bench.run.grid import Grid
     from bfc_bench.run.session import Session
     from bfc_bench.until_decided import Decided
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunOptions:
-    """Which part of a suite is run, on which device and executor, and into which store.
-
-    Raises ``UsageError`` for a text where a list of texts is expected, ``jobs`` below 1, and an unknown ``redo``.
-    """
-
-    store: str | Path = DEFAULT_STORE
-    """Folder of the store."""
-    learners: Sequence[str] = ()
-    """Names or labels of the learners to run; all of them by default."""
-    tasks: Sequence[str] = ()
-    """Names of the tasks to run; all of them by default."""
-    changes: Sequence[str] = ()
-    """Changes to the suite, such as ``"replicates=2"``, in the grammar of ``--set``."""
-    device: str = "auto"
-    """Where learners compute: ``auto``, ``cpu`` or ``cuda``."""
-    executor: str | None = None
-    """Name of the executor; by default that of the suite, else ``processes``."""
-    executor_options: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
-    """Options of the executor, which override those of the suite."""
-    jobs: int | None = None
-    """Number of workers on the CPU; one per core by default."""
-    redo: Collection[Redo] = ()
-    """Which cells with a row are run again: ``failed``, ``killed`` (their worker was ended), ``stale`` (made by another
-    release or on another device), ``all``."""
-    plugins: Plugins | None = None
-    """Plugins to use; by default the installed ones. ``load_plugins(extra)`` adds plugin objects."""
-    listeners: Sequence[object] = ()
-    """Plugin objects that receive the events of this run only."""
-
-    def __post_init__(self) -> None:
-        for name in ("learners", "tasks", "changes"):
-            if isinstance(given := getattr(self, name), str):
-                raise UsageError(f"{name} must be a list of texts. Got {given!r}; write [{given!r}].")
-        if self.jobs is not None and (not isinstance(self.jobs, int) or self.jobs < 1):
-            raise UsageError(f"jobs must be an integer of at least 1. Got {self.jobs!r}.")
-        known = get_args(Redo)
-        if isinstance(self.redo, str) or not set(self.redo) <= set(known):
-            raise UsageError(f"redo must be a list of {', '.join(known[:-1])} or {known[-1]}. Got {self.redo!r}.")
 
 
 def load_learner(name: str, **options: Any) -> Learner:
@@ -86,9 +46,8 @@ def run_suite(suite: str | Path | Suite, options: RunOptions = RunOptions()) -> 
         UsageError: The suite or an option is wrong, for example an unknown name.
         StoreError: The store cannot be written.
     """
-    from bfc_bench.run.session import Runner
-
-    return Runner(**_arguments(suite, options)).run_cells(redo=options.redo)
+    (session,) = run_as_asked(suite, options, _without_locate)
+    return session
 
 
 def run_until_decided(
@@ -116,9 +75,26 @@ def run_until_decided(
         UsageError: As in ``run_suite``, or ``hours`` is not positive, or ``last`` is below 3.
         StoreError: The store cannot be written.
     """
-    from bfc_bench.until_decided import UntilDecided
+    from bfc_bench.strategies import run_rounds
+    from bfc_bench.until_decided import Decided, UntilDecided
 
-    return UntilDecided(**_arguments(suite, options), redo=options.redo, hours=hours, last=last, tell=tell).run()
+    grid, options = _prepared(suite, options)
+    _without_locate(grid)
+    if hours is not None and not hours > 0:
+        raise UsageError(f"--hours must be positive. Got {hours:g}.")
+    until = math.inf if hours is None else time.monotonic() + 3600 * hours
+    strategy = UntilDecided(grid, options, last, tell)
+    done = Decided()
+    try:
+        for session in run_rounds(grid, strategy.rounds(), options, until):
+            done.sessions.append(session)
+    except KeyboardInterrupt:
+        if not done.sessions:
+            raise
+        done.sessions[-1].interrupted = True
+    if done.sessions:
+        done.ended = strategy.ended("interrupted" if done.sessions[-1].interrupted else "the hours are over")
+    return done
 
 
 def run_locating(
@@ -144,35 +120,46 @@ def run_locating(
         UsageError: As in ``run_suite``, or ``factor`` is out of range.
         StoreError: The store cannot be written.
     """
-    from bfc_bench.locating import LocatingRun
-
-    arguments = _arguments(suite, options, locating=True)
-    locate = arguments["grid"].suite.locate or Locate()
-    if factor is not None:
-        locate = Locate.parse({"factor": factor, "levels": locate.levels}, "locate")
-    return LocatingRun(**arguments, redo=options.redo, locate=locate, tell=tell).run()
+    return run_as_asked(
+        suite, options, lambda grid: located(grid, factor or (grid.suite.locate or Locate()).factor), tell
+    )
 
 
-def _arguments(suite: str | Path | Suite, options: RunOptions, *, locating: bool = False) -> dict[str, Any]:
-    """The arguments that all ways of running a suite have in common."""
-    from bfc_bench.run.executor_selection import executor_of
+def run_as_asked(
+    suite: str | Path | Suite,
+    options: RunOptions,
+    change: Callable[[Grid], Grid],
+    tell: Callable[[str], None] = lambda text: None,
+) -> list[Session]:
+    """Run a suite by its own strategy (``strategies.strategy_of``), after ``change`` of its grid."""
+    from bfc_bench.strategies import results, run_rounds, strategy_of
 
+    grid, options = _prepared(suite, options)
+    grid = change(grid)
+    return list(run_rounds(grid, strategy_of(grid, partial(results, grid, options), tell), options))
+
+
+def _prepared(suite: str | Path | Suite, options: RunOptions) -> tuple[Grid, RunOptions]:
+    """The grid of a run, and the options with the plugins that it was made with."""
     if not isinstance(options, RunOptions):
         raise UsageError(f"options must be RunOptions(...). Got {type(options).__name__}.")
     plugins = options.plugins or load_plugins()
     grid = grid_of(suite, options.changes, plugins, options.learners, options.tasks)
-    if grid.suite.locate and not locating:
+    return grid, replace(options, plugins=plugins)
+
+
+def _without_locate(grid: Grid) -> Grid:
+    if grid.suite.locate:
         raise UsageError("the suite has locate: leave out --until-decided; in Python, use run_locating.")
-    executor = executor_of(grid.suite, plugins, options.executor, options.executor_options)
-    return {
-        "grid": grid,
-        "plugins": plugins,
-        "directory": Path(options.store),
-        "device": executor.resolve_device(options.device),
-        "executor": executor,
-        "jobs": options.jobs,
-        "listeners": options.listeners,
-    }
+    return grid
+
+
+def located(grid: Grid, factor: float | None) -> Grid:
+    """The grid of a suite that asks for the sizes that locate N* within a factor; unchanged for None."""
+    if factor is None:
+        return grid
+    locate = Locate.parse({**(grid.suite.locate or Locate()).model_dump(), "factor": factor}, "locate")
+    return replace(grid, suite=grid.suite.model_copy(update={"locate": locate}))
 
 
 def grid_of(

@@ -6,24 +6,26 @@ A *look* is one interim analysis of a claim: a test that is made while replicate
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from bfc_bench.analysis.claims import Claim, judge
 from bfc_bench.analysis.claims.verdict import MIN_REPLICATES
 from bfc_bench.analysis.interim_analyses import ClaimLooks, Look
 from bfc_bench.analysis.sizes_needed import NewSizes, finer_sizes, sizes_beyond_grid
 from bfc_bench.errors import UsageError
-from bfc_bench.run.grid import Cell
+from bfc_bench.plugins import load_plugins
+from bfc_bench.run.grid import Grid
+from bfc_bench.run.options import RunOptions
 from bfc_bench.run.plan import plan_for
-from bfc_bench.run.session import Runner, Session
-from bfc_bench.store import Redo
+from bfc_bench.run.session import Session, executor_and_device
 from bfc_bench.store.export import FlatRecord, Records
 from bfc_bench.store.rows import Rows
 from bfc_bench.store.store import Store
 from bfc_bench.stored_suite import StoredSuite
+from bfc_bench.strategies import Rounds
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,69 +62,41 @@ class Decided:
         return max((session.exit_code for session in self.sessions), default=0)
 
 
-class _Stopped(Exception):
-    """No more cells are run; the message says why."""
-
-
-@dataclass(kw_only=True)
-class UntilDecided(Runner):
+@dataclass
+class UntilDecided:
     """Runs a grid, judges its claims at a series of looks, and runs what the undecided claims need for the next look.
 
     The confidence of each look is such that all looks hold together (``analysis.alpha_spending``). The store records
     the looks, so the same call continues an earlier one. An undecided claim gets more replicates of the cells that it
     reads. If it is judged by N*, it also gets sizes beyond the tested ones where N* lies there, and sizes between them
-    where these narrow the interval more for each CPU second than replicates do. The run ends when all
-    claims are decided or have had all their looks, when nothing more would help, when it is interrupted, or after
-    ``hours``. Claims about learners or tasks that the grid lacks are ignored.
+    where these narrow the interval more for each CPU second than replicates do. The rounds end when all claims are
+    decided or have had all their looks, or when nothing more would help. Claims about learners or tasks that the grid
+    lacks are ignored.
     """
 
-    redo: Collection[Redo]
-    """Which cells with a row the first round runs again."""
-    hours: float | None
+    grid: Grid
+    options: RunOptions
     last: int
     tell: Callable[[str], None]
     """Called with what there is to say of a look."""
-    result: Decided = field(default_factory=Decided)
     why_stuck: dict[str, str] = field(default_factory=dict)
     """Why more replicates would not decide a claim, by claim id."""
-    deadline: float = math.inf
-    """On the clock of ``time.monotonic``, seconds."""
 
     def __post_init__(self) -> None:
         if self.last < MIN_REPLICATES:
             few = f"--up-to must be at least {MIN_REPLICATES}; fewer replicates give no verdict"
             raise UsageError(f"{few}. Got {self.last}.")
-        if self.hours is not None:
-            if not self.hours > 0:
-                raise UsageError(f"--hours must be positive. Got {self.hours:g}.")
-            self.deadline = time.monotonic() + 3600 * self.hours
 
-    def run(self) -> Decided:
-        """Run until the claims are decided, or nothing more can be done."""
-        try:
-            self._run_cells(redo=self.redo)
-            while looks := self._plan_looks():
-                self._make_looks(looks)
-            stopped = ""
-        except _Stopped as reason:
-            stopped = str(reason)
-        except KeyboardInterrupt:
-            if not self.result.sessions:
-                raise
-            self.result.sessions[-1].interrupted = True
-            stopped = "interrupted"
+    def rounds(self) -> Rounds:
+        """The strategy: the suite as it is, then what the undecided claims need for their next look."""
+        yield tuple(self.grid.cells())
+        while looks := self._plan_looks():
+            yield from self._make_looks(looks)
+
+    def ended(self, stopped: str) -> Records[ClaimOutcome]:
+        """State of each claim at the end; ``stopped`` says why the rounds ended early, if they did."""
         with self._opened() as (suite, rows):
-            self.result.ended = Records(self._ended(suite, rows, stopped) if suite.sessions else ())
-        return self.result
-
-    def _run_cells(self, cells: Iterable[Cell] | None = None, redo: Collection[Redo] = ()) -> None:
-        """Run cells. Raises ``_Stopped`` if not all of them could run."""
-        if time.monotonic() > self.deadline:
-            raise _Stopped("the hours are over")
-        session = self.run_cells(cells, redo, self.deadline)
-        self.result.sessions.append(session)
-        if session.interrupted or session.not_begun:
-            raise _Stopped("interrupted" if session.interrupted else "the hours are over")
+            return Records(self._ended(suite, rows, stopped))
 
     def _plan_looks(self) -> list[Look]:
         """Plan the next look at each claim that is undecided and can still be decided.
@@ -148,13 +122,13 @@ class UntilDecided(Runner):
     def _next_look(self, claim_looks: ClaimLooks) -> Look | None:
         return claim_looks.next(max(self.grid.suite.replicates, MIN_REPLICATES), self.last)
 
-    def _make_looks(self, looks: list[Look]) -> None:
-        """Run the cells that the looks need, then judge the claims."""
-        self._run_missing_cells(looks)
+    def _make_looks(self, looks: list[Look]) -> Rounds:
+        """Ask for the cells that the looks need, then judge the claims."""
+        yield from self._missing_cells(looks)
         beyond = True  # one size beyond the tested ones a look: where an N* is never reached, sizes grow without end
         while wider := self._with_more_sizes(looks, beyond):
             looks, beyond = wider, False
-            self._run_missing_cells(looks)
+            yield from self._missing_cells(looks)
         with self._opened() as (suite, rows):
             claims = {claim_looks.claim.id: claim_looks.claim for claim_looks in self._looks_by_claim(suite, rows)}
             rows_by_claim = {look.claim: rows.at(look.row_mask(rows)) for look in looks}
@@ -163,8 +137,8 @@ class UntilDecided(Runner):
             made = [replace(look, verdict=verdict.verdict) for look, verdict in zip(looks, verdicts, strict=True)]
             self._note(suite, made)
 
-    def _run_missing_cells(self, looks: Iterable[Look]) -> None:
-        """Run the cells of the looks that have no row yet."""
+    def _missing_cells(self, looks: Iterable[Look]) -> Rounds:
+        """The cells of the looks that have no row yet, in one round if there are any."""
         cells = dict.fromkeys(
             self.grid.cell(*curve, n, replicate)
             for look in looks
@@ -172,10 +146,10 @@ class UntilDecided(Runner):
             for n in sizes
             for replicate in range(look.replicates_of(curve))
         )
-        with Store(self.directory) as store:
+        with Store(Path(self.options.store)) as store:
             stored = store.known_cells(self.grid.suite.name, self.grid.suite.version)
         if missing := [cell for cell in cells if cell.id not in stored]:
-            self._run_cells(missing)
+            yield missing
 
     def _sizes_to_read(self, claim_looks: ClaimLooks, look: Look) -> dict[tuple[str, str, int], tuple[int, ...]]:
         """Sizes by (task, label, d): those of the grid that the claim is about, and those that earlier looks added."""
@@ -253,7 +227,8 @@ class UntilDecided(Runner):
         if not at_end.ok.all():
             return f"cells at n = {beyond.near} are not ok"
         cell = self.grid.cell(beyond.task, beyond.label, beyond.d, size, 0)
-        plan = plan_for(replace(self.grid, only=(cell,)), store, self.device, executor=self.executor)
+        executor, device = executor_and_device(self.grid, self.options)
+        plan = plan_for(replace(self.grid, only=(cell,)), store, device, executor=executor)
         if reason := plan.skipped.get(cell) or plan.broken.get(cell):
             return reason
         seconds, budget = plan.seconds.get(cell.id, 0.0), plan.common.cell_seconds
@@ -307,8 +282,8 @@ class UntilDecided(Runner):
     def _opened(self) -> Iterator[tuple[StoredSuite, Rows]]:
         """The suite in its store, opened for writing, and its current rows."""
         suite = self.grid.suite
-        with Store(self.directory, write=True) as store:
-            stored = StoredSuite(store, self.plugins, suite.name, suite.version, model=suite)
+        with Store(Path(self.options.store), write=True) as store:
+            stored = StoredSuite(store, self.options.plugins or load_plugins(), suite.name, suite.version, model=suite)
             yield stored, stored.columns()
 
     def _note(self, suite: StoredSuite, looks: Sequence[Look]) -> None:

@@ -1,8 +1,11 @@
 """Runs of the sizes that locate N*: which cells they make, that they continue, and what the results say."""
 
 import itertools
+import json
 import shutil
 from collections import Counter
+from dataclasses import replace
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -24,8 +27,11 @@ from bfc_bench import (
 )
 from bfc_bench.analysis.claims.measures import Point, locate, measure
 from bfc_bench.analysis.compute import cost_curves
+from bfc_bench.api import grid_of
 from bfc_bench.cli.app import run
 from bfc_bench.errors import UsageError
+from bfc_bench.run.session import run_cells
+from bfc_bench.strategies import results, strategy_of
 from bfc_bench.suite.model import Suite
 
 TASK = {**SMALL, "inputs": {"kind": "gaussian"}, "d": [4, 6], "n": [5, 10, 80, 160, 320]}
@@ -164,6 +170,22 @@ def test_the_command_says_what_it_cannot_see_and_refuses_what_it_cannot_do(suite
     ):
         assert run(["run", str(suite), "--store", store, *wrong]) == 2
         assert expected in capsys.readouterr().err
+
+
+def test_plan_says_what_the_next_round_computes(suite, tmp_path, capsys):
+    store = tmp_path / "s"
+
+    def planned():
+        run(["plan", str(suite), "--locate", "1.1", "--store", str(store), "--format", "json"])
+        return json.loads(capsys.readouterr().out)
+
+    options = RunOptions(store=store, executor="serial")
+    grid = grid_of(suite, ["locate.factor=1.1"], load_plugins(), (), ())
+    for cells in strategy_of(grid, partial(results, grid, options)):
+        before = planned()
+        assert (before["todo"], before["done"]) == (len(cells), len(numbers(store)) if store.exists() else 0)
+        run_cells(replace(grid, only=tuple(cells)), options)
+    assert planned()["todo"] == 0
 
 
 def test_a_suite_may_ask_for_it_with_levels_of_its_own(suite_file, tmp_path, suite):

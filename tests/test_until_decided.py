@@ -297,7 +297,7 @@ class Clock:
 def test_no_batch_begins_when_the_hours_are_over_and_the_next_run_goes_on(suite, tmp_path, monkeypatch):
     path, store, clock = suite(), tmp_path / "s", Clock()
     monkeypatch.setattr("bfc_bench.run.plan.Plan._joined", lambda self, parts: parts)
-    for module in ("bfc_bench.until_decided", "bfc_bench.run.session"):
+    for module in ("bfc_bench.api", "bfc_bench.strategies", "bfc_bench.run.session"):
         monkeypatch.setattr(f"{module}.time", SimpleNamespace(monotonic=clock.monotonic, time=time.time))
     done = decide(path, store, hours=4.5 / 3600, listeners=[clock])
     assert len(read_results(path, store=store)) == 6, "a batch is a curve of two sizes: the third began at 4"

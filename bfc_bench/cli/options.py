@@ -108,6 +108,14 @@ DataOption: TypeAlias = Annotated[
 JobsOption: TypeAlias = Annotated[
     int | None, typer.Option("--jobs", metavar="N", min=1, help="Number of workers; one per core by default.")
 ]
+LocateOption: TypeAlias = Annotated[
+    float | None,
+    typer.Option(
+        "--locate",
+        metavar="FACTOR",
+        help="Instead of all sizes, run those that locate N* of each replicate within this factor, such as 1.1.",
+    ),
+]
 DimsOption: TypeAlias = Annotated[
     list[int] | None, typer.Option("--d", metavar="D", min=1, help="Restrict to this dimension. Repeatable.")
 ]

@@ -6,7 +6,7 @@ import json
 import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from functools import partial
 from typing import TYPE_CHECKING
 
 from bfc_bench.cli import options
@@ -34,6 +34,7 @@ def plan(
     executor_option: options.ExecutorOptionsOption = None,
     store: options.StoreOption = options.STORE,
     data: options.DataOption = None,
+    locate: options.LocateOption = None,
     jobs: options.JobsOption = None,
     redo: options.RedoOption = None,
     format: options.FormatOption = "table",
@@ -42,26 +43,26 @@ def plan(
 
     Nothing is run or written.
     """
-    from bfc_bench.api import grid_of
+    from bfc_bench.api import grid_of, located
     from bfc_bench.plugins import load_plugins
     from bfc_bench.run.executor_selection import executor_of
-    from bfc_bench.run.plan import plan_for
-    from bfc_bench.store.store import Store
+    from bfc_bench.run.options import RunOptions
     from bfc_bench.store.unpacking import store_folder
-    from bfc_bench.stored_suite import StoredSuite
+    from bfc_bench.strategies import next_plan, results, strategy_of
     from bfc_bench.toolkit.gpu import count_gpus
 
-    store = store_folder(store)
     plugins = load_plugins()
-    grid = grid_of(suite, set_ or (), plugins, learner or (), task or ())
+    grid = located(grid_of(suite, set_ or (), plugins, learner or (), task or ()), locate)
     chosen = executor_of(grid.suite, plugins, executor, options.executor_options(executor_option))
-    with Store(store) if store.is_file() or (store / "results.sqlite").exists() else nullcontext() as opened:
-        made = plan_for(grid, opened, _device(chosen, device), redo=options.redo_of(redo), executor=chosen)
-        named = grid.suite.name, grid.suite.version
-        stored = StoredSuite(opened, plugins, *named, model=grid.suite) if opened else None
+    see = partial(results, grid, RunOptions(store=store_folder(store), plugins=plugins))
+    with see() as stored:
+        place, redone = _device(chosen, device), options.redo_of(redo)
+        made = next_plan(strategy_of(grid, see), grid, stored, place, redone, chosen)
         claims = stored.replicates_needed() if stored and stored.sessions else None
     gpu = made.common.device == "cuda"
     remarks = [*made.remarks, *made.costs.notes(cell for cell in made.todo if cell not in made.broken)]
+    if grid.suite.locate:
+        remarks.append("these are the cells of the next round of --locate; what follows depends on their errors.")
     if gpu and not count_gpus():
         remarks.append(
             f"no GPU is visible here: times are for an unknown GPU, of whose memory a cell may use "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -38,14 +39,7 @@ def run(
             help="Then add replicates, or sizes where these narrow N* more for a CPU second, until claims are decided.",
         ),
     ] = False,
-    locate: Annotated[
-        float | None,
-        typer.Option(
-            "--locate",
-            metavar="FACTOR",
-            help="Instead of all sizes, run those that locate N* of each replicate within this factor, such as 1.1.",
-        ),
-    ] = None,
+    locate: options.LocateOption = None,
     hours: Annotated[
         float | None,
         typer.Option("--hours", metavar="H", help="With --until-decided: start no cells after this many hours."),
@@ -61,13 +55,12 @@ def run(
     Repeat the command to continue after an interruption, or to add learners, sizes or replicates.
     """
     from bfc_bench.analysis.alpha_spending import LAST
-    from bfc_bench.api import RunOptions, run_locating, run_suite, run_until_decided
+    from bfc_bench.api import located, run_as_asked, run_until_decided
     from bfc_bench.cli.display import Display
     from bfc_bench.cli.prestart import BackgroundImports
     from bfc_bench.errors import UsageError
     from bfc_bench.plugins import load_plugins
-    from bfc_bench.suite.find import suite_path
-    from bfc_bench.suite.read import read_suite
+    from bfc_bench.run.options import RunOptions
     from bfc_bench.until_decided import Decided
 
     for option, value in (("--hours", hours), ("--up-to", up_to)):
@@ -90,16 +83,11 @@ def run(
             plugins=plugins,
             listeners=[display, *listeners, *([BackgroundImports()] if executor != "serial" else [])],
         )
-        if locate is None and not until_decided:
-            in_suite = read_suite(suite_path(suite, plugins.suites), given.changes, given.learners).locate
-            locate = in_suite.factor if in_suite else None
-        if locate is not None:
-            done = Decided(run_locating(suite, given, factor=locate, tell=display.say))
-        elif not until_decided:
-            done = Decided([run_suite(suite, given)])
-        else:
+        if until_decided:
             last = LAST if up_to is None else up_to
             done = run_until_decided(suite, given, hours=hours, last=last, tell=display.say)
+        else:
+            done = Decided(run_as_asked(suite, given, partial(located, factor=locate), display.say))
     if done.sessions:
         with plugins.with_listeners(listeners):
             _conclude(done.sessions, plugins, out, suite)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import secrets
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from html import escape
 from itertools import islice
 from math import inf
@@ -17,15 +18,16 @@ from typing import Any
 from bfc_bench.errors import BenchError, PluginError, describe_error
 from bfc_bench.executors.base import Executor, Pool, Preload, Resources, UnitFailure, usable_cores
 from bfc_bench.executors.environment import not_dumpable
-from bfc_bench.plugins import Plugins
+from bfc_bench.plugins import Plugins, load_plugins
 from bfc_bench.run.cell import make_row, run_batch
+from bfc_bench.run.executor_selection import executor_of
 from bfc_bench.run.grid import Cell, Grid
 from bfc_bench.run.memory_limits import memory_warnings
+from bfc_bench.run.options import RunOptions
 from bfc_bench.run.plan import Plan, plan_for
 from bfc_bench.run.provenance import provenance
-from bfc_bench.run.wire_format import TRACEBACK, BatchReport, FinishedCell, receive
+from bfc_bench.run.wire_format import TRACEBACK, FinishedCell, receive
 from bfc_bench.run.work_units import Batch, drawn_problem, preload_of
-from bfc_bench.store import Redo
 from bfc_bench.store.row import Status
 from bfc_bench.store.store import Store
 from bfc_bench.toolkit.precision import Device
@@ -87,128 +89,124 @@ def counts_text(statuses: Mapping[str, int]) -> str:
     return ", ".join(f"{count} {status}" for status, count in sorted(statuses.items())) or "nothing to do"
 
 
-@dataclass
-class Runner:
-    """How and where the cells of a grid are run, once or in several rounds."""
+def run_cells(grid: Grid, options: RunOptions, until: float = inf, *, alone: bool = False) -> Session:
+    """Run the cells of a grid that the store does not have or that ``options.redo`` names.
 
-    grid: Grid
-    plugins: Plugins
-    directory: Path
-    """Folder of the store."""
-    executor: Executor
-    device: Device = "cpu"
-    jobs: int | None = None
-    listeners: Sequence[object] = ()
-    alone: bool = False
-    """Whether each cell is a batch of its own, so that none is trained with others."""
-
-    def run_cells(
-        self, cells: Iterable[Cell] | None = None, redo: Collection[Redo] = (), until: float = inf
-    ) -> Session:
-        """Run cells, those of the grid by default, that the store does not have or that ``redo`` names.
-
-        No batch begins after ``until`` on the clock of ``time.monotonic``.
-        """
-        plugins, executor, jobs = self.plugins, self.executor, self.jobs
-        grid = self.grid if cells is None else replace(self.grid, only=tuple(cells))
-        preload = {} if executor.place == "session" else preload_of(grid)
-        if executor.place == "machine":
-            jobs = jobs or usable_cores()
-        suite = grid.suite
-        with Store(self.directory, write=True) as store, plugins.with_listeners(self.listeners):
-            id = secrets.token_hex(6)
-            plan = plan_for(grid, store, self.device, session=id, redo=redo, executor=executor)
-            facts = provenance(self.device, executor, jobs)
-            store.begin_session(id, suite.name, suite.version, suite.definition(), facts)
-            store.define(suite.name, suite.version, grid.task_digests, grid.learner_digests)
-            session = Session(id, suite.name, suite.version, store, plan, facts)
-            if plan.todo and jobs and executor.place == "machine" and "memory" in executor.promises:
-                session.warnings += memory_warnings(jobs, suite.budget.memory_gb)
-            plugins.manager.hook.bfc_run_started(session=session)
-            try:
-                with not_dumpable() if executor.place != "session" else nullcontext():
-                    self._run(session, jobs, preload, until)
-            except KeyboardInterrupt:
-                session.interrupted = True
-            finally:
-                drawn_problem.cache_clear()
-                plugins.manager.hook.bfc_run_finished(session=session)
-            store.end_session(id)
-            return session
-
-    def _run(self, session: Session, jobs: int | None, preload: Preload, until: float) -> None:
-        def commit(finished: Sequence[FinishedCell]) -> None:
-            grid, mask = session.plan.grid, masker()
-            rows, files = [], {}
-            for row, text, artifacts in [done.without_credentials(mask) for done in finished]:
-                with_axes = replace(row, axes=grid.axes(row.task, row.label))
-                rows.append((with_axes, grid.task_digests[row.task], grid.learner_digests[row.label], text))
-                if artifacts:
-                    files[row.cell] = artifacts
-            session.store.put(rows, files)
-            for row, *_ in rows:
-                session.statuses[row.status] += 1
-                self.plugins.manager.hook.bfc_result(result=row)
-
-        plan = session.plan
-        unfit: list[tuple[Cell, Status, str]] = [(cell, "skipped", plan.skipped[cell]) for cell in plan.to_skip]
-        unfit += [(cell, "failed", visible(fault)) for cell, fault in plan.broken.items()]
-        for start in range(0, len(unfit), 1000):
-            part = unfit[start : start + 1000]
-            commit([FinishedCell(make_row(plan.single(cell), cell, status, why)) for cell, status, why in part])
-        if len(plan.broken) == len(plan.todo):
-            return
-        batches: dict[int, Batch] = {}
-        lost: set[str] = set()
-        pool = self._open_pool(jobs, preload)
+    No batch begins after ``until`` on the clock of ``time.monotonic``. With ``alone`` each cell is a batch of its own,
+    so that none is trained with others.
+    """
+    suite, plugins, jobs = grid.suite, options.plugins or load_plugins(), options.jobs
+    executor, device = executor_and_device(grid, options)
+    preload = {} if executor.place == "session" else preload_of(grid)
+    if executor.place == "machine":
+        jobs = jobs or usable_cores()
+    with Store(Path(options.store), write=True) as store, plugins.with_listeners(options.listeners):
+        id = secrets.token_hex(6)
+        plan = plan_for(grid, store, device, session=id, redo=options.redo, executor=executor)
+        facts = provenance(device, executor, jobs)
+        store.begin_session(id, suite.name, suite.version, suite.definition(), facts)
+        store.define(suite.name, suite.version, grid.task_digests, grid.learner_digests)
+        session = Session(id, suite.name, suite.version, store, plan, facts)
+        if plan.todo and jobs and executor.place == "machine" and "memory" in executor.promises:
+            session.warnings += memory_warnings(jobs, suite.budget.memory_gb)
+        plugins.manager.hook.bfc_run_started(session=session)
         try:
-            slots = {device: pool.slots(device) for device in sorted({*map(plan.device, plan.todo)})}
-            _note(session, {"jobs": pool.slots("cpu"), **({"gpu_jobs": slots["cuda"]} if "cuda" in slots else {})})
+            with not_dumpable() if executor.place != "session" else nullcontext():
+                _run(session, plugins, partial(_open_pool, executor, plugins, jobs, preload), until, alone)
+        except KeyboardInterrupt:
+            session.interrupted = True
+        finally:
+            drawn_problem.cache_clear()
+            plugins.manager.hook.bfc_run_finished(session=session)
+        store.end_session(id)
+        return session
 
-            def submit(batch: Batch) -> None:
-                if time.monotonic() > until:
-                    session.not_begun += 1
-                    return
-                batches[len(batches)] = batch
-                needs = Resources(plan.common.cell_seconds, device=batch.common.device, group=batch.learner.name)
-                pool.submit(len(batches) - 1, batch, needs)
 
-            planned = plan.batches(pool.slots("cpu"), slots.get("cuda"))
-            waiting = iter([plan.single(cell) for batch in planned for cell in batch.cells] if self.alone else planned)
-            for batch in waiting if until == inf else islice(waiting, sum(slots.values())):
+def executor_and_device(grid: Grid, options: RunOptions) -> tuple[Executor, Device]:
+    """The executor of a run, ready to be opened, and the device that it computes on."""
+    plugins = options.plugins or load_plugins()
+    executor = executor_of(grid.suite, plugins, options.executor, options.executor_options)
+    return executor, executor.resolve_device(options.device)
+
+
+def _run(session: Session, plugins: Plugins, open_pool: Callable[[], Pool], until: float, alone: bool) -> None:
+    commit = partial(_commit, session, plugins)
+    plan = session.plan
+    unfit: list[tuple[Cell, Status, str]] = [(cell, "skipped", plan.skipped[cell]) for cell in plan.to_skip]
+    unfit += [(cell, "failed", visible(fault)) for cell, fault in plan.broken.items()]
+    for start in range(0, len(unfit), 1000):
+        part = unfit[start : start + 1000]
+        commit([FinishedCell(make_row(plan.single(cell), cell, status, why)) for cell, status, why in part])
+    if len(plan.broken) == len(plan.todo):
+        return
+    batches: dict[int, Batch] = {}
+    lost: set[str] = set()
+    pool = open_pool()
+    try:
+        slots = {device: pool.slots(device) for device in sorted({*map(plan.device, plan.todo)})}
+        _note(session, {"jobs": pool.slots("cpu"), **({"gpu_jobs": slots["cuda"]} if "cuda" in slots else {})})
+
+        def submit(batch: Batch) -> None:
+            if time.monotonic() > until:
+                session.not_begun += 1
+                return
+            batches[len(batches)] = batch
+            needs = Resources(plan.common.cell_seconds, device=batch.common.device, group=batch.learner.name)
+            pool.submit(len(batches) - 1, batch, needs)
+
+        planned = plan.batches(pool.slots("cpu"), slots.get("cuda"))
+        waiting = iter([plan.single(cell) for batch in planned for cell in batch.cells] if alone else planned)
+        for batch in waiting if until == inf else islice(waiting, sum(slots.values())):
+            submit(batch)
+        for key, outcome in pool.outcomes():
+            batch = batches[key]
+            report = outcome if isinstance(outcome, UnitFailure) else _checked_report(batch, outcome)
+            if not isinstance(report, UnitFailure):
+                finished, precision = report
+                commit(finished)
+                _note(session, precision, "precision")
+            elif len(batch.cells) > 1:  # so that only the cell that failed is marked
+                for cell in batch.cells:
+                    submit(plan.single(cell))
+            elif report.kind == "lost" and (cell := batch.cells[0]).id not in lost:
+                lost.add(cell.id)  # perhaps not because of the cell
                 submit(batch)
-            for key, outcome in pool.outcomes():
-                batch = batches[key]
-                report = outcome if isinstance(outcome, UnitFailure) else _checked_report(batch, outcome)
-                if isinstance(report, BatchReport):
-                    commit(report.finished)
-                    _note(session, report.precision, "precision")
-                elif len(batch.cells) > 1:  # so that only the cell that failed is marked
-                    for cell in batch.cells:
-                        submit(plan.single(cell))
-                elif report.kind == "lost" and (cell := batch.cells[0]).id not in lost:
-                    lost.add(cell.id)  # perhaps not because of the cell
-                    submit(batch)
-                else:
-                    row = make_row(batch, batch.cells[0], STATUS[report.kind], visible(report.reason))
-                    commit([FinishedCell(row, visible(report.traceback, TRACEBACK))])
-                for batch in islice(waiting, 1):  # with a time limit, a batch is queued when a worker is free
-                    submit(batch)
-            session.not_begun += len(list(waiting))
-        except BaseException:
-            pool.close(now=True)
-            raise
-        pool.close()
+            else:
+                row = make_row(batch, batch.cells[0], STATUS[report.kind], visible(report.reason))
+                commit([FinishedCell(row, visible(report.traceback, TRACEBACK))])
+            for batch in islice(waiting, 1):  # with a time limit, a batch is queued when a worker is free
+                submit(batch)
+        session.not_begun += len(list(waiting))
+    except BaseException:
+        pool.close(now=True)
+        raise
+    pool.close()
 
-    def _open_pool(self, jobs: int | None, preload: Preload) -> Pool:
-        """The executor's pool."""
-        try:
-            return self.executor.open(run_batch, preload, jobs)
-        except BenchError:
-            raise
-        except (Exception, SystemExit) as error:
-            named = f"executor {self.executor.name!r} of plugin {self.plugins.executors.origin(self.executor.name)!r}"
-            raise PluginError(f"{named}: open raised {describe_error(error)}.") from error
+
+def _commit(session: Session, plugins: Plugins, finished: Sequence[FinishedCell]) -> None:
+    """Store the rows of cells and their artifacts, and notify plugins."""
+    grid, mask = session.plan.grid, masker()
+    rows, files = [], {}
+    for row, text, artifacts in [done.without_credentials(mask) for done in finished]:
+        with_axes = replace(row, axes=grid.axes(row.task, row.label))
+        rows.append((with_axes, grid.task_digests[row.task], grid.learner_digests[row.label], text))
+        if artifacts:
+            files[row.cell] = artifacts
+    session.store.put(rows, files)
+    for row, *_ in rows:
+        session.statuses[row.status] += 1
+        plugins.manager.hook.bfc_result(result=row)
+
+
+def _open_pool(executor: Executor, plugins: Plugins, jobs: int | None, preload: Preload) -> Pool:
+    """The executor's pool."""
+    try:
+        return executor.open(run_batch, preload, jobs)
+    except BenchError:
+        raise
+    except (Exception, SystemExit) as error:
+        named = f"executor {executor.name!r} of plugin {plugins.executors.origin(executor.name)!r}"
+        raise PluginError(f"{named}: open raised {describe_error(error)}.") from error
 
 
 def _note(session: Session, facts: Mapping[str, Any], table: str = "") -> None:
@@ -219,8 +217,8 @@ def _note(session: Session, facts: Mapping[str, Any], table: str = "") -> None:
         session.store.amend_session(session.id, session.provenance)
 
 
-def _checked_report(batch: Batch, sent: object) -> BatchReport | UnitFailure:
-    """The checked report of a worker on a batch."""
+def _checked_report(batch: Batch, sent: object) -> tuple[list[FinishedCell], dict[str, Any]] | UnitFailure:
+    """The checked rows and precision of a worker's report on a batch."""
     try:
         return receive(batch, sent)
     except Exception as error:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
@@ -54,15 +54,6 @@ class FinishedCell(NamedTuple):
         return self._replace(row=row, traceback=mask(self.traceback))
 
 
-@dataclass(frozen=True)
-class BatchReport:
-    """What a worker sends for a batch."""
-
-    finished: list[FinishedCell]
-    precision: dict[str, Any]
-    """Versions and precision settings of the worker's numerical libraries."""
-
-
 def attempt(call: Callable[[], T]) -> T | Failure:
     """The result of ``call``, or a Failure for anything that it raises except Ctrl-C."""
     try:
@@ -94,8 +85,11 @@ def send(rows: Iterable[bytes], precision: dict[str, Any]) -> bytes:
     return b"\n".join([to_json(plain_json(precision)), *rows])
 
 
-def receive(batch: Batch, sent: object) -> BatchReport:
-    """Read what a worker sent for a batch. Raises ``ValueError`` unless it is one valid row per cell."""
+def receive(batch: Batch, sent: object) -> tuple[list[FinishedCell], dict[str, Any]]:
+    """Read what a worker sent for a batch: its cells, and versions and precision of its numerical libraries.
+
+    Raises ``ValueError`` unless it is one valid row per cell.
+    """
     if not isinstance(sent, bytes):
         raise ValueError(f"a worker must send bytes. Got {type(sent).__name__}")
     first, *lines = sent.split(b"\n")
@@ -104,7 +98,7 @@ def receive(batch: Batch, sent: object) -> BatchReport:
     received = [(row.cell, row.task, row.label, row.d, row.n, row.replicate) for row, *_ in finished]
     if len(received) != len(expected) or set(received) != expected:
         raise ValueError(f"a batch must end in one row for each of its {len(expected)} cells. Got {len(received)} rows")
-    return BatchReport(finished, dict(_read(first)))
+    return finished, dict(_read(first))
 
 
 def _finished(values: Mapping[str, Any], trace: object, files: Mapping[str, str]) -> FinishedCell:

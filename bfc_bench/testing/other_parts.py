@@ -13,10 +13,10 @@ from unittest import TestCase
 import numpy as np
 
 from bfc_bench.analysis.claims import Claim, Verdict
-from bfc_bench.executors.serial import SerialExecutor
 from bfc_bench.plugins import draw_figure, load_plugins
 from bfc_bench.run.grid import resolve
-from bfc_bench.run.session import Runner
+from bfc_bench.run.options import RunOptions
+from bfc_bench.run.session import run_cells
 from bfc_bench.store.row import Row
 from bfc_bench.suite.model import Suite
 from bfc_bench.suite.read import read_suite
@@ -133,4 +133,4 @@ def it_hears_a_run(listener: object) -> None:
     require(bool(hooks), "it implements no hook with @bfc_bench.hookimpl, such as bfc_result")
     with TestCase().assertNoLogs("bfc_bench.plugins"), TemporaryDirectory() as folder:
         grid = resolve(Suite.parse(SUITE, "check"), plugins, "check")
-        Runner(grid, plugins, Path(folder), SerialExecutor()).run_cells()
+        run_cells(grid, RunOptions(store=folder, executor="serial", plugins=plugins))

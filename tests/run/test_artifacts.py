@@ -135,7 +135,7 @@ def row(**changes: object) -> Row:
 def test_the_session_takes_the_files_that_the_row_names_and_no_others():
     files = {"a.png": PNG + bytes(range(256)) * 1000, "b.json": b"[1]"}
     line = b"{}\n" + pack(row(artifacts=digests(files)), "", files)
-    ((_, _, got),) = receive(batch(), line).finished
+    ((_, _, got),), _ = receive(batch(), line)
     assert got == files
     named = row(artifacts=digests(files))
     others = [{}, {"a.png": files["a.png"]}, {**files, "c.csv": b""}, {**files, "b.json": b"[2]"}]

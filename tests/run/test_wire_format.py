@@ -124,7 +124,7 @@ def test_numbers_come_through_bit_for_bit():
     rng = np.random.default_rng(0)
     numbers = [*np.ldexp(rng.random(1000), rng.integers(-1070, 1020, 1000)).tolist(), 5e-324, -0.0, 0.1]
     sent = row(nmse=0.1 + 0.2, chosen={"info": plain_json({"x": numbers, "s": {3, 1}, "n": np.float32(0.1)})})
-    ((got, trace, _),) = receive(batch(), b"{}\n" + pack(sent, "line\nline")).finished
+    ((got, trace, _),), _ = receive(batch(), b"{}\n" + pack(sent, "line\nline"))
     assert np.array(got.chosen["info"]["x"]).tobytes() == np.array(numbers, float).tobytes()
     assert (got.nmse, got.chosen["info"]["s"], trace) == (0.1 + 0.2, [1, 3], "line\nline")
     assert got == sent

@@ -7,7 +7,7 @@ import pytest
 from small_tasks import SMALL
 
 import bfc_bench as bb
-from bfc_bench.api import RunOptions, run_suite
+from bfc_bench import RunOptions, run_suite
 from bfc_bench.run.plan import Plan
 
 SHORT = 200

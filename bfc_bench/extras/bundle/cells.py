@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from bfc_bench.errors import describe_error
 from bfc_bench.plugins import Plugins
-from bfc_bench.run.executor_selection import executor_of
 from bfc_bench.run.grid import Cell, Grid, resolve
+from bfc_bench.run.options import RunOptions
 from bfc_bench.run.provenance import package_versions, processor
-from bfc_bench.run.session import Runner
+from bfc_bench.run.session import run_cells
 from bfc_bench.seeds import stream
 from bfc_bench.store.equality import GPU_TOLERANCE, closely_differing, differing
 from bfc_bench.store.row import Row
@@ -120,12 +120,12 @@ class Cells:
 
     def _run_again(self, drawn: Sequence[tuple[Grid, Cell, Row]]) -> None:
         """Run cells of one suite and device, each alone, in one session, and compare the rows."""
-        grid, _, first = drawn[0]
-        executor = executor_of(grid.suite, self.plugins, self.executor)
-        device = executor.resolve_device(first.device or "auto")
+        grid = replace(drawn[0][0], only=tuple(cell for _, cell, _ in drawn))
         with TemporaryDirectory(prefix="bfc-bench-") as folder:
-            runner = Runner(grid, self.plugins, Path(folder), executor, device, jobs=1, alone=True)
-            if runner.run_cells([cell for _, cell, _ in drawn]).interrupted:
+            options = RunOptions(
+                store=folder, device=drawn[0][2].device or "auto", executor=self.executor, jobs=1, plugins=self.plugins
+            )
+            if run_cells(grid, options, alone=True).interrupted:
                 raise KeyboardInterrupt
             with Store(Path(folder)) as again:
                 new = {row.cell: row for row in again.rows(grid.suite.name, grid.suite.version)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 
@@ -13,7 +14,8 @@ from bfc_bench.executors.processes import ProcessExecutor
 from bfc_bench.extras.slurm.job import ShardJob
 from bfc_bench.plugins import load_plugins
 from bfc_bench.run.grid import resolve
-from bfc_bench.run.session import Runner
+from bfc_bench.run.options import RunOptions
+from bfc_bench.run.session import run_cells
 from bfc_bench.suite.model import Suite
 
 
@@ -25,17 +27,15 @@ def main(folder: Path, number: int) -> int:
         job, plugins = ShardJob.read(folder), load_plugins()
         grid = resolve(Suite.parse(job.suite, job.where), plugins, job.where)
         cells = job.cells[number]
-        known = {cell.id for cell in grid.cells()}
-        if strange := sum(cell.id not in known for cell in cells):
+        if strange := sum(cell != grid.cell(cell.task, cell.label, cell.d, cell.n, cell.replicate) for cell in cells):
             raise UsageError(
                 f"{job.name}: {strange} cells of shard {number} are other ones here than where it was submitted. Use "
                 "the same versions of bfc-bench and of its plugins on both machines."
             )
-        chosen = grid.suite.executor
-        options = chosen.options if chosen and chosen.name == ProcessExecutor.name else {}
-        executor = plugins.executor(ProcessExecutor.name, options)
-        runner = Runner(grid, plugins, job.store(number), executor, job.device, job.workers)
-        session = runner.run_cells(cells)
+        options = RunOptions(
+            store=job.store(number), device=job.device, jobs=job.workers, executor=ProcessExecutor.name, plugins=plugins
+        )
+        session = run_cells(replace(grid, only=cells), options)
     except BenchError as error:
         print(f"bfc-bench: {error}", file=sys.stderr)
         return error.exit_code

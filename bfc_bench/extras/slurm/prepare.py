@@ -4,30 +4,33 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Collection
-from contextlib import nullcontext
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from bfc_bench.extras.slurm.job import ShardJob, jobs, next_folder, states
 from bfc_bench.extras.slurm.queue import tasks
 from bfc_bench.run.grid import Cell, Grid
-from bfc_bench.run.plan import Plan, plan_for
+from bfc_bench.run.options import RunOptions
+from bfc_bench.run.plan import Plan
 from bfc_bench.store import Redo
-from bfc_bench.store.store import Store
+from bfc_bench.strategies import next_plan, results, strategy_of
 from bfc_bench.toolkit.precision import Device
 
 
 def prepare(
     grid: Grid, store: Path, shards: int, workers: int, *, device: Device, redo: Collection[Redo] = ()
 ) -> tuple[ShardJob | None, int]:
-    """The job with the missing cells that no running shard has, not yet written, and the number of cells left out.
+    """The job with the cells that a run would compute next and no running shard has, and the number of cells left out.
 
-    The job is None if there is nothing to do. Rows of shards must have been collected.
+    The job is not yet written, and None if there is nothing to do. Rows of shards must have been collected.
     """
     busy = {cell.id for job in jobs(store) if not job.collected for cell in _running(job)}
-    free = replace(grid, only=tuple(cell for cell in grid.cells() if cell.id not in busy)) if busy else grid
-    with Store(store) if (store / "results.sqlite").exists() else nullcontext() as opened:
-        plan = plan_for(free, opened, device, redo=redo)
+    see = partial(results, grid, RunOptions(store=store))
+    with see() as stored:
+        plan = next_plan(strategy_of(grid, see), grid, stored, device, redo, None)
+        if busy:
+            free = [cell for cell in plan.grid.cells() if cell.id not in busy]
+            plan = next_plan(iter([free]), grid, stored, device, redo, None)
     parts = divide(plan, shards, workers)
     if not parts:
         return None, len(busy)

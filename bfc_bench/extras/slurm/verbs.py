@@ -42,13 +42,14 @@ def submit(
     ] = "cpu",
     store: options.StoreOption = options.STORE,
     data: options.DataOption = None,
+    locate: options.LocateOption = None,
     redo: options.RedoOption = None,
 ) -> None:
     """Run the missing cells of a suite in shards, as an array of SLURM jobs.
 
     You need not stay logged in: `bfc-bench status` shows the shards, and `bfc-bench collect` brings their rows.
     """
-    from bfc_bench.api import grid_of
+    from bfc_bench.api import grid_of, located
     from bfc_bench.extras.slurm.collect import collect
     from bfc_bench.extras.slurm.prepare import prepare
     from bfc_bench.extras.slurm.queue import script, send
@@ -57,7 +58,7 @@ def submit(
 
     for line in () if dry_run else collect(store):
         typer.echo(line)
-    grid = grid_of(suite, set_ or (), load_plugins(), learner or (), task or ())
+    grid = located(grid_of(suite, set_ or (), load_plugins(), learner or (), task or ()), locate)
     job, left_out = prepare(grid, store, shards, cpus, device=device, redo=options.redo_of(redo))
     if left_out:
         typer.echo(f"{left_out} cells are left out, since shards that wait or run have them.")

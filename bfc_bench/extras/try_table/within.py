@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable
+from itertools import chain, islice
 from pathlib import Path
 
 from bfc_bench.api import grid_of
 from bfc_bench.plugins import load_plugins
-from bfc_bench.run.executor_selection import executor_of
-from bfc_bench.run.session import Runner
+from bfc_bench.run.options import RunOptions
+from bfc_bench.strategies import Rounds, run_rounds
 
 
 def run_within(suite: Path, store: Path, seconds: float, say: Callable[[str], None]) -> list[int]:
@@ -21,15 +21,17 @@ def run_within(suite: Path, store: Path, seconds: float, say: Callable[[str], No
     """
     end, plugins = time.monotonic() + seconds, load_plugins()
     grid = grid_of(suite, [f"budget.cell_seconds={max(seconds, 5):g}"], plugins, (), ())
-    executor = executor_of(grid.suite, plugins, "serial", {})  # starting workers would take longer than these cells
-    runner = Runner(grid, plugins, store, executor)
-    sizes = sorted({cell.n for cell in grid.cells()})
-    for position, n in enumerate(sizes):
-        say(f"{n:,} rows ...")
-        cells = [cell for cell in grid.cells() if cell.n == n]
-        session = runner.run_cells(cells, until=end if position else math.inf)
+    options = RunOptions(store=store, executor="serial", plugins=plugins)  # workers would take longer to start
+    left = sorted({cell.n for cell in grid.cells()})
+
+    def smallest_first() -> Rounds:
+        while left:
+            say(f"{left[0]:,} rows ...")
+            yield [cell for cell in grid.cells() if cell.n == left[0]]
+            del left[0]
+
+    rounds = smallest_first()
+    for session in chain(run_rounds(grid, islice(rounds, 1), options), run_rounds(grid, rounds, options, end)):
         if session.interrupted:
             raise KeyboardInterrupt
-        if session.not_begun:
-            return sizes[position:]
-    return []
+    return left

@@ -7,10 +7,11 @@ import sys
 
 import pytest
 from slurm_cluster import cluster, missing
+from small_tasks import SMALL
 from stored_rows import read_results
 from waiting import wait_until
 
-from bfc_bench import RunOptions, run_suite
+from bfc_bench import RunOptions, run_locating, run_suite
 from bfc_bench.api import grid_of
 from bfc_bench.extras.slurm.collect import collect
 from bfc_bench.extras.slurm.job import ShardJob, jobs
@@ -144,6 +145,18 @@ def test_a_shard_of_another_version_of_a_learner_is_one_line(suite_file, store, 
     assert done.returncode == 2
     assert "1 cells of shard 0 are other ones here" in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_shards_get_the_cells_of_the_next_round_of_a_run_that_locates_n_star(suite_file, store, tmp_path, cli):
+    tasks = {"n": [5, 320], "labels": {"kind": "clean"}, "inputs": {"kind": "gaussian"}}
+    learner = {"name": "kernel-ridge", "options": {"kernel": "poly", "degree": 2}, "tune": {}}
+    path = suite_file(learner=[learner], task=[{**SMALL, **tasks}], levels=[1e-6], locate={"factor": 1.5})
+    made = []
+    while "nothing to do" not in cli("submit", path, "--shards", "2", "--local", "--store", store).stdout:
+        made.append({cell.n for part in jobs(store)[-1].cells for cell in part})
+    located = run_locating(path, RunOptions(store=tmp_path / "one", executor="serial"))
+    assert made == [{cell.n for cell in session.plan.todo} for session in located]
+    assert rows_of(path, store) == rows_of(path, tmp_path / "one")
 
 
 def test_shards_have_similar_work_and_every_cell_once(suite_file):
