@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from bfc_bench.toolkit.ensemble import Member
+from bfc_bench.toolkit.precision import MATMUL_PRECISION
 
 if TYPE_CHECKING:
     from benchmarks.networks import Size
@@ -23,9 +24,10 @@ TRAINED = ("log_alpha", "constant")
 
 def vmapped(size: Size, members: Sequence[Member], steps: int) -> list[float]:
     """Final losses of a compiled scan over the steps of all models, mapped over models, with an Adam of a few lines."""
-    keys = jax.vmap(jax.random.key)(np.array([member.seed for member in members]))
-    params, *data = _stacked(members, jnp.asarray)
-    return np.asarray(_program(size, steps)(params, keys, *data)).tolist()
+    with jax.default_matmul_precision(MATMUL_PRECISION):
+        keys = jax.vmap(jax.random.key)(np.array([member.seed for member in members]))
+        params, *data = _stacked(members, jnp.asarray)
+        return np.asarray(_program(size, steps)(params, keys, *data)).tolist()
 
 
 @cache
