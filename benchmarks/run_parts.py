@@ -103,7 +103,7 @@ def main(suite: str, store: str) -> None:
     clock.around("fits besides", cell, "fit")
     for name in ("predict", "_finish"):
         clock.around("measuring", cell, name)
-    clock.around("drawing", cell.CellWork, "prepare")
+    clock.around("drawing", cell.CellFit, "prepare")
     clock.around("start and imports", cell, "load_libraries")
     with clock.of("store and report"):
         app.run(["run", suite, "--store", store, "--executor", "serial", "--no-mlflow", "--device", "cpu"])

@@ -13,14 +13,14 @@ import numpy as np
 
 from bfc_bench.errors import BenchError, Diverged
 from bfc_bench.executors.worker_context import clock_starts, may_take
-from bfc_bench.learner import Array, Failure, Job, Learner, Predictor
+from bfc_bench.learner import Array, Failure, Predictor
 from bfc_bench.run.array_guard import ArrayGuard
-from bfc_bench.run.fitting import Choice, Outcome, check_prediction, fit, predict, tune
+from bfc_bench.run.fitting import attempt, check_prediction, fit, predict, tune
 from bfc_bench.run.grid import Cell
 from bfc_bench.run.memory_limits import PeakMemory
 from bfc_bench.run.stopwatch import Stopwatch
-from bfc_bench.run.wire_format import FinishedCell, attempt, pack, send
-from bfc_bench.run.work_units import TRAIN_POINTS, Batch, CellWork, load_libraries
+from bfc_bench.run.wire_format import FinishedCell, pack, send
+from bfc_bench.run.work_units import TRAIN_POINTS, Batch, CellFit, load_libraries
 from bfc_bench.store.artifacts import checked, digests
 from bfc_bench.store.row import BESIDES, Row, Status
 from bfc_bench.tasks.feature_errors import measure_features
@@ -50,14 +50,14 @@ def run_batch(batch: Batch) -> bytes:
 
 def _packed_rows(batch: Batch) -> list[bytes] | Failure:
     """Rows of all cells; cells with the same batch key are fitted together."""
-    groups: dict[Hashable, list[CellWork]] = {}
+    groups: dict[Hashable, list[CellFit]] = {}
     for cell in batch.cells:
-        item = CellWork.prepare(batch, cell)
-        key = item.entry.learner.batch_key(item.problem.spec(cell.n))
+        item = CellFit.prepare(batch, cell)
+        key = item.learner.batch_key(item.problem.spec(cell.n))
         groups.setdefault(("alone", cell.id) if key is None else ("together", key), []).append(item)
     clock_starts()
     guard = ArrayGuard(batch.learner.capabilities.arrays[0], batch.common.device)
-    finished = [done for work in groups.values() for done in _run(work, guard)]
+    finished = [done for items in groups.values() for done in _run(items, guard)]
     if changed := guard.changed():
         name, arrays = batch.learner.name, " and ".join(changed)
         reason = f"{name} has changed arrays that it was given: {arrays}. Copy an array before you change it."
@@ -65,86 +65,121 @@ def _packed_rows(batch: Batch) -> list[bytes] | Failure:
     return [pack(*done) for done in finished]
 
 
-def _run(work: list[CellWork], guard: ArrayGuard) -> list[FinishedCell]:
+def _run(items: list[CellFit], guard: ArrayGuard) -> list[FinishedCell]:
     """Rows of cells that are fitted together. The time is divided among them by declared cost."""
     stopwatch, memory = Stopwatch(), PeakMemory()
-    choices = tune(work, guard)
-    outcomes: dict[int, Outcome] = {i: choice for i, choice in enumerate(choices) if isinstance(choice, Failure)}
-    while chosen := {i: choice for i, choice in enumerate(choices) if isinstance(choice, Choice) and i not in outcomes}:
-        jobs = [_job(work[i], choice.learner, guard) for i, choice in chosen.items()]
-        for (i, choice), outcome in zip(chosen.items(), fit(jobs), strict=True):
-            if choice.next_best and isinstance(outcome, Failure) and outcome.status == "diverged":
-                choices[i] = choice.next_best
+    tune(items, guard)
+    while waiting := [item for item in items if item.outcome is None]:
+        outcomes = fit([item.job(item.learner, item.train, guard) for item in waiting])
+        for item, outcome in zip(waiting, outcomes, strict=True):
+            if isinstance(outcome, Failure) and outcome.status == "diverged" and len(item.ranking) > 1:
+                del item.ranking[0]
             else:
-                outcomes[i] = outcome
+                item.outcome = outcome
     seconds = {name: value for name, value in stopwatch.seconds().items() if value is not None}
-
-    cls, ordered = type(work[0].entry.learner), [outcomes[i] for i in range(len(work))]
-    xs = [guard.guarded_copy("test inputs", item.train.sample, item.test_x, item.train.columns) for item in work]
-    tests = predict(cls, ordered, xs, classes := [item.problem.task.classes for item in work])
-    train_xs = [
-        guard.guarded_copy("inputs", item.train.sample, item.train.x[:TRAIN_POINTS], item.train.columns)
-        for item in work
+    tests = _predictions(items, "test inputs", [item.test_x for item in items], guard)
+    trains = _predictions(items, "inputs", [item.train.x[:TRAIN_POINTS] for item in items], guard)
+    shared = {"trained_together": len(items), "peak_memory_bytes": memory.bytes()}
+    return [
+        _finish(item, *test, train, {**shared, **{name: share * value for name, value in seconds.items()}})
+        for item, test, (_, train), share in zip(items, tests, trains, _shares(items), strict=True)
     ]
-    trains = predict(cls, ordered, train_xs, classes)
-    shared = {"trained_together": len(work), "peak_memory_bytes": memory.bytes()}
-    times = [{**shared, **{name: share * value for name, value in seconds.items()}} for share in _shares(work)]
-    return [_finish(*parts) for parts in zip(work, choices, ordered, xs, tests, trains, times, strict=True)]
 
 
-def _job(item: CellWork, learner: Learner, guard: ArrayGuard) -> Job:
-    return Job(learner, guard.guarded_data(item.train), item.context(learner, guard))
+def _predictions(
+    items: list[CellFit], what: str, xs: list[np.ndarray], guard: ArrayGuard
+) -> list[tuple[Array, np.ndarray | Failure]]:
+    """For each cell a copy of its inputs, called ``what``, and the predictions there."""
+    copies = [
+        guard.guarded_copy(what, item.train.sample, x, item.train.columns) for item, x in zip(items, xs, strict=True)
+    ]
+    classes = [item.problem.task.classes for item in items]
+    outcomes: Any = [item.outcome for item in items]
+    return list(zip(copies, predict(type(items[0].entry.learner), outcomes, copies, classes), strict=True))
 
 
-def _shares(work: list[CellWork]) -> list[float]:
-    costs = [item.entry.learner.cost(item.cell.n, item.cell.d) for item in work]
+def _shares(items: list[CellFit]) -> list[float]:
+    costs = [item.entry.learner.cost(item.cell.n, item.cell.d) for item in items]
     weights = [1.0 if cost is None else max(cost.flops, 1.0) for cost in costs]
     return [weight / sum(weights) for weight in weights]
 
 
 def _finish(
-    item: CellWork, choice: Choice | Failure, outcome: Outcome, x: Array, test: Any, train: Any, times: dict[str, Any]
+    item: CellFit, x: Array, test: np.ndarray | Failure, train: np.ndarray | Failure, times: dict[str, Any]
 ) -> FinishedCell:
     """The row of a cell; a failed one, with what is known, if anything goes wrong."""
-    facts = dict(times)
-    finished = attempt(partial(_measured, facts, item, choice, outcome, x, test, train))
-    return _failed(item.batch, item.cell, finished, facts) if isinstance(finished, Failure) else finished
+    facts: dict[str, Any] = {**times, "chosen": {"candidates": len(item.entry.candidates) or 1}}
+    for part in (_declared, _chosen, _info, partial(_measured, x=x, test=test, train=train)):
+        columns = attempt(partial(part, item))
+        if isinstance(columns, Failure):
+            return _failed(item.batch, item.cell, columns, facts)
+        facts |= {**columns, "chosen": facts["chosen"] | columns.get("chosen", {})}
+    artifacts, failure = _artifacts(item.outcome)
+    reason = "; ".join(filter(None, [facts.pop("reason"), failure.reason]))
+    facts["artifacts"] = digests(artifacts)
+    return FinishedCell(make_row(item.batch, item.cell, "ok", reason, **facts), failure.traceback, artifacts)
+
+
+def _declared(item: CellFit) -> dict[str, Any] | Failure:
+    """Declared operations of the fit and of all candidates of tuning, and the parameters of the chosen learner."""
+    if not item.ranking:
+        assert isinstance(item.outcome, Failure), "all candidates failed"
+        return item.outcome
+    if (cost := item.learner.cost(item.cell.n, item.cell.d)) is None:
+        return {}
+    trained = item.cell.n - item.cell.n // EVERY
+    trials = [candidate.cost(trained, item.cell.d) for candidate in item.entry.candidates]
+    known = [trial.fit_flops for trial in trials if trial is not None]
+    flops = float(sum(known, cost.fit_flops)) if len(known) == len(trials) else None
+    return {"fit_flops": flops, "parameters": None if cost.parameters is None else int(cost.parameters)}
+
+
+def _chosen(item: CellFit) -> dict[str, Any]:
+    """Tuned options, validation error, oracle facts and data sizes."""
+    chosen: dict[str, Any] = {}
+    (learner, validation_error), *_ = item.ranking
+    if tuned := item.entry.tuned:
+        options = learner.options()
+        chosen["tuned"] = {name: options[name] for name in tuned}
+        chosen["validation_error"] = validation_error
+    # What the candidates do not agree on was not assumed but found.
+    agreed = [candidate.assumes() for candidate in item.entry.candidates or (learner,)]
+    assumed = {name: value for name, value in agreed[0].items() if all(of.get(name) == value for of in agreed)}
+    if oracle := learner.oracle() | item.problem.known(assumed):
+        chosen["oracle"] = sorted(oracle)
+    if pool := item.problem.test_pool:
+        chosen["data"] = {"test_points": item.problem.test_size, "test_pool": pool}
+    return {"chosen": chosen}
+
+
+def _info(item: CellFit) -> dict[str, Any] | Failure:
+    """What the predictor says of its fit."""
+    if not isinstance(item.outcome, Predictor) or not item.outcome.info:
+        return {}
+    info = attempt(partial(plain_json, item.outcome.info, gaps=True))
+    if isinstance(info, Failure):
+        return replace(info, reason=f"{item.learner.name}: info must be plain facts of the fit. {info.reason}")
+    return {"chosen": {"info": info}}
 
 
 def _measured(
-    facts: dict[str, Any], item: CellWork, choice: Choice | Failure, outcome: Outcome, x: Array, test: Any, train: Any
-) -> FinishedCell | Failure:
-    """The row of a cell that is ok. ``facts`` gets what is known of the others too."""
-    facts["chosen"] = {"candidates": len(item.entry.candidates) or 1}
-    if isinstance(choice, Failure):
-        return choice
-    facts |= _declared(item, choice.learner)
-    facts["chosen"] |= _chosen(item, choice)
-    if isinstance(outcome, Predictor) and outcome.info:
-        info = attempt(lambda: plain_json(outcome.info, gaps=True))
-        if isinstance(info, Failure):
-            return replace(info, reason=f"{choice.learner.name}: info must be plain facts of the fit. {info.reason}")
-        facts["chosen"]["info"] = info
+    item: CellFit, x: Array, test: np.ndarray | Failure, train: np.ndarray | Failure
+) -> dict[str, Any] | Failure:
+    """Errors of the predictor and of its stages, and what readers must know of them; a failed fit is its prediction."""
     if isinstance(test, Failure):
         return test
-    assert isinstance(outcome, Predictor), "a failed fit is passed on as its prediction"
-    measured = _all_errors(item, outcome, x, test)
-    measured["stages"] = {name: _stage(item, stage, x) for name, stage in outcome.stages.items()}
-    artifacts, failure = _artifacts(outcome)
-    caution = choice.learner.caution(item.problem.task.facts(item.cell.d), item.cell.n)
-    reason = "; ".join(filter(None, [caution, outcome.caution, measured.pop("reason", ""), failure.reason]))
+    predictor = item.outcome
+    assert isinstance(predictor, Predictor), "a failed fit is passed on as its prediction"
+    measured = _all_errors(item, predictor, x, test)
+    measured["stages"] = {name: _stage(item, stage, x) for name, stage in predictor.stages.items()}
+    caution = item.learner.caution(item.problem.task.facts(item.cell.d), item.cell.n)
+    measured["reason"] = "; ".join(filter(None, [caution, predictor.caution, measured.get("reason")]))
     beside: dict[str, Any] = {name: values for name in BESIDES if (values := measured.pop(name))}
     if "opt" in item.problem.task.labels.facts:
         beside |= _label_errors(item, test)
     if beside:
-        facts["chosen"]["measured"] = beside
-    facts |= {
-        **measured,
-        "dtype": str(test.dtype),
-        "train_nmse": _train_nmse(item, train),
-        "artifacts": digests(artifacts),
-    }
-    return FinishedCell(make_row(item.batch, item.cell, "ok", reason, **facts), failure.traceback, artifacts)
+        measured["chosen"] = {"measured": beside}
+    return {**measured, "dtype": str(test.dtype), "train_nmse": _train_nmse(item, train)}
 
 
 def _artifacts(predictor: Any) -> tuple[dict[str, bytes], Failure]:
@@ -185,36 +220,7 @@ def make_row(batch: Batch, cell: Cell, status: Status, reason: str, **measured: 
     )
 
 
-def _declared(item: CellWork, learner: Learner) -> dict[str, Any]:
-    """Declared operations of the fit and of all candidates of tuning, and the parameters of the chosen learner."""
-    if (cost := learner.cost(item.cell.n, item.cell.d)) is None:
-        return {}
-    trained = item.cell.n - item.cell.n // EVERY
-    trials = [candidate.cost(trained, item.cell.d) for candidate in item.entry.candidates]
-    known = [trial.fit_flops for trial in trials if trial is not None]
-    flops = float(sum(known, cost.fit_flops)) if len(known) == len(trials) else None
-    return {"fit_flops": flops, "parameters": None if cost.parameters is None else int(cost.parameters)}
-
-
-def _chosen(item: CellWork, choice: Choice) -> dict[str, Any]:
-    """The column ``chosen`` but for the number of candidates: tuned options, validation error, oracle facts, data
-    sizes."""
-    chosen: dict[str, Any] = {}
-    if tuned := item.entry.tuned:
-        options = choice.learner.options()
-        chosen["tuned"] = {name: options[name] for name in tuned}
-        chosen["validation_error"] = choice.validation_error
-    # What the candidates do not agree on was not assumed but found.
-    agreed = [candidate.assumes() for candidate in item.entry.candidates or (choice.learner,)]
-    assumed = {name: value for name, value in agreed[0].items() if all(of.get(name) == value for of in agreed)}
-    if oracle := choice.learner.oracle() | item.problem.known(assumed):
-        chosen["oracle"] = sorted(oracle)
-    if pool := item.problem.test_pool:
-        chosen["data"] = {"test_points": item.problem.test_size, "test_pool": pool}
-    return chosen
-
-
-def _stage(item: CellWork, stage: Predictor, x: Any) -> dict[str, Any]:
+def _stage(item: CellFit, stage: Predictor, x: Any) -> dict[str, Any]:
     """Errors of an intermediate predictor, or the reason why there are none."""
     prediction = attempt(lambda: check_prediction(stage.predict(x), len(x), item.problem.task.classes))
     if isinstance(prediction, Failure):
@@ -225,14 +231,14 @@ def _stage(item: CellWork, stage: Predictor, x: Any) -> dict[str, Any]:
         return {"reason": str(error)}
 
 
-def _all_errors(item: CellWork, predictor: Predictor, x: Any, prediction: np.ndarray) -> dict[str, Any]:
+def _all_errors(item: CellFit, predictor: Predictor, x: Any, prediction: np.ndarray) -> dict[str, Any]:
     """Errors of a prediction at the test points x (m, d), of the hidden layers, and in named parts of the target."""
     errors = _errors(item, predictor, x, prediction)
     parts = item.problem.part_errors(prediction.astype(np.float64))
     return {**errors, **_features(item.problem.test_hidden, predictor, x), "part_errors": dict(parts)}
 
 
-def _errors(item: CellWork, predictor: Predictor, x: Any, prediction: np.ndarray) -> dict[str, Any]:
+def _errors(item: CellFit, predictor: Predictor, x: Any, prediction: np.ndarray) -> dict[str, Any]:
     """All metrics for the task's kind of labels: built-in ones by name, those of plugins under ``metrics``.
 
     If a plugin's metric raises, ``reason`` names it and the other metrics remain. Raises ``Diverged`` if finite
@@ -271,7 +277,7 @@ def _probabilities(predictor: Predictor, x: Any) -> np.ndarray | None:
     return None if given is None else to_numpy(given).astype(np.float64)
 
 
-def _label_errors(item: CellWork, prediction: np.ndarray) -> dict[str, float]:
+def _label_errors(item: CellFit, prediction: np.ndarray) -> dict[str, float]:
     """E(F - Y)^2 and OPT = E(G* - Y)^2 over Var G*, for noisy labels Y of the test points."""
     target, labels = item.problem.test_y, item.problem.test_labels
     error, opt = (np.mean((values - labels) ** 2) / np.var(target) for values in (prediction.astype(float), target))
@@ -285,7 +291,7 @@ def _features(hidden: Any, predictor: Predictor, x: Any) -> dict[str, dict[str, 
     return {name: {k: v for k, v in values.items() if math.isfinite(v)} for name, values in measured.items()}
 
 
-def _train_nmse(item: CellWork, prediction: Any) -> float | None:
+def _train_nmse(item: CellFit, prediction: Any) -> float | None:
     """Mean squared error on the first training labels over their variance; None if it is undefined or not finite."""
     if isinstance(prediction, Failure) or item.problem.task.kind != "real":
         return None

@@ -1,35 +1,43 @@
-"""Fits, predicts and tunes jobs, in batches if a learner supports that. An exception fails only its own job."""
+"""Fits, predicts and tunes jobs, in batches if a learner supports that. An exception fails only its own job.
+
+``attempt`` turns what a learner raises, ``SystemExit`` included, into a failure.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from functools import partial
 from operator import itemgetter
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
+from bfc_bench.errors import Diverged, describe_error, error_text, is_ctrl_c, traceback_of
 from bfc_bench.learner import Array, Data, Failure, Job, Learner, Predictor
 from bfc_bench.run.array_guard import ArrayGuard
-from bfc_bench.run.wire_format import attempt
-from bfc_bench.run.work_units import CellWork
+from bfc_bench.run.memory_limits import is_out_of_memory
+from bfc_bench.run.work_units import CellFit
 from bfc_bench.tasks.metrics import TargetValues, error_rate
 from bfc_bench.toolkit.arrays import to_numpy
 from bfc_bench.toolkit.held_out import held_out
 
+T = TypeVar("T")
 Outcome: TypeAlias = Predictor | Failure
 
 
-@dataclass(frozen=True)
-class Choice:
-    """The learner that a cell is trained with, chosen by tuning if there are candidates."""
-
-    learner: Learner
-    validation_error: float | None = None
-    """Mean squared error on the validation part over its variance, if it has any; for classes, the error rate."""
-    next_best: Choice | None = None
-    """What is taken if training on all points diverges; None if no candidate is left."""
+def attempt(call: Callable[[], T]) -> T | Failure:
+    """The result of ``call``, or a Failure for anything that it raises except Ctrl-C."""
+    try:
+        return call()
+    except Diverged as error:
+        return Failure("diverged", error_text(error) or "training diverged", traceback_of(error))
+    except BaseException as error:
+        if is_ctrl_c(error):
+            raise
+        return Failure(
+            "out-of-memory" if is_out_of_memory(error) else "failed", describe_error(error), traceback_of(error)
+        )
 
 
 def fit(jobs: Sequence[Job]) -> list[Outcome]:
@@ -41,7 +49,13 @@ def fit(jobs: Sequence[Job]) -> list[Outcome]:
     outcomes: dict[int, Outcome] = {}
     for members in groups.values():
         outcomes.update(zip(members, _fit_together([jobs[i] for i in members]), strict=True))
-    return [outcomes[i] for i in range(len(jobs))]
+    return [_checked_outcome(job.learner, outcomes[i]) for i, job in enumerate(jobs)]
+
+
+def _checked_outcome(learner: Learner, outcome: object) -> Outcome:
+    if isinstance(outcome, Predictor | Failure):
+        return outcome
+    return Failure("failed", f"{learner.name}.fit must return a Predictor. Got {type(outcome).__name__}.")
 
 
 def _fit_together(jobs: Sequence[Job]) -> Sequence[Outcome]:
@@ -70,7 +84,7 @@ def predict(
         point: What a point is, for error messages.
     """
     fitted = [(i, o) for i, o in enumerate(outcomes) if isinstance(o, Predictor)]
-    results: list[Array | Failure] = [o if isinstance(o, Failure) else _not_a_predictor(cls, o) for o in outcomes]
+    results: list[Any] = list(outcomes)
     indices, predictors = [i for i, _ in fitted], [o for _, o in fitted]
     values: Any = (
         attempt(lambda: list(cls.predict_batch(predictors, [xs[i] for i in indices]))) if len(fitted) > 1 else None
@@ -83,10 +97,6 @@ def predict(
     for i, value in zip(indices, values, strict=True):
         results[i] = value if isinstance(value, Failure) else check_prediction(value, len(xs[i]), classes[i], point)
     return results
-
-
-def _not_a_predictor(cls: type[Learner], outcome: object) -> Failure:
-    return Failure("failed", f"{cls.name}.fit must return a Predictor. Got {type(outcome).__name__}.")
 
 
 def check_prediction(value: Array, m: int, classes: int = 0, point: str = "point") -> Array | Failure:
@@ -122,31 +132,28 @@ def split(data: Data) -> tuple[Data, Data]:
     return part("train", ~validates), part("validation", validates)
 
 
-def tune(work: Sequence[CellWork], guard: ArrayGuard) -> list[Choice | Failure]:
-    """The candidate with the least validation error for each cell, or its learner if there are no candidates."""
-    parts = {i: split(item.train) for i, item in enumerate(work) if item.entry.candidates}
-    trials = [(i, candidate) for i in parts for candidate in work[i].entry.candidates]
+def tune(items: Sequence[CellFit], guard: ArrayGuard) -> None:
+    """Rank the candidates of each cell by validation error; the outcome is a failure if all of them fail."""
+    tuned = [(item, *split(item.train)) for item in items if item.entry.candidates]
+    trials = [(learner, *parts) for parts in tuned for learner in parts[0].entry.candidates]
     if not trials:
-        return [Choice(item.entry.learner) for item in work]
-    trains = {i: guard.guarded_data(train) for i, (train, _) in parts.items()}
-    xs = {i: guard.guarded_copy("inputs", part.sample, part.x, part.columns) for i, (_, part) in parts.items()}
-    outcomes = fit([Job(learner, trains[i], work[i].context(learner, guard)) for i, learner in trials])
-    classes = [work[i].problem.task.classes for i, _ in trials]
+        return
+    outcomes = fit([item.job(learner, train, guard) for learner, item, train, _ in trials])
+    xs = [guard.guarded_copy("inputs", part.sample, part.x, part.columns) for *_, part in trials]
+    classes = [item.problem.task.classes for _, item, *_ in trials]
     point = "validation point, every fifth of the n points"
-    predictions = predict(type(work[0].entry.learner), outcomes, [xs[i] for i, _ in trials], classes, point)
-    chosen: dict[int, Choice] = {}
-    failed: dict[int, Failure] = {}
-    scored: list[tuple[int, float, Learner]] = []
-    for (i, learner), value in zip(trials, predictions, strict=True):
-        error = value if isinstance(value, Failure) else _validation_error(parts[i][1], value)
-        if isinstance(error, Failure):
-            failed.setdefault(i, error)
-        else:
-            scored.append((i, error, learner))
-    scored.sort(key=itemgetter(1))
-    for i, error, learner in reversed(scored):
-        chosen[i] = Choice(learner, error, chosen.get(i))
-    return [chosen.get(i) or failed.get(i) or Choice(item.entry.learner) for i, item in enumerate(work)]
+    predictions = predict(type(trials[0][0]), outcomes, xs, classes, point)
+    for item, *_ in tuned:
+        item.ranking = []
+    for (learner, item, _, part), value in zip(trials, predictions, strict=True):
+        error = value if isinstance(value, Failure) else _validation_error(part, value)
+        if not isinstance(error, Failure):
+            item.ranking.append((learner, error))
+        elif item.outcome is None:
+            item.outcome = error
+    for item, *_ in tuned:
+        item.ranking.sort(key=itemgetter(1))
+        item.outcome = None if item.ranking else item.outcome
 
 
 def _validation_error(data: Data, prediction: np.ndarray) -> float | Failure:

@@ -1,7 +1,6 @@
 """The format in which workers send rows: a line of JSON per row, checked against the schema of rows.
 
-Worker and session both check it, and the session never unpickles what a worker sends. ``attempt`` turns what a learner
-raises, ``SystemExit`` included, into a failure.
+Worker and session both check it, and the session never unpickles what a worker sends.
 """
 
 from __future__ import annotations
@@ -10,21 +9,16 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from pydantic_core import from_json, to_json
 
-from bfc_bench.errors import Diverged, describe_error, error_text, is_ctrl_c, traceback_of
-from bfc_bench.learner import Failure
-from bfc_bench.run.memory_limits import is_out_of_memory
 from bfc_bench.run.work_units import Batch
 from bfc_bench.store.artifacts import checked as checked_artifacts, digests
 from bfc_bench.store.row import ROW_BYTES, Row, checked
 from bfc_bench.utils.escape_control import visible
 from bfc_bench.utils.masking import mask_all
 from bfc_bench.utils.plain_json import plain_json
-
-T = TypeVar("T")
 
 TRACEBACK = 50_000
 """Length to which a traceback is shortened, in characters."""
@@ -52,20 +46,6 @@ class FinishedCell(NamedTuple):
         cleaned = mask_all(texts, mask)
         row = replace(row, **cleaned) if cleaned != texts else row
         return self._replace(row=row, traceback=mask(self.traceback))
-
-
-def attempt(call: Callable[[], T]) -> T | Failure:
-    """The result of ``call``, or a Failure for anything that it raises except Ctrl-C."""
-    try:
-        return call()
-    except Diverged as error:
-        return Failure("diverged", error_text(error) or "training diverged", traceback_of(error))
-    except BaseException as error:
-        if is_ctrl_c(error):
-            raise
-        return Failure(
-            "out-of-memory" if is_out_of_memory(error) else "failed", describe_error(error), traceback_of(error)
-        )
 
 
 def pack(row: Row, trace: str, artifacts: Mapping[str, bytes] = MappingProxyType({})) -> bytes:

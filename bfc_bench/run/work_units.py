@@ -15,7 +15,7 @@ import numpy as np
 
 from bfc_bench.errors import UsageError, describe_error
 from bfc_bench.executors.base import Preload, dumps
-from bfc_bench.learner import ArrayKind, Context, Data, Learner
+from bfc_bench.learner import ArrayKind, Data, Failure, Job, Learner, Predictor
 from bfc_bench.run.array_guard import ArrayGuard
 from bfc_bench.run.grid import Cell, Grid, GridLearner
 from bfc_bench.tasks.metrics import Metric
@@ -81,13 +81,12 @@ class Batch:
         return next(iter(self.learners.values())).learner
 
 
-@dataclass(frozen=True)
-class CellWork:
-    """A cell with its learner and its points in the worker."""
+@dataclass(eq=False)
+class CellFit:
+    """A cell in the worker: its points, and what has become of its fit so far."""
 
     batch: Batch
     cell: Cell
-    entry: GridLearner
     problem: Problem
     train: Data
     """The n training points as NumPy arrays."""
@@ -95,24 +94,38 @@ class CellWork:
     """The test inputs, (m, d)."""
     unlabeled: np.ndarray | None
     """Inputs without labels, (n_0, d), or None if the task has none."""
+    ranking: list[tuple[Learner, float | None]]
+    """Learners to fit, the best first, with their validation errors; the next one is for when training diverges."""
+    outcome: Predictor | Failure | None = None
+    """Result of the fit; None until it has ended."""
 
     @classmethod
-    def prepare(cls, batch: Batch, cell: Cell) -> CellWork:
+    def prepare(cls, batch: Batch, cell: Cell) -> CellFit:
         """Draw the points, before the clock starts."""
-        common, entry, n = batch.common, batch.learners[cell.label], cell.n
+        common, learner, n = batch.common, batch.learners[cell.label].learner, cell.n
         problem = drawn_problem(batch.tasks[cell.task], common.seed, cell.d, cell.replicate, common.test_size)
-        problem = problem.framed if entry.learner.takes_frames() else problem
-        _load(entry.learner.capabilities.arrays[0], common.device)
+        problem = problem.framed if learner.takes_frames() else problem
+        _load(learner.capabilities.arrays[0], common.device)
         points = problem.train(n), problem.test_inputs(n), problem.unlabeled_inputs(n)
         _ = problem.truth, problem.test_hidden
-        return cls(batch, cell, entry, problem, *points)
+        return cls(batch, cell, problem, *points, [(learner, None)])
 
-    def context(self, learner: Learner, guard: ArrayGuard) -> Context:
-        """The facts that the learner gets beside its training points."""
+    @property
+    def entry(self) -> GridLearner:
+        """The learner of the suite."""
+        return self.batch.learners[self.cell.label]
+
+    @property
+    def learner(self) -> Learner:
+        """The learner that is fitted."""
+        return self.ranking[0][0]
+
+    def job(self, learner: Learner, train: Data, guard: ArrayGuard) -> Job:
+        """A fit of ``learner`` to ``train``, with copies of all arrays."""
         common, unlabeled = self.batch.common, self.unlabeled
         if unlabeled is not None:
             unlabeled = guard.guarded_copy("unlabelled inputs", self.train.sample, unlabeled, self.train.columns)
-        return replace(
+        context = replace(
             self.problem.context(self.cell.n),
             device=common.device,
             unlabeled=unlabeled,
@@ -120,6 +133,7 @@ class CellWork:
             seconds=common.cell_seconds,
             memory_bytes=common.bytes,
         )
+        return Job(learner, guard.guarded_data(train), context)
 
 
 def preload_of(grid: Grid) -> Preload:

@@ -8,7 +8,7 @@ from bfc_bench.plugins import load_plugins
 from bfc_bench.run.array_guard import ArrayGuard
 from bfc_bench.run.grid import resolve
 from bfc_bench.run.plan import plan_for
-from bfc_bench.run.work_units import CellWork
+from bfc_bench.run.work_units import CellFit
 from bfc_bench.suite.model import Suite
 
 INPUTS = {"kind": "gaussian"}
@@ -85,8 +85,8 @@ def test_a_learner_is_told_the_column_of_the_offset(labels, column):
     task = {**TASK, "n": [10], "labels": labels, "unlabeled": 30}
     suite = {"name": "s", "task": [task], "learner": [{"name": "kernel-ridge"}], "test_size": 200}
     plan = plan_for(resolve(Suite.parse(suite, "s"), load_plugins(), "s"), None, "cpu")
-    work = CellWork.prepare(plan.single(plan.todo[0]), plan.todo[0])
-    told = work.context(work.entry.learner, ArrayGuard("numpy", "cpu"))
+    work = CellFit.prepare(plan.single(plan.todo[0]), plan.todo[0])
+    told = work.job(work.learner, work.train, ArrayGuard("numpy", "cpu")).ctx
     assert told.margin_column == column
     d = work.train.d
     assert d == work.train.x.shape[1] == told.unlabeled.shape[1] == len(told.square_mean)

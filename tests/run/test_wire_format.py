@@ -13,7 +13,8 @@ from stored_rows import read_results
 
 from bfc_bench import RunOptions, run_suite
 from bfc_bench.learner import Failure
-from bfc_bench.run.wire_format import ROW_BYTES, attempt, pack, receive
+from bfc_bench.run.fitting import attempt
+from bfc_bench.run.wire_format import ROW_BYTES, pack, receive
 from bfc_bench.run.work_units import Batch
 from bfc_bench.store.row import Row
 from bfc_bench.utils.escape_control import TEXT, visible
