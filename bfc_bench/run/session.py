@@ -107,8 +107,9 @@ def run_cells(grid: Grid, options: RunOptions, until: float = inf, *, alone: boo
         store.begin_session(id, suite.name, suite.version, suite.definition(), facts)
         store.define(suite.name, suite.version, grid.task_digests, grid.learner_digests)
         session = Session(id, suite.name, suite.version, store, plan, facts)
-        if plan.todo and jobs and executor.place == "machine" and "memory" in executor.promises:
-            session.warnings += memory_warnings(jobs, suite.budget.memory_gb)
+        if plan.todo and executor.place == "machine" and "memory" in executor.promises:
+            workers = sum(executor.slots(where, jobs) for where in {*map(plan.device, plan.todo)})
+            session.warnings += memory_warnings(workers, suite.budget.memory_gb)
         plugins.manager.hook.bfc_run_started(session=session)
         try:
             with not_dumpable() if executor.place != "session" else nullcontext():

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 
 import pytest
+from breaking_learners import Mean
 from declared_gpus import H200, declare
 from small_tasks import SMALL
 
+from bfc_bench import Capabilities, RunOptions, hookimpl, load_plugins, run_suite
 from bfc_bench.cli.app import run
 from bfc_bench.executors.processes import ProcessExecutor
-from bfc_bench.plugins import load_plugins
 from bfc_bench.run.grid import resolve
+from bfc_bench.run.memory_limits import machine_memory
 from bfc_bench.run.plan import plan_for
 from bfc_bench.suite.model import Suite
 
@@ -125,3 +127,25 @@ def test_a_login_node_plans_for_a_gpu_that_it_does_not_see_and_runs_nothing(opti
     assert refused.returncode == 2
     assert "neither torch nor jax can see a GPU here" in refused.stderr
     assert not (tmp_path / "s").exists()
+
+
+class OnGpus(Mean):
+    """Says that it computes on GPUs, and needs none."""
+
+    name = "on-gpus"
+    capabilities = Capabilities(devices=frozenset({"cuda"}))
+
+
+class Plugin:
+    @hookimpl
+    def bfc_register(self, register):
+        register.learner(OnGpus)
+
+
+def test_workers_on_cores_that_have_nothing_to_do_take_no_memory(monkeypatch, suite_file, tmp_path):
+    declare(monkeypatch, H200)
+    monkeypatch.setattr(ProcessExecutor, "resolve_device", lambda self, request: "cuda")
+    path = suite_file(learner=[{"name": "on-gpus"}], budget={"memory_gb": machine_memory() / 2e9})
+    session = run_suite(path, RunOptions(store=tmp_path / "store", jobs=16, plugins=load_plugins([Plugin()])))
+    assert session.counts == "2 ok"
+    assert not session.warnings
