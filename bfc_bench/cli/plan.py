@@ -7,7 +7,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bfc_bench.cli import options
 from bfc_bench.cli.tables import print_table, print_text
@@ -56,81 +56,99 @@ def plan(
     chosen = executor_of(grid.suite, plugins, executor, options.executor_options(executor_option))
     see = partial(results, grid, RunOptions(store=store_folder(store), plugins=plugins))
     with see() as stored:
-        place, redone = _device(chosen, device), options.redo_of(redo)
-        made = next_plan(strategy_of(grid, see), grid, stored, place, redone, chosen)
+        plan = next_plan(strategy_of(grid, see), grid, stored, _device(chosen, device), options.redo_of(redo), chosen)
         claims = stored.replicates_needed() if stored and stored.sessions else None
-    gpu = made.common.device == "cuda"
-    remarks = [*made.remarks, *made.costs.notes(cell for cell in made.todo if cell not in made.broken)]
+    forecast = _Forecast(plan, jobs, chosen)
+    remarks = [*plan.remarks, *plan.costs.notes(cell for cell in plan.todo if cell not in plan.broken)]
     if grid.suite.locate:
         remarks.append("these are the cells of the next round of --locate; what follows depends on their errors.")
-    if gpu and not count_gpus():
+    if forecast.gpu and not count_gpus():
         remarks.append(
             f"no GPU is visible here: times are for an unknown GPU, of whose memory a cell may use "
-            f"{made.common.gpu_bytes / 1e9:.3g} GB (--set budget.gpu_memory_gb=...)."
+            f"{plan.common.gpu_bytes / 1e9:.3g} GB (--set budget.gpu_memory_gb=...)."
         )
-    seconds: dict[Device, float] = defaultdict(float, {made.common.device: 0.0})
-    for cell in made.todo:
-        seconds[made.device(cell)] += made.seconds.get(cell.id, 0.0)
-    slots = {where: chosen.slots(where, jobs) or 1 for where in ("cpu", *seconds)}
-    wall = max(seconds[where] / slots[where] for where in seconds)  # cores and GPUs work at the same time
-    states = {"to do": made.todo, "done": made.done, "failed": made.failed, "skipped": list(made.skipped)}
-    sizes = {task.name: {str(d): task.sizes(d) for d in task.d} for task in grid.suite.task if isinstance(task.n, dict)}
     if format == "json":
-        facts = {
-            "suite": grid.suite.name,
-            "version": grid.suite.version,
-            "cells": made.cells,
-            **{what.replace(" ", ""): len(cells) for what, cells in states.items()},
-            "stale": made.stale.total(),
-            "cpu_seconds": round(seconds.get("cpu", 0.0), 1),
-            **({"gpu_seconds": round(seconds["cuda"], 1)} if gpu else {}),
-            "wall_seconds": round(wall, 1),
-            "peak_memory_bytes": made.peak_bytes,
-            **({"peak_gpu_bytes": made.peak_gpu_bytes, "gpu_bytes": made.common.gpu_bytes} if gpu else {}),
-            "device": made.common.device,
-            "jobs": slots["cpu"],
-            **({"gpu_jobs": slots["cuda"]} if gpu else {}),
-            **({"sizes": sizes} if sizes else {}),
-            "skip_reasons": dict(Counter(made.skipped.values())),
-            "faults": dict(Counter(made.broken.values())),
-            "cautions": made.cautions,
-            "remarks": remarks,
-            "claims": [options.finite(claim.as_dict()) for claim in claims or ()],
-        }
-        print(json.dumps(facts, indent=2))
-        return
-    out = options.console(160)
-    _print_curves(made, states, out)
-    for name, by_d in sizes.items():
+        print(json.dumps(_facts(forecast, remarks, claims or ()), indent=2))
+    else:
+        _print_plan(forecast, remarks, claims or (), options.console(160))
+
+
+class _Forecast:
+    """What the cells of a plan will take."""
+
+    def __init__(self, plan: Plan, jobs: int | None, executor: Executor) -> None:
+        self.plan = plan
+        self.gpu = plan.common.device == "cuda"
+        self.seconds: dict[Device, float] = defaultdict(float, {plan.common.device: 0.0})
+        for cell in plan.todo:
+            self.seconds[plan.device(cell)] += plan.seconds.get(cell.id, 0.0)
+        self.slots = {device: executor.slots(device, jobs) or 1 for device in ("cpu", *self.seconds)}
+        self.wall = max(self.seconds[device] / self.slots[device] for device in self.seconds)  # they work at once
+        self.states = {"to do": plan.todo, "done": plan.done, "failed": plan.failed, "skipped": list(plan.skipped)}
+        tasks = plan.grid.suite.task
+        self.sizes = {task.name: {str(d): task.sizes(d) for d in task.d} for task in tasks if isinstance(task.n, dict)}
+
+
+def _facts(forecast: _Forecast, remarks: Sequence[str], claims: Sequence[ReplicatesNeeded]) -> dict[str, Any]:
+    """The plan as plain data."""
+    plan, gpu = forecast.plan, forecast.gpu
+    return {
+        "suite": plan.grid.suite.name,
+        "version": plan.grid.suite.version,
+        "cells": plan.cells,
+        **{what.replace(" ", ""): len(cells) for what, cells in forecast.states.items()},
+        "stale": plan.stale.total(),
+        "cpu_seconds": round(forecast.seconds.get("cpu", 0.0), 1),
+        **({"gpu_seconds": round(forecast.seconds["cuda"], 1)} if gpu else {}),
+        "wall_seconds": round(forecast.wall, 1),
+        "peak_memory_bytes": plan.peak_bytes,
+        **({"peak_gpu_bytes": plan.peak_gpu_bytes, "gpu_bytes": plan.common.gpu_bytes} if gpu else {}),
+        "device": plan.common.device,
+        "jobs": forecast.slots["cpu"],
+        **({"gpu_jobs": forecast.slots["cuda"]} if gpu else {}),
+        **({"sizes": forecast.sizes} if forecast.sizes else {}),
+        "skip_reasons": dict(Counter(plan.skipped.values())),
+        "faults": dict(Counter(plan.broken.values())),
+        "cautions": plan.cautions,
+        "remarks": remarks,
+        "claims": [options.finite(claim.as_dict()) for claim in claims],
+    }
+
+
+def _print_plan(forecast: _Forecast, remarks: Sequence[str], claims: Sequence[ReplicatesNeeded], out: Console) -> None:
+    plan, suite = forecast.plan, forecast.plan.grid.suite
+    _print_curves(plan, forecast.states, out)
+    for name, by_d in forecast.sizes.items():
         for d, listed in by_d.items():
             print_text(out, f"sizes of {name} at d = {d}: {', '.join(map(str, listed))}")
     if claims:
         _print_claims(claims, out)
-    elif grid.suite.claim:
-        out.print(f"{counted(len(grid.suite.claim), 'claim')}: no results yet.", highlight=False)
-    for what, reasons in (("skipped", made.skipped), ("to fail", made.broken)):
+    elif suite.claim:
+        out.print(f"{counted(len(suite.claim), 'claim')}: no results yet.", highlight=False)
+    for what, reasons in (("skipped", plan.skipped), ("to fail", plan.broken)):
         for reason, number in Counter(reasons.values()).items():
             print_text(out, f"{what} {number}: {reason}")
-    for line in (*(f"caution: {caution}" for caution in made.cautions), *remarks):
+    for line in (*(f"caution: {caution}" for caution in plan.cautions), *remarks):
         print_text(out, line)
-    times = [f"{taken:.0f} s of {where.upper()} time" for where, taken in seconds.items()]
-    workers = [counted(slots[where], "worker" if where == "cpu" else "GPU worker") for where in seconds]
-    print_text(
-        out,
-        f"{grid.suite.name}@{grid.suite.version}: {counted(made.cells, 'cell')}: "
-        f"{', '.join(f'{len(cells)} {what}' for what, cells in states.items())}; about "
-        f"{' and '.join(times)}, {wall:.0f} s on {' and '.join(workers)}; "
-        f"largest cell {made.peak_bytes / 1e9:.2f} GB"
-        + (f", on a GPU {made.peak_gpu_bytes / 1e9:.2f} of {made.common.gpu_bytes / 1e9:.2f} GB." if gpu else "."),
+    states = ", ".join(f"{len(cells)} {what}" for what, cells in forecast.states.items())
+    times = " and ".join(f"{taken:.0f} s of {device.upper()} time" for device, taken in forecast.seconds.items())
+    workers = " and ".join(
+        counted(forecast.slots[device], "worker" if device == "cpu" else "GPU worker") for device in forecast.seconds
     )
+    memory = f"largest cell {plan.peak_bytes / 1e9:.2f} GB"
+    if forecast.gpu:
+        memory += f", on a GPU {plan.peak_gpu_bytes / 1e9:.2f} of {plan.common.gpu_bytes / 1e9:.2f} GB"
+    cells = counted(plan.cells, "cell")
+    named = f"{suite.name}@{suite.version}"
+    print_text(out, f"{named}: {cells}: {states}; about {times}, {forecast.wall:.0f} s on {workers}; {memory}.")
 
 
-def _print_curves(made: Plan, states: Mapping[str, Sequence[Cell]], out: Console) -> None:
+def _print_curves(plan: Plan, states: Mapping[str, Sequence[Cell]], out: Console) -> None:
     """Print the number of cells in each state, and the estimated seconds, of each task and learner."""
     counts = Counter((cell.task, cell.label, what) for what, cells in states.items() for cell in cells)
     seconds: dict[tuple[str, str], float] = defaultdict(float)
-    for cell in made.todo:
-        seconds[cell.task, cell.label] += made.seconds.get(cell.id, 0.0)
+    for cell in plan.todo:
+        seconds[cell.task, cell.label] += plan.seconds.get(cell.id, 0.0)
     lines = [
         [name, label, *(str(counts[name, label, what]) for what in states), f"{seconds[name, label]:.0f}"]
         for name, label in dict.fromkeys((name, label) for name, label, _ in counts)

@@ -29,32 +29,29 @@ def apply(values: dict[str, Any], change: str) -> None:
     if not equals or not path.strip():
         raise UsageError(f"--set {change}: must have the form key.key=value, for example replicates=2. Got {change!r}.")
     value = read_value(text, f"--set {path}")
-    *parents, last = path.strip().split(".")
-    here: Any = values
-    seen: list[str] = []
-    while parents:
-        if isinstance(here, list) and all(isinstance(item, dict) for item in here):
-            part = _entry_at(here, [*parents, last], change)
-            taken = part.count(".") + 1
-            here = next(item for item in here if _entry_name(item) == part)
-            del parents[:taken]
-        elif not isinstance(here, dict):
-            break
-        elif seen and seen[-1] == "grid" and parents[0] not in here:
-            last = ".".join([*parents, last])  # one key of the grid, such as inputs.condition
-            break
-        else:
-            part = parents.pop(0)
-            if part not in here:
-                if not _may_create(seen, part):
-                    known = here if seen else {*here, *CREATED}
-                    raise UsageError(f"--set {change}: unknown key {part!r}.{suggest(part, known)}")
-                here[part] = {}
-            here = here[part]
-        seen.append(part)
+    try:
+        table, key = _place(values, path.strip().split("."))
+    except KeyError as error:
+        raise UsageError(f"--set {change}: {error.args[0]}") from None
+    table[key] = value
+
+
+def _place(here: Any, parts: Sequence[str], parents: Sequence[str] = ()) -> tuple[dict[str, Any], str]:
+    """The table and the key in it that a path names; ``parents`` lead to ``here``. Raises ``KeyError`` with a text."""
+    if isinstance(here, list) and len(parts) > 1 and all(isinstance(item, dict) for item in here):
+        name, count = _entry_at(here, parts)
+        entry = next(item for item in here if _entry_name(item) == name)
+        return _place(entry, parts[count:], [*parents, name])
     if not isinstance(here, dict):
-        raise UsageError(f"--set {change}: {path!r} does not name a key; address an entry by name, then its key.")
-    here[last] = value
+        raise KeyError(f"{'.'.join([*parents, *parts])!r} does not name a key; address an entry by name, then its key.")
+    first, *rest = parts
+    if not rest:
+        return here, first
+    if first not in here and parents[-1:] == ["grid"]:
+        return here, ".".join(parts)  # one key of the grid, such as inputs.condition
+    if first not in here and not _may_create(parents, first):
+        raise KeyError(f"unknown key {first!r}.{suggest(first, here if parents else {*here, *CREATED})}")
+    return _place(here.setdefault(first, {}), rest, [*parents, first])
 
 
 def read_value(text: str, where: str = "value") -> Any:
@@ -69,17 +66,17 @@ def _entry_name(item: Mapping[str, Any]) -> str:
     return str(item.get("id") or item.get("label") or item.get("name") or "")
 
 
-def _entry_at(items: Sequence[Mapping[str, Any]], parts: Sequence[str], change: str) -> str:
-    """The name of the entry that the first parts of a path address; names may contain dots."""
+def _entry_at(items: Sequence[Mapping[str, Any]], parts: Sequence[str]) -> tuple[str, int]:
+    """The name of the entry that a path begins with, and the number of its parts; names may contain dots."""
     names = [_entry_name(item) for item in items]
     for count in range(len(parts) - 1, 0, -1):
         if (name := ".".join(parts[:count])) in names:
-            return name
-    raise UsageError(f"--set {change}: there is no entry called {parts[0]!r}.{suggest(parts[0], names)}")
+            return name, count
+    raise KeyError(f"there is no entry called {parts[0]!r}.{suggest(parts[0], names)}")
 
 
-def _may_create(seen: Sequence[str], part: str) -> bool:
+def _may_create(parents: Sequence[str], part: str) -> bool:
     """Whether a change may create this table, because suite files may leave it out."""
-    return (not seen and part in CREATED) or (
-        len(seen) == 2 and part in {"options", "tune", "inputs", "target", "data", "law", "labels", "grid"}
+    return (not parents and part in CREATED) or (
+        len(parents) == 2 and part in {"options", "tune", "inputs", "target", "data", "law", "labels", "grid"}
     )
