@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from bfc_plugins.convolutional.layout import BlockLayout, Shape
-from bfc_plugins.convolutional.options import GRADIENTS, ImageOptions
+from bfc_plugins.convolutional.options import GRADIENTS, ImageOptions, Work
 from pydantic import Field
 
 if TYPE_CHECKING:
@@ -45,12 +45,14 @@ class ConvTangent(ImageOptions):
             adam = Adam(self.steps_at(train.n), self.batch_size, self.lr, schedule, augmentation_of(self))
             return adam.train(self.layout(train.shape[0]), points, ctx.seed)
 
-    def trained(self, n: int, full: BlockLayout, image: Shape) -> float:
-        """Gradients of all points, once or in each step, and their products with the parameters of ten classes."""
+    def work(self, n: int, full: BlockLayout, image: Shape) -> Work:
+        """Gradients of all points, once or in each step, and products with the parameters of ten classes.
+
+        Kept are the gradients of all points or of a minibatch, those of a prediction, and ten parameter vectors with
+        moments.
+        """
         seen = float(self.steps_at(n) * min(n, self.batch_size))
         gradients = seen if self.augments else n
-        return 3 * full.flops(image) * gradients + 60.0 * full.weights * seen
-
-    def kept(self, n: int, full: BlockLayout, image: Shape) -> float:
-        """Gradients of all points or of a minibatch, and of a prediction; ten parameter vectors with moments."""
-        return float(full.weights) * ((self.batch_size if self.augments else n) + GRADIENTS + 40)
+        kept = (self.batch_size if self.augments else n) + GRADIENTS + 40
+        flops = 3 * full.flops(image) * gradients + 60.0 * full.weights * seen
+        return Work(flops, self.steps_at(n), float(full.weights) * kept)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Literal, TypeAlias
 
 import torch
@@ -54,6 +55,12 @@ class Pull:
     """Trained weights w."""
     towards: Sequence[Tensor]
     """Reference weights w_a, in the same order."""
+
+    @classmethod
+    def between(cls, network: Network, other: Network, blocks: int, strength: float) -> Pull:
+        """Pull the convolutions of the first blocks of a network towards those of another."""
+        weights, towards = ([*chain(*each.weights(blocks))] for each in (network, other))
+        return cls(strength, weights, towards)
 
     def add_gradient(self) -> None:
         """Add lambda (w - w_a) to the gradient of w."""

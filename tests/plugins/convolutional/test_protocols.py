@@ -60,8 +60,8 @@ def test_a_deep_head_is_the_blocks_above_and_leaves_no_trace():
     shallow, deep = (ConvLayerwise(**TINY, head_blocks=blocks) for blocks in (0, 1))
     full, image = shallow.layout(1), (1, 8, 8)
     above = sum(full.first(depth + 1).flops(image) - full.first(depth).flops(image) for depth in (1, 2))
-    seen = 3 * shallow.steps_at(100) * 20 * shallow._trials()
-    assert deep.trained(100, full, image) - shallow.trained(100, full, image) == pytest.approx(above * seen)
+    seen = 3 * shallow.steps_at(100) * 20
+    assert deep.work(100, full, image).flops - shallow.work(100, full, image).flops == pytest.approx(above * seen)
 
 
 def test_growing_goes_on_training_the_layers_below():
@@ -124,7 +124,7 @@ def test_a_head_that_is_fixed_stays_and_so_do_upper_blocks_at_first():
     alone, final = (fitted.stages[name].network for name in ("alone", "all"))
     assert list(fitted.stages) == ["alone", "all"]
     assert list(final.taps) == ["1", "2", "3", "4"]
-    drawn = ImageFit.of(untrained, stripes(100), Context()).network(4, "fixed-head")
+    drawn = ImageFit.of(untrained, stripes(100), Context()).drawn(untrained.plan(untrained.layout(1))[0])
     for network in (alone, final):
         for tap, first in zip(network.taps.values(), drawn.taps.values(), strict=True):
             assert all(map(torch.equal, tap.state_dict().values(), first.state_dict().values()))
