@@ -14,22 +14,14 @@ import torch
 from bfc_plugins.convolutional.architecture import Network
 from bfc_plugins.convolutional.attacks import Attack
 from bfc_plugins.convolutional.correlation import correlations
-from bfc_plugins.convolutional.images import Augmentation, Pixels
+from bfc_plugins.convolutional.images import Pixels
 from bfc_plugins.convolutional.layout import BlockLayout
 from bfc_plugins.convolutional.losses import Loss
-from bfc_plugins.convolutional.options import (
-    ATTACK_STEPS,
-    NET_RATES,
-    PREDICTED,
-    RADII,
-    TEST_STEPS,
-    ImageOptions,
-    SgdOptions,
-)
+from bfc_plugins.convolutional.options import ATTACK_STEPS, PREDICTED, RADII, TEST_STEPS, SgdOptions
 from bfc_plugins.convolutional.pictures import Pictures, Rows
 from bfc_plugins.convolutional.predictor import AttackedPredictor, ImagePredictor
 from bfc_plugins.convolutional.stages import Stage
-from bfc_plugins.convolutional.training import Pull, Schedule, Sgd
+from bfc_plugins.convolutional.training import Pull, Sgd
 from torch import Generator, Tensor
 
 from bfc_bench.errors import Diverged, UsageError
@@ -59,11 +51,6 @@ class TrainingImages:
         x = torch.as_tensor(train.x, device=where)
         pixels, loss = Pixels.of(x, train.shape, normalize=normalize), Loss(train.classes)
         return cls(pixels, pixels(x), loss.encode(torch.as_tensor(train.y, device=where)), loss)
-
-
-def augmentation_of(learner: ImageOptions) -> Augmentation:
-    """The augmentation of the options."""
-    return Augmentation(learner.crop, learner.flip, learner.cutout)
 
 
 @dataclass(frozen=True)
@@ -160,16 +147,7 @@ class ImageFit:
         ``images`` are the images of points with class ``numbers``, or the outputs of the first ``start`` blocks.
         """
         learner = self.learner
-        sgd = Sgd(
-            stage.steps(learner.steps_at(len(images))),
-            learner.batch_size,
-            learner.lr or NET_RATES[learner.activation],
-            learner.momentum,
-            weight_decay,
-            Schedule(learner.schedule, tuple(learner.decay_at), learner.decay),
-            augmentation_of(learner),
-            self.attack,
-        )
+        sgd = Sgd(learner, stage.steps(learner.steps_at(len(images))), weight_decay, self.attack)
         generator = self.generator(*stage.key, "order")
         try:
             return sgd.train(network, images, numbers, self.points.loss, generator, start=start, pull=pull)
