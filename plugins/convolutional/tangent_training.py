@@ -7,21 +7,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import torch
 from bfc_plugins.convolutional.architecture import Network
 from bfc_plugins.convolutional.fit import TrainingImages
-from bfc_plugins.convolutional.images import Pixels, augmentation_of
-from bfc_plugins.convolutional.losses import Loss
+from bfc_plugins.convolutional.images import augmentation_of
 from bfc_plugins.convolutional.options import GRADIENTS, AdamOptions
+from bfc_plugins.convolutional.predictor import ImagePredictor
 from bfc_plugins.convolutional.training import Schedule, minibatches
 from torch import Generator, Tensor
 from torch.func import functional_call, grad, vmap
 
 from bfc_bench.errors import Diverged
-from bfc_bench.learner import Predictor
 from bfc_bench.seeds import seed_of
 
 
@@ -63,30 +61,19 @@ class Tangents:
 
 
 @dataclass(frozen=True)
-class TangentPredictor(Predictor):
+class TangentModel:
     """A linear function of a network's gradients."""
 
     tangents: Tangents
     weights: Tensor
     """v, (D, C)."""
-    pixels: Pixels
-    loss: Loss
-    info: Mapping[str, Any] = field(default_factory=dict)
 
-    def predict(self, x: Tensor) -> Tensor:
-        """Scores (m, C), or margins (m,) of two classes, at x (m, d)."""
-        return self.loss.predictions(self._scores(x)).to(x.dtype)
-
-    def probabilities(self, x: Tensor) -> Tensor:
-        """Probabilities of the classes, (m, C), or of +1, (m,)."""
-        values = self.loss.log_probabilities(self._scores(x).to(x.dtype)).exp()
-        return values if self.loss.classes else values[:, 1]
-
-    def _scores(self, x: Tensor) -> Tensor:
-        return torch.cat([self.tangents(part) @ self.weights for part in self.pixels(x).split(GRADIENTS)])
+    def __call__(self, images: Tensor) -> Tensor:
+        """Scores (m, C) of images (m, c, h, w)."""
+        return torch.cat([self.tangents(part) @ self.weights for part in images.split(GRADIENTS)])
 
 
-def train_tangents(learner: AdamOptions, points: TrainingImages, seed: int) -> TangentPredictor:
+def train_tangents(learner: AdamOptions, points: TrainingImages, seed: int) -> ImagePredictor:
     """Minimise the cross entropy of the tangent model of a new network by Adam."""
     images, numbers, loss, augmentation = points.images, points.numbers, points.loss, augmentation_of(learner)
     steps, schedule = learner.steps_at(len(images)), Schedule("steps", tuple(learner.decay_at), learner.decay)
@@ -109,7 +96,7 @@ def train_tangents(learner: AdamOptions, points: TrainingImages, seed: int) -> T
     if not math.isfinite(final):
         raise Diverged(f"{learner.name}: the loss was not finite after {steps} steps. Use a smaller lr.")
     info = {"final_loss": final, "steps": steps, "features": size}
-    return TangentPredictor(tangents, weights.detach(), points.pixels, loss, info)
+    return ImagePredictor(TangentModel(tangents, weights.detach()), points.pixels, loss, info)
 
 
 def _generator(seed: int, purpose: str) -> Generator:
