@@ -310,16 +310,18 @@ def _train_chunk(
     ]
 
 
-def _advance_members(
-    recipe: Recipe, layout: ParameterLayout, state: Tree, data: Tree, span: Tree
-) -> tuple[Tree, Array]:
+def _advance_members(recipe: Recipe, layout: ParameterLayout, state: Tree, data: Tree, span: Tree) -> Tree:
     """States after step ``stop``, and mean training losses (E,); ``span`` is (start, stop, steps)."""
-    advance = partial(_advance_one, recipe, layout, span)
+    return in_lanes(partial(_advance_one, recipe, layout, span), state, data)
+
+
+def in_lanes(advance: Callable[[Tree, Tree], Tree], state: Tree, data: Tree) -> Tree:
+    """What ``advance`` makes of each lane of ``state`` and ``data``, whose leaves are (E, ...)."""
     if state[0].shape[0] > 1:
         return jax.vmap(advance)(state, data)
     # With a batch axis the products of a single lane would be slower, and rounded in another order.
-    state, loss = advance(*jax.tree.map(lambda leaf: leaf[0], (state, data)))
-    return jax.tree.map(lambda leaf: leaf[None], state), loss[None]
+    advanced = advance(*jax.tree.map(lambda leaf: leaf[0], (state, data)))
+    return jax.tree.map(lambda leaf: leaf[None], advanced)
 
 
 _advance = jax.jit(_advance_members, static_argnums=(0, 1))

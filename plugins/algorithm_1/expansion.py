@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 
 
 def random_expansion(
-    rng: np.random.Generator,
-    rows: int,
-    kernel: np.ndarray,
-    feed: np.ndarray,
-    floor: float,
-    moment: float | Literal["printed"],
+    rng: np.random.Generator, rows: int, kernel: np.ndarray, feed: np.ndarray, floor: float, moment: float
 ) -> np.ndarray:
     """Draw R (rows, k) for features S = K feed such that E[(R S)^4] = ``moment``.
 
@@ -22,8 +15,6 @@ def random_expansion(
     visible beside strong ones.
     """
     expansion = rng.standard_normal((rows, len(kernel)))
-    if moment == "printed":
-        return expansion / len(kernel)
     if floor < 1:
         s = kernel @ feed
         values, vectors = np.linalg.eigh(s @ s.T / s.shape[1])

@@ -32,21 +32,6 @@ def initial_distill(
     return kernel, s
 
 
-def printed_distill(w: np.ndarray, last: np.ndarray, threshold: float, max_rank: int) -> np.ndarray:
-    """K (k, q) exactly as in lines 21-23: K_◁ = Sigma^{1/2} U^T, K_{l-1} = Sigma^{1/2} V^T.
-
-    A layer without ◁, which the paper does not cover, uses W^T W in the place of W_◁^T W_{l-1}. The threshold of
-    the singular values is 1 / (10 kappa^2) in the paper.
-    """
-    u, s, vt = np.linalg.svd(w[:, last if last.all() else ~last].T @ w[:, last])
-    k = min(max(int(np.sum(s >= threshold)), 1), max_rank)
-    kernel = np.zeros((k, w.shape[1]))
-    kernel[:, last] = np.sqrt(s[:k, None]) * vt[:k]
-    if not last.all():
-        kernel[:, ~last] = np.sqrt(s[:k, None]) * u[:, :k].T
-    return kernel
-
-
 def _rank(singular_values: np.ndarray, threshold: float, max_rank: int) -> int:
     count = int(np.sum(singular_values >= threshold * singular_values[0]))
     return min(max(count, 1), max_rank)

@@ -8,7 +8,8 @@ from itertools import pairwise
 from typing import Annotated, Any, Literal
 
 from bfc_plugins.algorithm_1.net import DistilledNet
-from bfc_plugins.algorithm_1.schedule import LayerSchedule, PrintedSchedule, StepSchedule, ThresholdSchedule
+from bfc_plugins.algorithm_1.printed import PrintedSchedule
+from bfc_plugins.algorithm_1.schedule import LayerSchedule, StepSchedule, ThresholdSchedule
 from bfc_plugins.quadratic.net import check_skips, default_skips, supposed_form
 from pydantic import Field, model_validator
 

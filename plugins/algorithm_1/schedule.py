@@ -12,8 +12,6 @@ PLATEAU_RATIO = 0.9
 PROGRESS_RATIO = 0.8
 """A layer has learned something once the objective is below this fraction of its first value."""
 
-GAP = 3.0
-
 STALL_CHECKS = 20
 STALL_RECENT = 10
 STALL_RATIO = 0.8
@@ -98,29 +96,6 @@ class ThresholdSchedule(LayerSchedule):
     def _stopped(self) -> bool:
         before, recent = self._history[:-PLATEAU_CHECKS], self._history[-PLATEAU_CHECKS:]
         return len(before) > PLATEAU_CHECKS and min(recent) > PLATEAU_RATIO * min(before)
-
-
-class PrintedSchedule(LayerSchedule):
-    """The thresholds of (4.1) as printed, for the gap constant C = ``GAP``.
-
-    W_l joins when Obj <= alpha_{l-1}^2 / d^{1 / (3 C^{l-1})}, K_l when Obj <= alpha_l^2 / d^{1 / (6 C^l)}.
-
-    These use alpha of the layer below and of the layer itself, ``ThresholdSchedule`` uses the layer itself and the one
-    above. The two agree for large d; for d of practical size K_2 joins before W_2 has learned anything.
-    """
-
-    def __init__(self, depth: int, alphas: tuple[float, ...], d: int) -> None:
-        """``alphas`` are alpha_2..alpha_L."""
-        super().__init__(depth)
-        relative = [alpha / alphas[0] for alpha in alphas]
-        self._levels: dict[str, float]
-        self._levels = {f"K{layer}": a**2 * d ** (-1 / (6 * GAP**layer)) for layer, a in enumerate(relative, start=2)}
-        below = enumerate(relative[:-1], start=3)
-        self._levels |= {f"W{layer}": a**2 * d ** (-1 / (3 * GAP ** (layer - 1))) for layer, a in below}
-
-    def ready(self, part: str, step: int, objective: float) -> bool:
-        """Whether the threshold is met."""
-        return objective <= self._levels[part]
 
 
 class Stall:

@@ -18,7 +18,7 @@ from bfc_plugins.algorithm_1.net import DistilledNet
 from bfc_plugins.quadratic.net import Params
 from jax import Array
 
-from bfc_bench.toolkit.ensemble import ParameterLayout, minibatch, padded, padded_length
+from bfc_bench.toolkit.ensemble import ParameterLayout, in_lanes, minibatch, padded, padded_length
 from bfc_bench.toolkit.precision import MATMUL_PRECISION, prepare_jax
 
 Tree: TypeAlias = Any
@@ -141,12 +141,7 @@ def _filled(items: Sequence[T], count: int) -> list[T]:
 
 def _advance_all(program: Program, layout: ParameterLayout, span: Tree, state: Tree, data: Tree) -> Tree:
     """States, losses (E,) and penalties (E,) after step ``stop``; ``span`` is (start, stop)."""
-    advance = partial(_advance_one, program, layout, span)
-    if len(state[0]) > 1:
-        return jax.vmap(advance)(state, data)
-    # A single training is compiled without a batch axis, because batched products are slower.
-    advanced = advance(*jax.tree.map(lambda leaf: leaf[0], (state, data)))
-    return jax.tree.map(lambda leaf: leaf[None], advanced)
+    return in_lanes(partial(_advance_one, program, layout, span), state, data)
 
 
 _advance = jax.jit(_advance_all, static_argnums=(0, 1))

@@ -14,13 +14,13 @@ def worths(w: np.ndarray, last: np.ndarray, feed: np.ndarray, weights: np.ndarra
     feature i is its term i. The rank of the mixed matrix identifies the layer's width, that of W^T W does not (BFC
     Corollary F.4a). A layer that is fed by layer l-1 alone has the terms s_i (v_i . z)^2 of W^T W.
     """
-    root, inverse = roots(_moment(feed[last]))
+    root, inverse = roots(second_moment(feed[last]))
     above, z = w[:, last] @ root, inverse @ feed[last]
     if last.all():
         _, s, vt = np.linalg.svd(above.T @ above)
         terms = s[:, None] * (vt @ z) ** 2
     else:
-        skip_root, skip_inverse = roots(_moment(feed[~last]))
+        skip_root, skip_inverse = roots(second_moment(feed[~last]))
         u, s, vt = np.linalg.svd(skip_root @ w[:, ~last].T @ above, full_matrices=False)
         terms = 2.0 * s[:, None] * (u.T @ skip_inverse @ feed[~last]) * (vt @ z)
     centred = terms - np.average(terms, axis=1, weights=weights)[:, None]
@@ -28,6 +28,6 @@ def worths(w: np.ndarray, last: np.ndarray, feed: np.ndarray, weights: np.ndarra
     return np.sort(variances)[::-1]
 
 
-def _moment(feed: np.ndarray) -> np.ndarray:
+def second_moment(feed: np.ndarray) -> np.ndarray:
     """E[feed feed^T], (q, q)."""
     return np.asarray(feed @ feed.T / feed.shape[1])

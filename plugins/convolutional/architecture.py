@@ -144,17 +144,19 @@ class Network(nn.Module):
         assert scores is not None  # the last block is always read out
         return scores
 
-    def below(self, h: Tensor, stop: int, start: int = 0) -> Tensor:
-        """Outputs of the first ``stop`` blocks for images (m, c, h, w), or for outputs of the first ``start``."""
-        for block in self.blocks[start:stop]:
+    def below(self, h: Tensor, stop: int) -> Tensor:
+        """Outputs of the first ``stop`` blocks for images (m, c, h, w)."""
+        for block in self.blocks[:stop]:
             h = block(h)
         return h
 
-    def freeze(self, blocks: int) -> None:
-        """Freeze the first ``blocks``, including the statistics of their BatchNorm; train the others."""
+    def freeze(self, blocks: int, upto: int | None = None) -> None:
+        """Freeze the first ``blocks`` with the statistics of their BatchNorm, and all weights above ``upto``."""
         self.frozen = blocks
-        for place, block in enumerate(self.blocks):
-            block.requires_grad_(place >= blocks)
+        self.blocks[:blocks].requires_grad_(False)
+        if upto is not None:
+            self.blocks[upto:].requires_grad_(False)
+            self.taps.requires_grad_(False)
         self.train(self.training)
 
     def train(self, mode: bool = True) -> Self:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
-from bfc_plugins.convolutional.architecture import Network
 from torch import Tensor
 
 
@@ -19,11 +18,6 @@ def correlations(weights: Sequence[Sequence[Tensor]], others: Sequence[Sequence[
         for place, (mine, theirs) in enumerate(zip(weights, others, strict=True), start=1)
     }
     return {**by_block, "mean": sum(by_block.values()) / len(by_block)}
-
-
-def copied(network: Network, blocks: int) -> list[list[Tensor]]:
-    """A copy of the current weights of the convolutions of the first blocks."""
-    return [[weight.detach().clone() for weight in block] for block in network.weights(blocks)]
 
 
 def _correlation(w: Tensor, v: Tensor) -> float:

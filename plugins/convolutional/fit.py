@@ -1,4 +1,4 @@
-"""One fit of a learner to images: its data, layout and attack, shared by all networks that the fit trains.
+"""One fit of a learner to images: its data, layout and attack, and the stages that it trains.
 
 Shapes: n images of c channels, h x w pixels each, d = c h w; C classes.
 """
@@ -7,32 +7,27 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 from bfc_plugins.convolutional.architecture import Network
 from bfc_plugins.convolutional.attacks import Attack
-from bfc_plugins.convolutional.images import Augmentation, Pixels
+from bfc_plugins.convolutional.correlation import correlations
+from bfc_plugins.convolutional.images import Pixels
 from bfc_plugins.convolutional.layout import BlockLayout
 from bfc_plugins.convolutional.losses import Loss
-from bfc_plugins.convolutional.options import (
-    ATTACK_STEPS,
-    NET_RATES,
-    PREDICTED,
-    RADII,
-    TEST_STEPS,
-    ImageOptions,
-    SgdOptions,
-)
-from bfc_plugins.convolutional.pictures import Pictures
+from bfc_plugins.convolutional.options import ATTACK_STEPS, PREDICTED, RADII, TEST_STEPS, SgdOptions
+from bfc_plugins.convolutional.pictures import Pictures, Rows
 from bfc_plugins.convolutional.predictor import AttackedPredictor, ImagePredictor
-from bfc_plugins.convolutional.training import Pull, Schedule, Sgd
+from bfc_plugins.convolutional.stages import Stage
+from bfc_plugins.convolutional.training import Pull, Sgd
 from torch import Generator, Tensor
 
 from bfc_bench.errors import Diverged, UsageError
 from bfc_bench.learner import Context, Data, Predictor
 from bfc_bench.seeds import seed_of
+from bfc_bench.toolkit.held_out import held_out
 from bfc_bench.toolkit.precision import torch_device
 
 
@@ -58,20 +53,30 @@ class TrainingImages:
         return cls(pixels, pixels(x), loss.encode(torch.as_tensor(train.y, device=where)), loss)
 
 
-def augmentation_of(learner: ImageOptions) -> Augmentation:
-    """The augmentation of the options."""
-    return Augmentation(learner.crop, learner.flip, learner.cutout)
+@dataclass(frozen=True)
+class TrainedStage:
+    """A stage with its trained network."""
+
+    stage: Stage
+    network: Network
+    """In evaluation mode."""
+    weight_decay: float
+    """The one that was chosen."""
+    loss: float
+    """That of the last minibatch."""
 
 
 @dataclass(frozen=True)
 class ImageFit:
-    """A learner with its training images, from which it trains networks and makes predictors."""
+    """A learner with its training images, on which it trains one stage after another."""
 
     learner: SgdOptions
     points: TrainingImages
     layout: BlockLayout
     attack: Attack | None
     seed: int
+    trained: dict[str, TrainedStage] = field(default_factory=dict)
+    """The stages so far, by their names."""
 
     @classmethod
     def of(cls, learner: SgdOptions, train: Data, ctx: Context) -> ImageFit:
@@ -79,80 +84,110 @@ class ImageFit:
         points = TrainingImages.of(train, ctx.device, normalize=learner.attack == "none")
         return cls(learner, points, learner.layout(train.shape[0]), _attack_of(learner, points.pixels), ctx.seed)
 
-    def generator(self, *purpose: object) -> Generator:
-        """A CPU generator for one purpose; it is the same for all learners of this family."""
-        return Generator().manual_seed(seed_of(self.seed, "convolutional", *purpose))
+    @property
+    def final(self) -> TrainedStage:
+        """The last stage."""
+        return next(reversed(self.trained.values()))
 
-    def network(self, depth: int, *purpose: object) -> Network:
-        """A new network of the first ``depth`` blocks."""
-        network = Network(self.layout.first(depth), self.points.loss.outputs, self.generator(*purpose, "weights"))
+    def generator(self, *key: object) -> Generator:
+        """A CPU generator for one purpose; it is the same for all learners of this family."""
+        return Generator().manual_seed(seed_of(self.seed, "convolutional", *key))
+
+    def drawn(self, stage: Stage) -> Network:
+        """The network of a stage with its initial weights."""
+        generator = self.generator(*(stage.weights or stage.key), "weights")
+        network = Network(self.layout.first(stage.depth), self.points.loss.outputs, generator)
         return network.to(self.points.images.device)
 
-    def train(
+    def run(self, stage: Stage) -> None:
+        """Train the network of a stage, and add it to ``trained``."""
+        network, images, pull = self.drawn(stage), self.points.images, None
+        if stage.source:
+            source = self.trained[stage.source].network
+            if stage.pull is None:
+                network.take(source, stage.reused)
+            elif stage.pull:
+                pull = Pull.between(network, source, stage.reused, stage.pull)
+        network.freeze(stage.fixed, stage.upto)
+        start = stage.fixed if self.learner.keeps_features else 0
+        if start:
+            images = _outputs(network, images, start)
+        weight_decay = self._choose_weight_decay(stage, network, images, start)
+        loss = self._train(stage, network, weight_decay, images, self.points.numbers, start, pull)
+        self.trained[stage.name] = TrainedStage(stage, network.requires_grad_(False), weight_decay, loss)
+
+    def _choose_weight_decay(self, stage: Stage, network: Network, images: Tensor, start: int) -> float:
+        """The weight decay with the least validation error, the smallest of equals; ``network`` is not changed."""
+        if len(stage.weight_decays) == 1 or len(images) < 10:
+            return stage.weight_decays[-1]
+        numbers, validates = self.points.numbers, images.new_tensor(held_out(len(images)))
+        rows, validation = (validates == 0).nonzero()[:, 0], validates.nonzero()[:, 0]
+        errors: dict[float, float] = {}
+        for weight_decay in sorted(stage.weight_decays):
+            trial = copy.deepcopy(network)
+            try:
+                self._train(stage, trial, weight_decay, images[rows], numbers[rows], start)
+            except Diverged:
+                continue
+            errors[weight_decay] = self._error(trial, images[validation], numbers[validation], start)
+        return min(errors, key=errors.__getitem__) if errors else min(stage.weight_decays)
+
+    def _train(
         self,
+        stage: Stage,
         network: Network,
         weight_decay: float,
-        *purpose: object,
-        images: Tensor | None = None,
-        start: int = 0,
-        rows: Tensor | None = None,
+        images: Tensor,
+        numbers: Tensor,
+        start: int,
         pull: Pull | None = None,
-        steps: int | None = None,
     ) -> float:
         """Train the unfrozen parameters of a network in place, and return the loss of the last minibatch.
 
-        ``images`` are outputs of the first ``start`` blocks for all points, or None for the images themselves.
+        ``images`` are the images of points with class ``numbers``, or the outputs of the first ``start`` blocks.
         """
         learner = self.learner
-        inputs, numbers = self.points.images if images is None else images, self.points.numbers
-        if rows is not None:
-            inputs, numbers = inputs[rows], numbers[rows]
-        sgd = Sgd(
-            learner.steps_at(len(inputs)) if steps is None else steps,
-            learner.batch_size,
-            learner.lr or NET_RATES[learner.activation],
-            learner.momentum,
-            weight_decay,
-            Schedule(learner.schedule, tuple(learner.decay_at), learner.decay),
-            augmentation_of(learner),
-            self.attack,
-        )
-        generator = self.generator(*purpose, "order")
+        sgd = Sgd(learner, stage.steps(learner.steps_at(len(images))), weight_decay, self.attack)
+        generator = self.generator(*stage.key, "order")
         try:
-            return sgd.train(network, inputs, numbers, self.points.loss, generator, start=start, pull=pull)
+            return sgd.train(network, images, numbers, self.points.loss, generator, start=start, pull=pull)
         except Diverged as error:
             raise Diverged(f"{learner.name}: {error}") from None
 
-    def predictor(self, network: Network) -> ImagePredictor:
-        """The predictor of a copy of the network."""
-        copied = copy.deepcopy(network).eval().requires_grad_(False)
-        return ImagePredictor(copied, self.points.pixels, self.points.loss)
+    def _error(self, network: Network, images: Tensor, numbers: Tensor, start: int) -> float:
+        """Fraction of points with a wrong class."""
+        with torch.no_grad():
+            scores = torch.cat([network(part, start) for part in images.split(PREDICTED)])
+            predicted = self.points.loss.log_probabilities(scores).argmax(dim=1)
+            return float((predicted != numbers).float().mean())
 
-    def result(
-        self,
-        final: ImagePredictor,
-        stages: Mapping[str, ImagePredictor],
-        info: Mapping[str, Any],
-        pictured: Mapping[int, Mapping[str, ImagePredictor]],
-    ) -> Predictor:
-        """The final predictor with its stages; after adversarial training also with each stage under attack.
+    def correlations(self, stage: Stage, blocks: int) -> dict[str, Any]:
+        """Correlations of the first ``blocks`` of a trained stage with its initial weights, and with its source's."""
+        others = {"initial": self.drawn(stage)}
+        if stage.source:
+            others[stage.source] = self.trained[stage.source].network
+        weights = self.trained[stage.name].network.weights(blocks)
+        return {name: correlations(weights, other.weights(blocks)) for name, other in others.items()}
 
-        ``pictured`` are, for each block, counted from 1, the predictors to picture.
-        """
-        held: dict[str, Predictor] = {}
-        for name, stage in stages.items():
-            held[name] = stage
-            if self.attack is not None:
-                held[f"{name}-attacked"] = self._attacked(stage)
+    def result(self, info: Mapping[str, Any], pictured: Rows) -> Predictor:
+        """The final predictor with its stages; after adversarial training also with each stage under attack."""
+        pixels, loss = self.points.pixels, self.points.loss
+        final = ImagePredictor(self.final.network, pixels, loss)
+        stages: dict[str, Predictor] = {}
+        for name, trained in self.trained.items():
+            predictor = ImagePredictor(trained.network, pixels, loss)
+            if name:
+                stages[name] = predictor
+            if name and self.attack is not None:
+                stages[f"{name}-attacked"] = self._attacked(predictor)
         if self.attack is not None:
-            held["attacked"] = self._attacked(final)
-        pictures = self._pictures(pictured) if self.learner.pictures else None
-        return ImagePredictor(final.network, final.pixels, final.loss, info, held, pictures)
+            stages["attacked"] = self._attacked(final)
+        return replace(final, info=info, stages=stages, pictures=self._pictures(pictured) if pictured else None)
 
-    def _pictures(self, pictured: Mapping[int, Mapping[str, ImagePredictor]]) -> Pictures:
+    def _pictures(self, pictured: Rows) -> Pictures:
         images = self.points.images
         return Pictures(
-            {place: {label: stage.network for label, stage in shown.items()} for place, shown in pictured.items()},
+            pictured,
             images.mean(dim=(0, 2, 3))[:, None, None],
             images.std(dim=(0, 2, 3), correction=0)[:, None, None],
             self.points.pixels.shape,
@@ -167,11 +202,11 @@ class ImageFit:
         return AttackedPredictor(predictor, attack, seed_of(self.seed, "convolutional", "test attack"))
 
 
-def below(network: Network, images: Tensor, stop: int, start: int = 0) -> Tensor:
-    """Outputs of the first ``stop`` blocks for images, or for outputs of the first ``start``, in evaluation mode."""
+def _outputs(network: Network, images: Tensor, blocks: int) -> Tensor:
+    """Outputs of the first ``blocks`` for images, in evaluation mode."""
     network.eval()
     with torch.no_grad():
-        parts = [network.below(part, stop, start) for part in images.split(PREDICTED)]
+        parts = [network.below(part, blocks) for part in images.split(PREDICTED)]
     return torch.cat(parts).to(memory_format=torch.channels_last)
 
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from bfc_plugins.convolutional.base import SgdLearner
-from bfc_plugins.convolutional.layout import Readout
+from bfc_plugins.convolutional.base import LowerFirst
+from bfc_plugins.convolutional.layout import BlockLayout, Readout
 from bfc_plugins.convolutional.options import Share
-from pydantic import Field, model_validator
+from bfc_plugins.convolutional.stages import Stage
+from pydantic import Field
 
 if TYPE_CHECKING:
     from bfc_plugins.convolutional.fit import ImageFit
+    from bfc_plugins.convolutional.pictures import Rows
 
-    from bfc_bench.learner import Predictor
 
-
-class ConvFixedHead(SgdLearner):
+class ConvFixedHead(LowerFirst):
     """A convolutional network with a random head on all blocks that is never trained (BFC A.2, figure 2).
 
     In stage ``alone`` the first blocks are trained while the others keep their random weights; in stage ``all``, the
@@ -34,33 +35,20 @@ class ConvFixedHead(SgdLearner):
     schedule: Literal["one-cycle", "steps"] = "steps"
     decay_at: list[Share] = []
     batch_size: Annotated[int, Field(ge=2)] = 128
-    weight_decay: Annotated[float, Field(ge=0)] = 5e-4
-    """Weight decay of the trained parameters."""
 
-    @model_validator(mode="after")
-    def _depths(self) -> ConvFixedHead:
-        depth = self.layout(1).depth
-        if self.train >= depth:
-            raise ValueError(f"train must be less than the network's depth, {depth}. Got {self.train}")
-        return self
+    def plan(self, full: BlockLayout) -> list[Stage]:
+        """Stage ``alone``, and stage ``all``, which goes on with its network."""
+        depth, decays, weights = full.depth, [self.weight_decay], ("fixed-head",)
+        return [
+            Stage("alone", depth, ("alone",), decays, weights, upto=self.train, span=(0.0, self.alone)),
+            Stage("all", depth, ("all",), decays, weights, "alone", depth, upto=depth, span=(self.alone, 1.0)),
+        ]
 
-    def run(self, fit: ImageFit) -> Predictor:
-        """Train stage ``alone``, then stage ``all``, of one network."""
-        from bfc_plugins.convolutional.correlation import copied, correlations
+    def correlation(self, fit: ImageFit) -> Mapping[str, Any]:
+        """Correlations of the final weights with those after stage ``alone`` and with the initial ones."""
+        return fit.correlations(fit.final.stage, self.train)
 
-        steps = self.steps_at(len(fit.points.images))
-        before = round(self.alone * steps)
-        network = fit.network(fit.layout.depth, "fixed-head")
-        network.taps.requires_grad_(False)
-        network.blocks[self.train :].requires_grad_(False)
-        initial = copied(network, self.train)
-        losses: dict[str, Any] = {"alone": fit.train(network, self.weight_decay, "alone", steps=before)}
-        after_alone, stages = copied(network, self.train), {"alone": fit.predictor(network)}
-        network.blocks.requires_grad_(True)
-        losses["all"] = fit.train(network, self.weight_decay, "all", steps=steps - before)
-        stages["all"] = fit.predictor(network)
-        weights = network.weights(self.train)
-        correlation = {"alone": correlations(weights, after_alone), "initial": correlations(weights, initial)}
-        pictured = {place: {"alone": stages["alone"], "all": stages["all"]} for place in range(1, self.train + 1)}
-        info = {"final_loss": losses, "steps": steps, "correlation": correlation}
-        return fit.result(stages["all"], stages, info, pictured)
+    def pictured(self, fit: ImageFit) -> Rows:
+        """The lower blocks after both stages."""
+        networks = {name: stage.network for name, stage in fit.trained.items()}
+        return dict.fromkeys(range(1, self.train + 1), networks)

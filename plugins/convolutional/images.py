@@ -10,6 +10,7 @@ from typing import Self
 
 import torch
 from bfc_plugins.convolutional.layout import Shape
+from bfc_plugins.convolutional.options import ImageOptions
 from torch import Generator, Tensor
 from torch.nn.functional import pad
 
@@ -81,3 +82,8 @@ class Augmentation:
             cut = (rows < self.cutout)[:, None, :, None] & (columns < self.cutout)[:, None, None, :]
             images = images.masked_fill(cut, 0.0)
         return images.to(memory_format=torch.channels_last)
+
+
+def augmentation_of(learner: ImageOptions) -> Augmentation:
+    """The augmentation of the options."""
+    return Augmentation(learner.crop, learner.flip, learner.cutout)

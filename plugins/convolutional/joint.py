@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from bfc_plugins.convolutional.base import SgdLearner
-from bfc_plugins.convolutional.layout import BlockLayout, Shape
+from bfc_plugins.convolutional.layout import BlockLayout
+from bfc_plugins.convolutional.stages import Stage
 from pydantic import Field
 
 if TYPE_CHECKING:
     from bfc_plugins.convolutional.fit import ImageFit
-
-    from bfc_bench.learner import Predictor
+    from bfc_plugins.convolutional.pictures import Rows
 
 
 class ConvJoint(SgdLearner):
@@ -26,32 +26,19 @@ class ConvJoint(SgdLearner):
     depths: list[Annotated[int, Field(ge=1)]] = []
     """Depths at which additional networks are trained, as stages ``depth<l>``."""
 
-    def run(self, fit: ImageFit) -> Predictor:
-        """Train a network at each depth, the full one last."""
-        from bfc_plugins.convolutional.correlation import copied, correlations
+    def plan(self, full: BlockLayout) -> list[Stage]:
+        """A network at each depth, the full one last."""
+        depths = sorted({*(depth for depth in self.depths if depth <= full.depth), full.depth})
+        return [
+            Stage(f"depth{depth}" if self.depths else "", depth, ("joint", depth), [self.weight_decay])
+            for depth in depths
+        ]
 
-        stages, info = {}, {}
-        for depth in self._all(fit.layout):
-            network = fit.network(depth, "joint", depth)
-            initial = copied(network, depth)
-            loss = fit.train(network, self.weight_decay, "joint", depth)
-            stages[f"depth{depth}"] = fit.predictor(network)
-            info = {
-                "final_loss": loss,
-                "steps": self.steps_at(len(fit.points.images)),
-                "correlation": {"initial": correlations(network.weights(depth), initial)},
-            }
-        *_, final = stages.values()
-        pictured = {place: {"all layers": final} for place in range(1, fit.layout.depth + 1)}
-        return fit.result(final, stages if self.depths else {}, info, pictured)
+    def info(self, fit: ImageFit) -> Mapping[str, Any]:
+        """Loss of the full network, and correlations with its initial weights."""
+        final = fit.final
+        return {"final_loss": final.loss, "correlation": fit.correlations(final.stage, fit.layout.depth)}
 
-    def trained(self, n: int, full: BlockLayout, image: Shape) -> float:
-        """The networks of all depths."""
-        return sum(super(ConvJoint, self).trained(n, full.first(depth), image) for depth in self._all(full))
-
-    def trainings(self, full: BlockLayout) -> float:
-        """One per depth."""
-        return float(len(self._all(full)))
-
-    def _all(self, full: BlockLayout) -> list[int]:
-        return sorted({*(depth for depth in self.depths if depth <= full.depth), full.depth})
+    def pictured(self, fit: ImageFit) -> Rows:
+        """All blocks of the full network."""
+        return {place: {"all layers": fit.final.network} for place in range(1, fit.layout.depth + 1)}

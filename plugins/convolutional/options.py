@@ -6,11 +6,12 @@ Shapes: n and m points, d = c h w inputs.
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from bfc_plugins.convolutional.layout import Activation, BlockLayout, Readout, Shape, layout
+from bfc_plugins.convolutional.stages import Stage
 from pydantic import Field, model_validator
 
 from bfc_bench.learner import Capabilities, Cost, Learner, TaskFacts
@@ -36,6 +37,17 @@ TEST_STEPS = 20
 """Attacks: radius of the ball, and number of steps in training and on test points (BFC A.1 and A.5)."""
 
 Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class Work(NamedTuple):
+    """What a fit computes and keeps."""
+
+    flops: float
+    """Floating-point operations; a step of training costs three forward passes."""
+    steps: float
+    """Steps, in units of one without an attack."""
+    kept: float
+    """Number of float32 values in memory besides images, a step's activations and a network with its moments."""
 
 
 class ImageOptions(Learner):
@@ -106,32 +118,18 @@ class ImageOptions(Learner):
         """Skip inputs that are not images, and n < 2, for which BatchNorm has no statistics."""
         return no_image(self.name, task) or (f"{self.name} needs n >= 2" if n < 2 else None)
 
-    def trained(self, n: int, full: BlockLayout, image: Shape) -> float:
-        """Floating-point operations of all training; a step costs three forward passes."""
-        return 3 * full.flops(image) * self.steps_at(n) * min(n, self.batch_size)
-
-    def trainings(self, full: BlockLayout) -> float:
-        """Number of trainings, one after another."""
-        return 1.0
-
-    @property
-    def work(self) -> float:
-        """Work of a training step, relative to one without an attack."""
-        return 1.0
-
-    def kept(self, n: int, full: BlockLayout, image: Shape) -> float:
-        """Number of float32 values in memory besides images and a step's activations."""
-        return 0.0
+    @abstractmethod
+    def work(self, n: int, full: BlockLayout, image: Shape) -> Work:
+        """What a fit computes and keeps."""
 
     def cost(self, n: int, d: int) -> Cost:
         """The cost of training and predictions; images are assumed square, with one or three channels."""
         image = likely_shape(d)
         full = self.layout(image[0])
+        work = self.work(n, full, image)
         together = max(PREDICTED, self.batch_size)
-        numbers = 2 * n * d + full.units(image) * together + 8 * full.weights + self.kept(n, full, image)
-        seconds = STEP_SECONDS * self.work * self.steps_at(n) * self.trainings(full)
-        flops = self.work * self.trained(n, full, image)
-        return Cost(flops, bytes=RUNTIME_BYTES + 4.0 * numbers, work="steps", seconds=seconds)
+        numbers = 2 * n * d + full.units(image) * together + 8 * full.weights + work.kept
+        return Cost(work.flops, bytes=RUNTIME_BYTES + 4.0 * numbers, work="steps", seconds=STEP_SECONDS * work.steps)
 
 
 def no_image(name: str, task: TaskFacts) -> str | None:
@@ -175,13 +173,27 @@ class SgdOptions(ImageOptions):
     picture_steps: Annotated[int, Field(ge=1)] = 2000
     """Number of gradient ascent steps per picture."""
 
-    def cost(self, n: int, d: int) -> Cost:
-        """The cost of training, and of pictures of two networks."""
-        training = super().cost(n, d)
-        image = likely_shape(d)
-        full = self.layout(image[0])
+    @abstractmethod
+    def plan(self, full: BlockLayout) -> list[Stage]:
+        """The stages of a fit, in order; the network of the last one is the final predictor."""
+
+    def work(self, n: int, full: BlockLayout, image: Shape) -> Work:
+        """Training and the networks of all stages, outputs of frozen blocks, and pictures of two networks."""
+        seen, attacked = self.steps_at(n) * min(n, self.batch_size), self._attacked
+        flops = steps = weights = features = 0.0
+        for stage in self.plan(full):
+            network, lower = full.first(stage.depth), full.first(stage.fixed)
+            whole, below = network.flops(image), lower.flops(image)
+            if self.keeps_features:
+                flops += stage.trainings * 3 * (whole - below) * seen + below * n
+                features = max([features, *(2.0 * n * math.prod(shape) for shape in lower.shapes(image)[-1:])])
+            else:
+                flops += attacked * stage.trainings * (3 * whole - 2 * below) * seen
+            steps += attacked * stage.trainings * self.steps_at(n)
+            weights += network.weights
         passes = sum(full.first(place).flops(image) for place in range(1, full.depth + 1))
-        return replace(training, flops=training.flops + 6.0 * self.picture_steps * self.pictures * passes)
+        flops += 6.0 * self.picture_steps * self.pictures * passes
+        return Work(flops, steps, weights + features)
 
     @property
     def keeps_features(self) -> bool:
@@ -189,8 +201,20 @@ class SgdOptions(ImageOptions):
         return not self.augments and self.attack == "none" and self.readout == "last"
 
     @property
-    def work(self) -> float:
-        """Work of the attack's steps, with two copies of each image for ``l2-gauss``."""
+    def _attacked(self) -> float:
+        """Work of a step with the attack's own, with two copies of each image for ``l2-gauss``."""
         if self.attack == "none":
             return 1.0
         return (1.0 if self.attack == "linf" else 2.0) * (1 + ATTACK_STEPS[self.attack])
+
+
+class AdamOptions(ImageOptions):
+    """The options of a tangent model trained by Adam."""
+
+    lr: Annotated[float, Field(gt=0)] = 1e-3
+    """Initial learning rate of Adam."""
+    batch_size: Annotated[int, Field(ge=2)] = 50
+    decay_at: list[Annotated[float, Field(ge=0, le=1)]] = [0.7, 0.85]
+    """Fractions of training at which the rate drops, by default after 140 and 170 of 200 epochs."""
+    decay: Annotated[float, Field(gt=0, le=1)] = 0.2
+    """Factor of each drop."""

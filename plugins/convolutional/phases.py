@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import copy
-import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from bfc_plugins.convolutional.base import SgdLearner
-from bfc_plugins.convolutional.layout import BlockLayout, Shape
-from bfc_plugins.convolutional.options import PREDICTED
+from bfc_plugins.convolutional.layout import BlockLayout
+from bfc_plugins.convolutional.stages import Stage
 from pydantic import Field
 
 if TYPE_CHECKING:
-    from bfc_plugins.convolutional.architecture import Network
     from bfc_plugins.convolutional.fit import ImageFit
-    from torch import Tensor
-
-    from bfc_bench.learner import Predictor
+    from bfc_plugins.convolutional.pictures import Rows
 
 
 class PhasedLearner(SgdLearner):
@@ -40,95 +35,30 @@ class PhasedLearner(SgdLearner):
     """Number of blocks above block l that are trained with it as a part of the head, and discarded; new ones in each
     phase."""
 
-    def run(self, fit: ImageFit) -> Predictor:
-        """Train one phase per block."""
-        from bfc_plugins.convolutional.fit import below
+    def plan(self, full: BlockLayout) -> list[Stage]:
+        """One phase per block."""
+        return [
+            Stage(
+                name=f"depth{depth}",
+                depth=depth + self.head_blocks,
+                key=("phase", depth),
+                weight_decays=self.weight_decays,
+                source=f"depth{depth - 1}" if depth > 1 else "",
+                reused=depth - 1,
+                frozen=self.frozen,
+            )
+            for depth in range(1, full.depth + 1)
+        ]
 
-        stages, chosen, loss = {}, [], math.nan
-        last: Network | None = None
-        images = fit.points.images
-        for depth in range(1, fit.layout.depth + 1):
-            network = fit.network(depth + self.head_blocks, "phase", depth)
-            start = 0
-            if last is not None:
-                network.take(last, depth - 1)
-                if self.frozen:
-                    network.freeze(depth - 1)
-                    if self.keeps_features:
-                        images, start = below(network, images, depth - 1, depth - 2), depth - 1
-            weight_decay = self._choose(fit, network, depth, images, start)
-            loss = fit.train(network, weight_decay, "phase", depth, images=images, start=start)
-            stages[f"depth{depth}"] = fit.predictor(network)
-            chosen.append(weight_decay)
-            last = network
-        info: Mapping[str, Any] = {
-            "final_loss": loss,
-            "steps": self.steps_at(len(fit.points.images)),
-            "weight_decays": chosen,
-        }
-        *_, final = stages.values()
-        pictured = {}
-        for place, stage in enumerate(stages.values(), start=1):
-            changes = not self.frozen and stage is not final
-            earlier = {f"after phase {place}": stage} if changes else {}
-            pictured[place] = {**earlier, "after all phases": final}
-        return fit.result(final, stages, info, pictured)
+    def info(self, fit: ImageFit) -> Mapping[str, Any]:
+        """The last loss, and the weight decay of each phase."""
+        return {"final_loss": fit.final.loss, "weight_decays": [stage.weight_decay for stage in fit.trained.values()]}
 
-    def _choose(self, fit: ImageFit, network: Network, depth: int, images: Tensor, start: int) -> float:
-        """The weight decay with the least validation error, the smallest of equals; ``network`` is not changed."""
-        from bfc_bench.errors import Diverged
-        from bfc_bench.toolkit.held_out import held_out
-
-        if len(self.weight_decays) == 1 or len(images) < 10:
-            return self.weight_decays[-1]
-        validates = images.new_tensor(held_out(len(images)))
-        rows, validation = (validates == 0).nonzero()[:, 0], validates.nonzero()[:, 0]
-        errors: dict[float, float] = {}
-        for weight_decay in sorted(self.weight_decays):
-            trial = copy.deepcopy(network)
-            try:
-                fit.train(trial, weight_decay, "phase", depth, images=images, start=start, rows=rows)
-            except Diverged:
-                continue
-            errors[weight_decay] = _error(fit, trial, images[validation], fit.points.numbers[validation], start)
-        return min(errors, key=errors.__getitem__) if errors else min(self.weight_decays)
-
-    def trainings(self, full: BlockLayout) -> float:
-        """One phase per block, with its trials."""
-        return full.depth * self._trials()
-
-    def _trials(self) -> float:
-        """Trainings per phase: each weight decay on four fifths of the points, and the best on all."""
-        return 1.0 if len(self.weight_decays) == 1 else 1 + 0.8 * len(self.weight_decays)
-
-    def trained(self, n: int, full: BlockLayout, image: Shape) -> float:
-        """All phases with their trials; frozen blocks need a forward pass once per phase, or in each step."""
-        seen = self.steps_at(n) * min(n, self.batch_size)
-        trials, total = self._trials(), 0.0
-        for depth in range(1, full.depth + 1):
-            here, lower = full.first(depth + self.head_blocks).flops(image), full.first(depth - 1).flops(image)
-            if not self.frozen:
-                total += trials * 3 * here * seen
-            elif not self.keeps_features:
-                total += trials * (3 * here - 2 * lower) * seen
-            else:
-                total += trials * 3 * (here - lower) * seen + lower * n
-        return total
-
-    def kept(self, n: int, full: BlockLayout, image: Shape) -> float:
-        """A network per phase, and the features of two frozen blocks."""
-        copies = sum(full.first(depth + self.head_blocks).weights for depth in range(1, full.depth + 1))
-        if not (self.frozen and self.keeps_features):
-            return copies
-        largest = max(math.prod(shape) for shape in [image, *full.shapes(image)])
-        return copies + 2.0 * n * largest
-
-
-def _error(fit: ImageFit, network: Network, images: Tensor, numbers: Tensor, start: int) -> float:
-    """Fraction of points with a wrong class."""
-    import torch
-
-    with torch.no_grad():
-        scores = torch.cat([network(part, start) for part in images.split(PREDICTED)])
-        predicted = fit.points.loss.log_probabilities(scores).argmax(dim=1)
-        return float((predicted != numbers).float().mean())
+    def pictured(self, fit: ImageFit) -> Rows:
+        """Each block after all phases, and after its own if it is trained further."""
+        rows = {}
+        for place, stage in enumerate(fit.trained.values(), start=1):
+            changes = not self.frozen and stage is not fit.final
+            earlier = {f"after phase {place}": stage.network} if changes else {}
+            rows[place] = {**earlier, "after all phases": fit.final.network}
+        return rows

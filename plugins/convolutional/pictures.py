@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import torch
 from bfc_plugins.convolutional.architecture import Network, deterministic_convolutions
@@ -17,6 +18,8 @@ from torch import Tensor
 from bfc_bench.seeds import seed_of
 from bfc_bench.toolkit.pictures import sheet
 
+Rows: TypeAlias = Mapping[int, Mapping[str, Network]]
+"""For each block, counted from 1, the networks to picture by their labels."""
 LEFT = math.exp(-6)
 """Fraction of the random start left after all steps, as after the paper's 2000 steps with a weight decay of .003."""
 SHOWN = 2.5
@@ -34,8 +37,7 @@ class Pictures:
     neuron that is 0 at the start is grey.
     """
 
-    blocks: Mapping[int, Mapping[str, Network]]
-    """For each block, counted from 1, the networks to picture by their labels."""
+    blocks: Rows
     mean: Tensor
     """Mean of the training images by channel, as networks read them, (c, 1, 1)."""
     deviation: Tensor

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from bfc_plugins.convolutional.architecture import Network
-from bfc_plugins.convolutional.attacks import Attack
+from bfc_plugins.convolutional.attacks import Attack, Scores
 from bfc_plugins.convolutional.images import Pixels
 from bfc_plugins.convolutional.losses import Loss
 from bfc_plugins.convolutional.options import PREDICTED
@@ -23,9 +22,9 @@ from bfc_bench.learner import Predictor
 
 @dataclass(frozen=True)
 class ImagePredictor(Predictor):
-    """A trained network, in evaluation mode."""
+    """A trained network, in evaluation mode, or its tangent model."""
 
-    network: Network
+    network: Scores
     pixels: Pixels
     loss: Loss
     info: Mapping[str, Any] = field(default_factory=dict)

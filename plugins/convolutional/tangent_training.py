@@ -7,22 +7,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import torch
 from bfc_plugins.convolutional.architecture import Network
 from bfc_plugins.convolutional.fit import TrainingImages
-from bfc_plugins.convolutional.images import Augmentation, Pixels
-from bfc_plugins.convolutional.layout import BlockLayout
-from bfc_plugins.convolutional.losses import Loss
-from bfc_plugins.convolutional.options import GRADIENTS
+from bfc_plugins.convolutional.images import augmentation_of
+from bfc_plugins.convolutional.options import GRADIENTS, AdamOptions
+from bfc_plugins.convolutional.predictor import ImagePredictor
 from bfc_plugins.convolutional.training import Schedule, minibatches
 from torch import Generator, Tensor
 from torch.func import functional_call, grad, vmap
 
 from bfc_bench.errors import Diverged
-from bfc_bench.learner import Predictor
 from bfc_bench.seeds import seed_of
 
 
@@ -64,62 +61,42 @@ class Tangents:
 
 
 @dataclass(frozen=True)
-class TangentPredictor(Predictor):
+class TangentModel:
     """A linear function of a network's gradients."""
 
     tangents: Tangents
     weights: Tensor
     """v, (D, C)."""
-    pixels: Pixels
-    loss: Loss
-    info: Mapping[str, Any] = field(default_factory=dict)
 
-    def predict(self, x: Tensor) -> Tensor:
-        """Scores (m, C), or margins (m,) of two classes, at x (m, d)."""
-        return self.loss.predictions(self._scores(x)).to(x.dtype)
-
-    def probabilities(self, x: Tensor) -> Tensor:
-        """Probabilities of the classes, (m, C), or of +1, (m,)."""
-        values = self.loss.log_probabilities(self._scores(x).to(x.dtype)).exp()
-        return values if self.loss.classes else values[:, 1]
-
-    def _scores(self, x: Tensor) -> Tensor:
-        return torch.cat([self.tangents(part) @ self.weights for part in self.pixels(x).split(GRADIENTS)])
+    def __call__(self, images: Tensor) -> Tensor:
+        """Scores (m, C) of images (m, c, h, w)."""
+        return torch.cat([self.tangents(part) @ self.weights for part in images.split(GRADIENTS)])
 
 
-@dataclass(frozen=True)
-class Adam:
-    """Adam on the linear model."""
-
-    steps: int
-    batch_size: int
-    lr: float
-    schedule: Schedule
-    augmentation: Augmentation
-
-    def train(self, layout: BlockLayout, points: TrainingImages, seed: int) -> TangentPredictor:
-        """Minimise the cross entropy of the tangent model of a new network."""
-        images, numbers, loss = points.images, points.numbers, points.loss
-        network = Network(layout, 1, _generator(seed, "weights")).to(images.device)
-        tangents, draws = Tangents.at(network, images), _generator(seed, "order")
-        features = None if self.augmentation else tangents(images)
-        size = sum(parameter.numel() for parameter in network.parameters())
-        weights = torch.zeros(size, loss.outputs, device=images.device, requires_grad=True)
-        optimizer = torch.optim.Adam([weights], lr=self.lr)
-        value = torch.zeros(())
-        for step, drawn in enumerate(minibatches(len(images), self.batch_size, self.steps, draws)):
-            rows = drawn.to(images.device)
-            batch = tangents(self.augmentation(images[rows], draws)) if features is None else features[rows]
-            optimizer.param_groups[0]["lr"] = self.lr * self.schedule(step / self.steps)
-            optimizer.zero_grad()
-            value = loss(batch @ weights, numbers[rows])
-            value.backward()
-            optimizer.step()
-        final = float(value.detach())
-        if not math.isfinite(final):
-            raise Diverged(f"conv-tangent: the loss was not finite after {self.steps} steps. Use a smaller lr.")
-        info = {"final_loss": final, "steps": self.steps, "features": size}
-        return TangentPredictor(tangents, weights.detach(), points.pixels, loss, info)
+def train_tangents(learner: AdamOptions, points: TrainingImages, seed: int) -> ImagePredictor:
+    """Minimise the cross entropy of the tangent model of a new network by Adam."""
+    images, numbers, loss, augmentation = points.images, points.numbers, points.loss, augmentation_of(learner)
+    steps, schedule = learner.steps_at(len(images)), Schedule("steps", tuple(learner.decay_at), learner.decay)
+    network = Network(learner.layout(images.shape[1]), 1, _generator(seed, "weights")).to(images.device)
+    tangents, draws = Tangents.at(network, images), _generator(seed, "order")
+    features = None if augmentation else tangents(images)
+    size = sum(parameter.numel() for parameter in network.parameters())
+    weights = torch.zeros(size, loss.outputs, device=images.device, requires_grad=True)
+    optimizer = torch.optim.Adam([weights], lr=learner.lr)
+    value = torch.zeros(())
+    for step, drawn in enumerate(minibatches(len(images), learner.batch_size, steps, draws)):
+        rows = drawn.to(images.device)
+        batch = tangents(augmentation(images[rows], draws)) if features is None else features[rows]
+        optimizer.param_groups[0]["lr"] = learner.lr * schedule(step / steps)
+        optimizer.zero_grad()
+        value = loss(batch @ weights, numbers[rows])
+        value.backward()
+        optimizer.step()
+    final = float(value.detach())
+    if not math.isfinite(final):
+        raise Diverged(f"{learner.name}: the loss was not finite after {steps} steps. Use a smaller lr.")
+    info = {"final_loss": final, "steps": steps, "features": size}
+    return ImagePredictor(TangentModel(tangents, weights.detach()), points.pixels, loss, info)
 
 
 def _generator(seed: int, purpose: str) -> Generator:

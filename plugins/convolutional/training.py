@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import chain
 from typing import Literal, TypeAlias
 
 import torch
 from bfc_plugins.convolutional.architecture import Network
 from bfc_plugins.convolutional.attacks import Attack
-from bfc_plugins.convolutional.images import Augmentation
+from bfc_plugins.convolutional.images import augmentation_of
 from bfc_plugins.convolutional.losses import Loss
+from bfc_plugins.convolutional.options import NET_RATES, SgdOptions
 from torch import Generator, Tensor
 
 from bfc_bench.errors import Diverged
@@ -55,6 +57,12 @@ class Pull:
     towards: Sequence[Tensor]
     """Reference weights w_a, in the same order."""
 
+    @classmethod
+    def between(cls, network: Network, other: Network, blocks: int, strength: float) -> Pull:
+        """Pull the convolutions of the first blocks of a network towards those of another."""
+        weights, towards = ([*chain(*each.weights(blocks))] for each in (network, other))
+        return cls(strength, weights, towards)
+
     def add_gradient(self) -> None:
         """Add lambda (w - w_a) to the gradient of w."""
         for weight, target in zip(self.weights, self.towards, strict=True):
@@ -64,16 +72,12 @@ class Pull:
 
 @dataclass(frozen=True)
 class Sgd:
-    """Settings of stochastic gradient descent."""
+    """Stochastic gradient descent by the options of a learner."""
 
+    learner: SgdOptions
     steps: int
-    batch_size: int
-    lr: float
-    momentum: float = 0.9
-    weight_decay: float = 5e-4
+    weight_decay: float
     """lambda of lambda/2 |w|^2 over all parameters."""
-    schedule: Schedule = field(default_factory=Schedule)
-    augmentation: Augmentation = field(default_factory=Augmentation)
     attack: Attack | None = None
 
     def train(
@@ -91,25 +95,27 @@ class Sgd:
 
         ``images`` are (n, c, h, w), or outputs of the first ``start`` blocks.
         """
-        trained = [parameter for parameter in network.parameters() if parameter.requires_grad]
+        learner, augmentation = self.learner, augmentation_of(self.learner)
+        schedule = Schedule(learner.schedule, tuple(learner.decay_at), learner.decay)
+        lr = learner.lr or NET_RATES[learner.activation]
         optimizer = torch.optim.SGD(
-            trained,
-            lr=self.lr,
-            momentum=self.momentum,
-            nesterov=self.momentum > 0,
+            [parameter for parameter in network.parameters() if parameter.requires_grad],
+            lr=lr,
+            momentum=learner.momentum,
+            nesterov=learner.momentum > 0,
             weight_decay=self.weight_decay,
             fused=True,
         )
         network.train()
         value = torch.zeros(())
-        for step, drawn in enumerate(minibatches(len(images), self.batch_size, self.steps, generator)):
+        for step, drawn in enumerate(minibatches(len(images), learner.batch_size, self.steps, generator)):
             rows = drawn.to(images.device)
             batch, wanted = images[rows], labels[rows]
-            if self.augmentation:
-                batch = self.augmentation(batch, generator)
+            if augmentation:
+                batch = augmentation(batch, generator)
             if self.attack is not None:
                 batch, wanted = self.attack.examples(network, batch, wanted, loss, generator)
-            optimizer.param_groups[0]["lr"] = self.lr * self.schedule(step / self.steps)
+            optimizer.param_groups[0]["lr"] = lr * schedule(step / self.steps)
             optimizer.zero_grad()
             value = loss(network(batch, start), wanted)
             value.backward()

@@ -1,1 +1,1 @@
-"""Learners of hierarchies in theory: sequences of a grammar, and functions of one quadratic feature."""
+"""Learners of sequences of a grammar, whose hierarchy is a tree over their positions."""

@@ -1,1 +1,1 @@
-"""Learners of index models, whose label depends on few projections of the input: s(u . x), a staircase, a parity."""
+"""Learners of index models, whose label depends on few projections of the input or of its quadratic monomials."""

@@ -5,23 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from math import sqrt
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from bfc_plugins.index_models.read_out import DirectionPredictor, read_out
+from bfc_plugins.index_models.read_out import DirectionPredictor, gauss_newton_step, read_out, square_error
 from pydantic import Field
 
 from bfc_bench.learner import Capabilities, Context, Cost, Data, Learner, Predictor
 from bfc_bench.seeds import stream
 from bfc_bench.toolkit.held_out import confirmed
-from bfc_bench.utils.hermite import hermite
 
 SMALLEST_GAIN = 1e-6
 """A descent ends when a step lowers the squared error by a smaller share."""
-DAMPING = (0.0, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
-"""Levenberg's damping over the mean diagonal of J^T J; the first that lowers the squared error is taken."""
-
 EXACT = 1e-14
 """Training error, over the variance of the labels, of a fit that needs no held-out points."""
 
@@ -85,8 +80,8 @@ class NeuronGaussNewton(Learner):
 
 def _descent(start: DirectionPredictor, x: np.ndarray, y: np.ndarray, steps: int) -> DirectionPredictor:
     """The predictor at the end of a descent of at most ``steps`` steps."""
-    best, error, done = start, _square_error(start, x, y), 0
-    while done < steps and (step := _gauss_newton(best, error, x, y)):
+    best, error, done = start, square_error(start, x, y), 0
+    while done < steps and (step := gauss_newton_step(best, x, y, _slopes(best.direction, x))):
         done += 1
         before, (best, error) = error, step
         if error > (1 - SMALLEST_GAIN) * before:
@@ -94,27 +89,6 @@ def _descent(start: DirectionPredictor, x: np.ndarray, y: np.ndarray, steps: int
     return replace(best, info={**best.info, "steps": done, "training_error": error / len(y)})
 
 
-def _gauss_newton(
-    here: DirectionPredictor, error: float, x: np.ndarray, y: np.ndarray
-) -> tuple[DirectionPredictor, float] | None:
-    """The next predictor and its squared error; None if no damping lowers the error."""
-    w, degree = here.direction, len(here.coefficients) - 1
-    p = x @ w
-    values = hermite(p, degree)
-    slopes = np.array([sqrt(k) for k in range(1, degree + 1)])[:, None] * values[:-1]  # he_k' = sqrt(k) he_{k-1}
-    jacobian = (here.coefficients[1:] @ slopes)[:, None] * (x - np.outer(p, w))
-    jacobian -= values.T @ np.linalg.lstsq(values.T, jacobian, rcond=None)[0]  # the polynomial follows the direction
-    square, gradient = jacobian.T @ jacobian, jacobian.T @ (y - here.coefficients @ values)
-    size = np.trace(square) / len(w)
-    for damping in DAMPING:
-        shift, *_ = np.linalg.lstsq(square + damping * size * np.eye(len(w)), gradient, rcond=None)
-        moved = w + shift
-        if np.isfinite(moved).all() and moved.any():
-            tried = read_out(x, y, moved / np.linalg.norm(moved), degree)
-            if (reached := _square_error(tried, x, y)) < error:
-                return tried, reached
-    return None
-
-
-def _square_error(predictor: DirectionPredictor, x: np.ndarray, y: np.ndarray) -> float:
-    return float(np.sum((y - predictor.predict(x)) ** 2))
+def _slopes(w: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """The parts (n, d) of x (n, d) along the sphere at w (d,)."""
+    return np.asarray(x - np.outer(x @ w, w))

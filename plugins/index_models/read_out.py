@@ -7,12 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import sqrt
 from typing import Any
 
 import numpy as np
 
 from bfc_bench.learner import Predictor
 from bfc_bench.utils.hermite import hermite
+
+DAMPING = (0.0, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
+"""Levenberg's damping over the mean diagonal of J^T J; the first that lowers the squared error is taken."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,37 @@ def read_out(x: np.ndarray, y: np.ndarray, direction: np.ndarray, degree: int) -
     """The least-squares fit on he_0, ..., he_K of the projection; with fewer points, that of smallest norm."""
     coefficients, *_ = np.linalg.lstsq(hermite(x @ direction, degree).T, y, rcond=None)
     return DirectionPredictor(direction, coefficients, {"coefficients": coefficients.tolist()})
+
+
+def gauss_newton_step(
+    here: DirectionPredictor, x: np.ndarray, y: np.ndarray, slopes: np.ndarray, dampings: Sequence[float] = DAMPING
+) -> tuple[DirectionPredictor, float] | None:
+    """One step on the direction, with the read-out of least squares at every direction (variable projection).
+
+    ``slopes`` (n, d) are the derivatives of the projections. Returns the next predictor and its squared error; None if
+    none of ``dampings`` lowers the error.
+    """
+    w, degree = here.direction, len(here.coefficients) - 1
+    values = hermite(x @ w, degree)
+    by_projection = np.array([sqrt(k) for k in range(1, degree + 1)])[:, None] * values[:-1]  # he_k' = sqrt(k) he_{k-1}
+    jacobian = (here.coefficients[1:] @ by_projection)[:, None] * slopes
+    jacobian -= values.T @ np.linalg.lstsq(values.T, jacobian, rcond=None)[0]  # the polynomial follows the direction
+    residual = y - here.coefficients @ values
+    square, gradient = jacobian.T @ jacobian, jacobian.T @ residual
+    size = np.trace(square) / len(w)
+    for damping in dampings:
+        shift, *_ = np.linalg.lstsq(square + damping * size * np.eye(len(w)), gradient, rcond=None)
+        moved = w + shift
+        if np.isfinite(moved).all() and moved.any():
+            tried = read_out(x, y, moved / np.linalg.norm(moved), degree)
+            if (reached := square_error(tried, x, y)) < np.sum(residual**2):
+                return tried, reached
+    return None
+
+
+def square_error(predictor: DirectionPredictor, x: np.ndarray, y: np.ndarray) -> float:
+    """sum_i (y_i - f(x_i))^2."""
+    return float(np.sum((y - predictor.predict(x)) ** 2))
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from bfc_plugins.tangents.rectified import Activation
+from bfc_plugins.tangents.rectified import Activation, Gate
 
 from bfc_bench.learner import Context, Cost, TaskFacts, Theory
 from bfc_bench.toolkit.ridge_learner import RidgeLearner, entry_flops
@@ -31,9 +30,16 @@ class TangentLearner(RidgeLearner):
     bias: bool = True
     """Whether the constant coordinate 1 is added to the inputs."""
 
-    @abstractmethod
     def kernel(self) -> SphereTangent:
-        """The kernel of the infinitely wide limit."""
+        """The kernel of the infinitely wide limit, scaled to 1 on the diagonal."""
+        from bfc_plugins.tangents.sphere_tangents import SphereTangent
+
+        return SphereTangent(self.name, self.activation, self.bias, self.representation)
+
+    @property
+    def representation(self) -> Gate | None:
+        """The activation of the random representation, or None for raw inputs."""
+        return None
 
     def space(self, x: Tensor, ctx: Context) -> Space:
         """The kernel's Hilbert space over x (n, d)."""

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from bfc_plugins.tangents.base import TangentLearner
 from bfc_plugins.tangents.rectified import Gate
-
-if TYPE_CHECKING:
-    from bfc_plugins.tangents.sphere_tangents import SphereTangent
 
 
 class NtkNeural(TangentLearner):
@@ -24,8 +21,7 @@ class NtkNeural(TangentLearner):
     inner: Gate = "indicator"
     """Activation g of the random representation."""
 
-    def kernel(self) -> SphereTangent:
-        """H_inf, scaled to 1 on the diagonal."""
-        from bfc_plugins.tangents.sphere_tangents import SphereTangent
-
-        return SphereTangent(self.name, self.activation, self.bias, self.inner)
+    @property
+    def representation(self) -> Gate:
+        """g."""
+        return self.inner

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from bfc_plugins.tangents.base import TangentLearner
 from bfc_plugins.tangents.rectified import ORDER
 
 from bfc_bench.learner import TaskFacts
 from bfc_bench.toolkit.parity import parity_caution
-
-if TYPE_CHECKING:
-    from bfc_plugins.tangents.sphere_tangents import SphereTangent
 
 
 class NtkRaw(TangentLearner):
@@ -23,12 +20,6 @@ class NtkRaw(TangentLearner):
     """
 
     name: ClassVar[str] = "ntk-raw"
-
-    def kernel(self) -> SphereTangent:
-        """c k_(q-1)(c) for an activation of order q."""
-        from bfc_plugins.tangents.sphere_tangents import SphereTangent
-
-        return SphereTangent(self.name, self.activation, self.bias)
 
     def caution(self, task: TaskFacts, n: int) -> str | None:
         """Without bias, an activation of order q lacks degrees k > q of the parity of q.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from bfc_plugins.algorithm_1.schedule import PrintedSchedule, Stall, ThresholdSchedule, joining_order
+from bfc_plugins.algorithm_1.printed import PrintedSchedule
+from bfc_plugins.algorithm_1.schedule import Stall, ThresholdSchedule, joining_order
 
 from bfc_bench.seeds import stream
 

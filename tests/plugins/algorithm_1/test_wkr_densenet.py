@@ -97,9 +97,8 @@ def test_target_error_is_to_be_reached_once_more_after_the_ranks_are_cut():
 def middle(layers: tuple[str, ...] = ("W2", "K2", "W3", "K3"), **options) -> tuple[FitController, TeacherProblem]:
     """A course in which these parts have joined, with random weights in them."""
     p = problem()
-    run = FitController(
-        WkrDenseNet(**{**SMALL, "max_rank": 4, **options}), p.train(300), Context(square_mean=p.square_mean)
-    )
+    learner = WkrDenseNet(**{**SMALL, "max_rank": 4, **options})
+    run = FitController(learner, p.train(300), Context(square_mean=p.square_mean))
     for part in layers:
         if part != "W2":
             run._join(part)
@@ -113,16 +112,16 @@ def middle(layers: tuple[str, ...] = ("W2", "K2", "W3", "K3"), **options) -> tup
 def test_growth_leaves_the_function_and_the_features_above_as_they_are():
     run, p = middle(rank_threshold=0.9)
     run.training.loss = 1e-9
-    before, k, rows = run._predictor(), run.ranks[2], run.training.fixed["R2"].any(axis=1).sum()
+    before, k, rows = run._predictor(), run.features.ranks[2], run.training.fixed["R2"].any(axis=1).sum()
     assert k < 4
-    features = run._feeds()[3][: p.d]
-    assert run._add_feature()
+    features = run.features.feeds()[3][: p.d]
+    run._go_on_from_stall()
     after = run._predictor()
-    assert run.ranks == {**run.ranks, 2: k + 1}
+    assert run.features.ranks == {**run.features.ranks, 2: k + 1}
     assert run.training.fixed["R2"].any(axis=1).sum() == rows + 3 * (k + 1)
     np.testing.assert_array_equal(before.predict(p.test_x), after.predict(p.test_x))
     np.testing.assert_allclose(before.hidden(p.test_x)["S3"], after.hidden(p.test_x)["S3"], atol=1e-12)
-    np.testing.assert_array_equal(run._feeds()[3][: p.d], features)
+    np.testing.assert_array_equal(run.features.feeds()[3][: p.d], features)
     assert after.hidden(p.test_x)["S2"].shape[1] == k + 1
     # The new products are learned from the next step on.
     np.testing.assert_array_equal(run.training.rates["W3"] > 0, run.net.live(run.training.fixed, 3))
@@ -135,7 +134,7 @@ def test_cutting_to_what_is_worth_something_leaves_the_function_where_the_rest_i
     run.training.params["W2"] = np.vstack([np.eye(2, q), np.zeros((4, q))])
     run._join("K2")
     kernel = np.linalg.qr(stream("cut").standard_normal((4, 2)))[0] @ np.eye(2, q)
-    run._set_kernel(2, kernel)
+    run.features.set_kernel(2, kernel)
     run._join("W3")
     live = run.net.live(run.training.fixed, 3)
     run.training.params["W3"] = stream("above").standard_normal(run.training.params["W3"].shape) * live
@@ -147,7 +146,7 @@ def test_cutting_to_what_is_worth_something_leaves_the_function_where_the_rest_i
     # K has other coordinates now, in which its velocity means nothing; that of the other parameters stays.
     assert {name for name, value in run.training.velocity.items() if not value.any()} == {"K2"}
     assert {name for name, value in run.training.velocity.items() if value.all()} == {*run.training.params} - {"K2"}
-    assert run.ranks == {2: 2}
+    assert run.features.ranks == {2: 2}
     assert not run.training.params["K2"][2:].any()
     assert not run.training.fixed["R2"][:, 2:].any()
     np.testing.assert_allclose(run._predictor().predict(p.test_x), before, rtol=1e-9)
@@ -155,16 +154,16 @@ def test_cutting_to_what_is_worth_something_leaves_the_function_where_the_rest_i
 
 def test_a_feature_that_training_misses_after_the_cut_comes_back():
     run, _ = middle(max_steps=100_000, eps=1e-9)
-    assert run.ranks[3] == 4
+    assert run.features.ranks[3] == 4
     run.training.loss = 1.0
-    run.learner = run.learner.model_copy(update={"cut_worth": 1e9})
+    run.features.learner = run.learner.model_copy(update={"cut_worth": 1e9})
     run._cut()
-    assert set(run.ranks.values()) == {1}
-    run.learner = run.learner.model_copy(update={"growth_worth": 1e-9})
+    assert set(run.features.ranks.values()) == {1}
+    run.features.learner = run.learner.model_copy(update={"growth_worth": 1e-9})
     for step in range(100, 20_000, 100):
         run.check(step)
-    assert run.ranks[2] > 1
-    assert run.ranks[3] == 4
+    assert run.features.ranks[2] > 1
+    assert run.features.ranks[3] == 4
     assert run.cut == 0
 
 
@@ -242,7 +241,7 @@ def test_an_expansion_has_one_size_however_little_its_layer_has_learned(column):
         run.training.loss = 1e-4
         run._join("K2")
         expansion = run.training.fixed["R2"]
-        features = expansion @ run.training.params["K2"] @ run._feeds()[2]
+        features = expansion @ run.training.params["K2"] @ run.features.feeds()[2]
         sizes.append(np.linalg.norm(expansion))
         moments.append(np.mean(features[expansion.any(axis=1)] ** 4))
     assert moments[0] == pytest.approx(1.0)

@@ -9,7 +9,7 @@ from bfc_plugins.convolutional.images import Augmentation, Pixels
 from bfc_plugins.convolutional.joint import ConvJoint
 from bfc_plugins.convolutional.layout import layout
 from bfc_plugins.convolutional.losses import Loss
-from bfc_plugins.convolutional.training import Schedule, minibatches
+from bfc_plugins.convolutional.training import minibatches
 from striped_images import error, stripes
 
 from bfc_bench.learner import Context
@@ -116,11 +116,10 @@ def test_weights_follow_the_plain_gradient_step():
 
     net = Network(layout("small-vgg", 1, channels=[2]), 3, generator())
     images, numbers, loss = torch.randn(8, 1, 6, 6), torch.arange(8) % 3, Loss(3)
-    net.train()
     before = {name: p.detach().clone() for name, p in net.named_parameters()}
     value = loss(net(images), numbers)
     grads = dict(zip(before, torch.autograd.grad(value, list(net.parameters())), strict=True))
-    sgd = Sgd(1, 8, 0.1, momentum=0.0, weight_decay=0.01, schedule=Schedule("steps"))
+    sgd = Sgd(ConvJoint(batch_size=8, lr=0.1, momentum=0.0, schedule="steps"), 1, 0.01)
     sgd.train(net, images, numbers, loss, generator())
     for name, parameter in net.named_parameters():
         torch.testing.assert_close(parameter.detach(), before[name] - 0.1 * (grads[name] + 0.01 * before[name]))

@@ -39,9 +39,9 @@ def test_gradients_are_those_of_the_network_and_the_model_is_linear_in_its_param
 def test_the_fitted_model_predicts_its_products_and_knows_nothing_before_training():
     train, x = stripes(60), stripes(20, 1).x
     fitted = ConvTangent(**ConvTangent.smoke).fit(train, Context())
-    expected = fitted.tangents(fitted.pixels(x)) @ fitted.weights
+    expected = fitted.network.tangents(fitted.pixels(x)) @ fitted.network.weights
     torch.testing.assert_close(fitted.predict(x), expected.double())
-    assert fitted.weights.shape == (fitted.info["features"], 3)
+    assert fitted.network.weights.shape == (fitted.info["features"], 3)
     slow = ConvTangent(**ConvTangent.smoke, lr=1e-12).fit(train, Context())
     assert float(slow.predict(x).abs().max()) < 1e-6
 

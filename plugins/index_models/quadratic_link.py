@@ -8,14 +8,13 @@ from math import sqrt
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
+from bfc_plugins.index_models.read_out import DAMPING, DirectionPredictor, gauss_newton_step, read_out
 from pydantic import Field
 
 from bfc_bench.learner import Capabilities, Context, Cost, Data, Learner, Predictor
 from bfc_bench.toolkit.held_out import confirmed
-from bfc_bench.utils.hermite import hermite
 
-DAMPING = (0.0, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
-"""Levenberg's damping over the mean diagonal of J^T J; the first that lowers the squared error is taken."""
+DAMPINGS = (*DAMPING, 100.0)
 
 
 class QuadraticLink(Learner):
@@ -49,11 +48,12 @@ class QuadraticLink(Learner):
         """
         passes = self._passes(train.x, train.y)
         names = ("forward", *(f"pass{number}" for number in range(1, len(passes))))
-        info = {"passes": len(passes) - 1, "link": passes[-1].link.tolist()}
+        info = {"passes": len(passes) - 1, "link": passes[-1].top.coefficients.tolist()}
         if self._as_published or confirmed(lambda x, y: self._passes(x, y)[-1], train.x, train.y):
             here = passes.pop()
         else:
-            here = replace(passes[-1], link=train.y.mean() * np.eye(self.degree + 1)[0])
+            mean = train.y.mean() * np.eye(self.degree + 1)[0]
+            here = QuadraticLinkPredictor(replace(passes[-1].top, coefficients=mean))
         return replace(here, info=info, stages=dict(zip(names, passes, strict=False)))
 
     @property
@@ -67,10 +67,12 @@ class QuadraticLink(Learner):
             feature = phi.T @ (y - y.mean())
         else:
             feature = np.linalg.lstsq(np.column_stack([np.ones(len(y)), phi]), y, rcond=None)[0][1:]
-        passes = [_read_out(phi, y, feature, self.degree)]
-        while len(passes) <= self.corrections and (better := _correct(passes[-1], phi, y)):
-            passes.append(better)
-        return passes
+        norm = np.linalg.norm(feature)
+        unit = feature / norm if norm > 0 else np.eye(len(feature))[0]
+        passes = [read_out(phi, y, unit, self.degree)]
+        while len(passes) <= self.corrections and (better := gauss_newton_step(passes[-1], phi, y, phi, DAMPINGS)):
+            passes.append(better[0])
+        return [QuadraticLinkPredictor(top) for top in passes]
 
     def cost(self, n: int, d: int) -> Cost:
         """Products of phi with the labels; per pass J^T J, a decomposition and two tried steps, of 4 / 5 as well."""
@@ -84,55 +86,24 @@ class QuadraticLink(Learner):
 
 @dataclass(frozen=True)
 class QuadraticLinkPredictor(Predictor):
-    """sum_k b_k he_k(a . phi(x)), for a (d (d + 1) / 2,) of norm 1 and b (K + 1,)."""
+    """The polynomial of one direction of the monomials of x, sum_k b_k he_k(a . phi(x))."""
 
-    feature: np.ndarray
-    link: np.ndarray
+    top: DirectionPredictor
+    """a (d (d + 1) / 2,) and b (K + 1,)."""
     info: Mapping[str, Any] = field(default_factory=dict)
     stages: Mapping[str, Predictor] = field(default_factory=dict)
     """``forward``, the layer-wise fit, then ``pass1``, ``pass2``, ... of correction."""
 
     def predict(self, x: np.ndarray) -> np.ndarray:
         """Predictions (m,) at x (m, d)."""
-        return self.at(monomials(x))
-
-    def at(self, phi: np.ndarray) -> np.ndarray:
-        """Predictions (m,) at monomials (m, d (d + 1) / 2)."""
-        return np.asarray(self.link @ hermite(phi @ self.feature, len(self.link) - 1))
+        return self.top.predict(monomials(x))
 
     def hidden(self, x: np.ndarray) -> Mapping[str, np.ndarray]:
         """The feature {"S2": (m, 1)}."""
-        return {"S2": (monomials(x) @ self.feature)[:, None]}
+        return self.top.hidden(monomials(x))
 
 
 def monomials(x: np.ndarray) -> np.ndarray:
     """(x_i^2 - 1) / sqrt 2 and x_i x_j for i < j, (m, d (d + 1) / 2), at x (m, d)."""
     i, j = np.triu_indices(x.shape[1])
     return np.asarray(np.where(i == j, (x[:, i] * x[:, j] - 1) / sqrt(2), x[:, i] * x[:, j]))
-
-
-def _read_out(phi: np.ndarray, y: np.ndarray, feature: np.ndarray, degree: int) -> QuadraticLinkPredictor:
-    """The least-squares link on a feature of any norm; without one, that on the first monomial."""
-    norm = np.linalg.norm(feature)
-    unit = feature / norm if norm > 0 else np.eye(len(feature))[0]
-    link, *_ = np.linalg.lstsq(hermite(phi @ unit, degree).T, y, rcond=None)
-    return QuadraticLinkPredictor(unit, link)
-
-
-def _correct(here: QuadraticLinkPredictor, phi: np.ndarray, y: np.ndarray) -> QuadraticLinkPredictor | None:
-    """The predictor after one pass; None if no damping lowers the squared error."""
-    degree = len(here.link) - 1
-    values = hermite(phi @ here.feature, degree)
-    slopes = np.array([sqrt(k) for k in range(1, degree + 1)])[:, None] * values[:-1]  # he_k' = sqrt(k) he_{k-1}
-    residual = y - here.link @ values
-    jacobian = (here.link[1:] @ slopes)[:, None] * phi
-    jacobian -= values.T @ np.linalg.lstsq(values.T, jacobian, rcond=None)[0]  # the link follows the feature
-    square, gradient = jacobian.T @ jacobian, jacobian.T @ residual
-    size = np.trace(square) / len(square)
-    for damping in DAMPING:
-        shift, *_ = np.linalg.lstsq(square + damping * size * np.eye(len(square)), gradient, rcond=None)
-        if np.isfinite(shift).all():
-            tried = _read_out(phi, y, here.feature + shift, degree)
-            if np.sum((y - tried.at(phi)) ** 2) < np.sum(residual**2):
-                return tried
-    return None
