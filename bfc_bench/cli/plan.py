@@ -13,6 +13,7 @@ from bfc_bench.cli import options
 from bfc_bench.cli.tables import print_table, print_text
 from bfc_bench.errors import UsageError
 from bfc_bench.utils.counted import counted
+from bfc_bench.utils.plain_json import finite
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -94,7 +95,7 @@ def plan(
             "faults": dict(Counter(made.broken.values())),
             "cautions": made.cautions,
             "remarks": remarks,
-            "claims": [options.finite(claim.as_dict()) for claim in claims or ()],
+            "claims": [finite(claim.as_dict()) for claim in claims or ()],
         }
         print(json.dumps(facts, indent=2))
         return
