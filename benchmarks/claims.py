@@ -13,9 +13,9 @@ import math
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated
@@ -24,8 +24,9 @@ from pydantic import Field, model_validator
 
 from bfc_bench import open_store
 from bfc_bench.analysis.alpha_spending import TOTAL
-from bfc_bench.analysis.claims import Verdict, decided_together
+from bfc_bench.analysis.claims import Verdict
 from bfc_bench.analysis.claims.verdict import SIGNS
+from bfc_bench.analysis.compare import ALPHA
 from bfc_bench.analysis.interim_analyses import ClaimLooks
 from bfc_bench.analysis.intervals import holm
 from bfc_bench.config import Settings
@@ -276,9 +277,8 @@ def _answers(known: Sequence[Statement], seeds: Sequence[Seed]) -> str:
 def _expected_errors(known: Statements, seeds: Sequence[Seed]) -> str:
     """How many verdicts are expected to be wrong, and how many remain if they are decided together."""
     verdicts = [one.verdict for seed in seeds for one in seed.found.values() if not one.verdict.sanity]
-    adjusted = holm([verdict.p for verdict in verdicts])
-    as_one = [replace(verdict, holm_p=p) for verdict, p in zip(verdicts, adjusted, strict=True)]
-    within, overall = _decided(decided_together(verdicts)), _decided(decided_together(as_one))
+    within = _decided(verdicts, [verdict.holm_p for verdict in verdicts])
+    overall = _decided(verdicts, holm([verdict.p for verdict in verdicts]))
     everywhere = [
         name
         for name in known.claims
@@ -300,8 +300,9 @@ def _expected_errors(known: Statements, seeds: Sequence[Seed]) -> str:
     )
 
 
-def _decided(verdicts: Sequence[Verdict]) -> int:
-    return sum(verdict.verdict != "undecided" for verdict in verdicts)
+def _decided(verdicts: Sequence[Verdict], adjusted: Iterable[float] = itertools.repeat(0.0)) -> int:
+    """How many verdicts are decided, and remain so with an adjusted p; values that do not differ have none (nan)."""
+    return sum(v.verdict != "undecided" and not p > ALPHA for v, p in zip(verdicts, adjusted, strict=False))
 
 
 def _above(value: float) -> str:

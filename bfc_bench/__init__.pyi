@@ -1,6 +1,6 @@
 __all__: list[str]
 
-from .analysis.claims import Claim as Claim, PointClaim as PointClaim, Verdict as Verdict
+from .analysis.claims import Claim as Claim, Finding as Finding, PointClaim as PointClaim, Verdict as Verdict
 from .api import (
     load_learner as load_learner,
     run_locating as run_locating,

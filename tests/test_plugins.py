@@ -283,7 +283,7 @@ def test_a_plot_that_fails_leaves_the_others(caplog):
     [
         (lambda: 1 / 0, "Faulty raised ZeroDivisionError: division by zero"),
         (sys.exit, "Faulty raised SystemExit"),
-        (lambda: True, "Faulty raised TypeError: judge must return a Verdict. Got True"),
+        (lambda: True, "Faulty raised TypeError: judge must return a Finding. Got True"),
     ],
     ids=["raises", "exits", "no verdict"],
 )

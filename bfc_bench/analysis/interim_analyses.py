@@ -6,14 +6,14 @@ existed when it was made. Rows added for one claim therefore change no other ver
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from bfc_bench.analysis.alpha_spending import LAST, LookSchedule, schedule_from
-from bfc_bench.analysis.claims import Claim, Point, Verdict
+from bfc_bench.analysis.claims import Claim, Point
 from bfc_bench.analysis.claims.verdict import LookLevel, Word
 from bfc_bench.store.rows import Rows
 from bfc_bench.suite.sizes import sizes_at
@@ -143,14 +143,12 @@ class ClaimLooks:
         reads = self.looks[-1].reads if self.looks else {}
         return Look(self.claim.id, self.content, self.data, schedule.next, reads, schedule, allows_skewness=True)
 
-    def with_notes(self, verdict: Verdict) -> Verdict:
-        """The verdict with a note on anything unusual about its looks."""
-        notes = []
-        if self.decided and self.decided.verdict != verdict.verdict:
-            notes.append(f"was {self.decided.verdict} when the look was made; some of its cells were run again since")
+    def notes(self, word: Word) -> Iterator[str]:
+        """Anything unusual about the looks of a claim whose verdict is ``word`` now."""
+        if self.decided and self.decided.verdict != word:
+            yield f"was {self.decided.verdict} when the look was made; some of its cells were run again since"
         if self.made_at_other_data:
-            notes.append(f"looks before, under other definitions or with another seed: {self.made_at_other_data}")
-        return replace(verdict, note="; ".join([*notes, *[verdict.note] * bool(verdict.note)])) if notes else verdict
+            yield f"looks before, under other definitions or with another seed: {self.made_at_other_data}"
 
 
 def looks_by_claim(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bfc_bench.analysis.claims import Claim
-from bfc_bench.analysis.claims.verdict import Verdict, short
+from bfc_bench.analysis.claims.verdict import Finding, short
 from bfc_bench.analysis.curves import Curve, curves_of
 from bfc_bench.analysis.intervals import t_quantile
 from bfc_bench.analysis.thresholds import Threshold, threshold
@@ -35,7 +35,7 @@ class NewSizes:
     """Why they are needed."""
 
 
-def sizes_beyond_grid(claim: Claim, rows: Rows, verdict: Verdict, more: int) -> list[NewSizes]:
+def sizes_beyond_grid(claim: Claim, rows: Rows, verdict: Finding, more: int) -> list[NewSizes]:
     """For the curves of a claim whose N* lies beyond the tested sizes: the size that continues them geometrically.
 
     None where ``more`` replicates, which the next look adds, would decide the claim, because N* beyond the sizes is a

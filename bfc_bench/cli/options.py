@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,6 +13,7 @@ import typer
 from bfc_bench.errors import UsageError
 from bfc_bench.store import DEFAULT_STORE, Redo
 from bfc_bench.tasks import DATA_VARIABLE
+from bfc_bench.utils.plain_json import finite
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -154,8 +154,3 @@ def console(width: int = 200) -> Console:
 def print_json(records: Sequence[Mapping[str, Any]]) -> None:
     """Print flat records as JSON."""
     print(json.dumps([finite(record) for record in records], indent=1, ensure_ascii=False))
-
-
-def finite(record: Mapping[str, Any]) -> dict[str, Any]:
-    """A flat record with null for numbers that are not finite, which JSON cannot write."""
-    return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in record.items()}

@@ -13,6 +13,7 @@ from bfc_bench.cli import options
 from bfc_bench.cli.tables import print_table, print_text
 from bfc_bench.errors import UsageError
 from bfc_bench.utils.counted import counted
+from bfc_bench.utils.plain_json import finite
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -111,7 +112,7 @@ def _facts(forecast: _Forecast, remarks: Sequence[str], claims: Sequence[Replica
         "faults": dict(Counter(plan.broken.values())),
         "cautions": plan.cautions,
         "remarks": remarks,
-        "claims": [options.finite(claim.as_dict()) for claim in claims],
+        "claims": [finite(claim.as_dict()) for claim in claims],
     }
 
 

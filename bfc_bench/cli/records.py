@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from bfc_bench.cli.options import console, finite
+from bfc_bench.cli.options import console
+from bfc_bench.utils.plain_json import finite
 
 if TYPE_CHECKING:
     from bfc_bench.stored_suite import StoredSuite

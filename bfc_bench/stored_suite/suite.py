@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from bfc_bench.analysis.claims import Verdict, decided_together, judge, parse_claims
+from bfc_bench.analysis.claims import Verdict, judge, parse_claims
 from bfc_bench.analysis.compare import (
     Comparison,
     ThresholdComparison,
@@ -209,13 +209,12 @@ class StoredSuite:
 
         Raises ``UsageError`` for a claim that does not fit the suite.
         """
-        verdicts = self._verdicts(self.columns())
-        return Records(decided_together(verdicts)) if family else verdicts
+        return self._verdicts(self.columns(), family)
 
-    def _verdicts(self, rows: Rows) -> Records[Verdict]:
-        return Records(verdict for _, _, verdict in self._judged(rows))
+    def _verdicts(self, rows: Rows, family: bool = False) -> Records[Verdict]:
+        return Records(verdict for _, _, verdict in self._judged(rows, family))
 
-    def _judged(self, rows: Rows) -> Iterator[tuple[ClaimLooks, Rows, Verdict]]:
+    def _judged(self, rows: Rows, family: bool = False) -> Iterator[tuple[ClaimLooks, Rows, Verdict]]:
         """Each claim with the rows that it is judged on and its verdict.
 
         A claim with a current look is judged on the rows of the look, another one on all rows but those that were added
@@ -226,9 +225,10 @@ class StoredSuite:
             looks.claim.id: grid if looks.current_look is None else rows.at(looks.current_look.row_mask(rows))
             for looks in all_looks
         }
-        verdicts = judge([looks.claim_at_look for looks in all_looks], rows, self.theories, judged_rows)
+        notes = {looks.claim.id: looks.notes for looks in all_looks}
+        verdicts = judge([looks.claim_at_look for looks in all_looks], rows, self.theories, judged_rows, notes, family)
         for looks, verdict in zip(all_looks, verdicts, strict=True):
-            yield looks, judged_rows[looks.claim.id], looks.with_notes(verdict)
+            yield looks, judged_rows[looks.claim.id], verdict
 
     def looks_by_claim(self, rows: Rows | None = None) -> list[ClaimLooks]:
         """The claims with their looks of ``run --until-decided``; ``rows`` are by default all current ones."""

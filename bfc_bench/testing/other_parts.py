@@ -12,7 +12,7 @@ from unittest import TestCase
 
 import numpy as np
 
-from bfc_bench.analysis.claims import Claim, Verdict
+from bfc_bench.analysis.claims import Claim, Finding
 from bfc_bench.plugins import draw_figure, load_plugins
 from bfc_bench.run.grid import resolve
 from bfc_bench.run.options import RunOptions
@@ -57,16 +57,16 @@ def made_up_rows(tasks: Sequence[str], labels: Sequence[str], predictors: Sequen
 
 @requirement()
 def curves_get_a_verdict(claim: Claim) -> None:
-    """``predictors`` and ``tasks`` are tuples of names; ``judge`` returns a ``Verdict`` with a statement."""
+    """``predictors`` and ``tasks`` are tuples of names; ``judge`` returns a ``Finding`` with a statement."""
     for what in ("predictors", "tasks"):
         names = getattr(claim, what)
         fine = isinstance(names, tuple) and names and all(isinstance(name, str) for name in names)
         require(bool(fine), f"{what} must be a tuple of names, one or more. Got {names!r}")
-    verdict = claim.judge(list(made_up_rows(claim.tasks, claim.labels, claim.predictors)))
-    require(isinstance(verdict, Verdict), f"judge must return a Verdict. Got {type(verdict).__name__}")
+    finding = claim.judge(list(made_up_rows(claim.tasks, claim.labels, claim.predictors)))
+    require(isinstance(finding, Finding), f"judge must return a Finding. Got {type(finding).__name__}")
     known = ("supported", "contradicted", "undecided")
-    require(verdict.verdict in known, f"the verdict must be one of {known}. Got {verdict.verdict!r}")
-    require(bool(verdict.statement.strip()), "a verdict must have a statement")
+    require(finding.verdict in known, f"the verdict must be one of {known}. Got {finding.verdict!r}")
+    require(bool(finding.statement.strip()), "a finding must have a statement")
 
 
 @requirement(curves_get_a_verdict)

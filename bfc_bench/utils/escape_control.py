@@ -27,10 +27,5 @@ def all_visible(value: Any) -> Any:
     if isinstance(value, str):
         return value if value.isprintable() else visible(value, len(value))
     if isinstance(value, dict):
-        return {
-            name if name.isprintable() else visible(name, len(name)): inner
-            if isinstance(inner, float)
-            else all_visible(inner)
-            for name, inner in value.items()
-        }
+        return {all_visible(name): all_visible(inner) for name, inner in value.items()}
     return [all_visible(inner) for inner in value] if isinstance(value, list) else value

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -47,6 +48,13 @@ def _number(value: bool | float | None, gaps: bool) -> bool | float | None:
     if value.bit_length() > INTEGER_BITS:
         raise ValueError(f"integers must have at most {INTEGER_BITS} bits. Got one of {value.bit_length()}")
     return int(value)
+
+
+def finite(record: Mapping[str, Any], *, infinite: bool = False) -> dict[str, Any]:
+    """A flat record with null for numbers that are not finite; with ``infinite``, texts ``+inf`` and ``-inf``."""
+    numbers = {name: value for name, value in record.items() if isinstance(value, float) and not math.isfinite(value)}
+    texts = {name: None if math.isnan(value) or not infinite else f"{value:+}" for name, value in numbers.items()}
+    return {**record, **texts}
 
 
 def rank(plain_json: Any) -> tuple[float, str]:

@@ -5,7 +5,8 @@ import pytest
 
 from benchmarks import coverage_of_looks as coverages
 from bfc_bench.analysis.alpha_spending import SCHEDULE, LookSchedule, schedule_from
-from bfc_bench.analysis.claims.verdict import LookLevel, Region, Verdict, decide, evidence
+from bfc_bench.analysis.claims import Finding, Reaches, judge
+from bfc_bench.analysis.claims.verdict import LookLevel, Region, decide, evidence
 
 
 def test_each_look_spends_in_proportion_to_its_new_replicates():
@@ -20,33 +21,38 @@ def test_a_record_is_read_back():
     assert LookSchedule(made=SCHEDULE).next is None
 
 
+FIRST = LookLevel(1, 5, 0.9925)
+
+
+def at_look(monkeypatch, finding, level=FIRST):
+    """The verdict at a look on what the rows say."""
+    monkeypatch.setattr(Reaches, "judge", lambda self, rows: finding)
+    return judge([Reaches(id="c", label="a", task="t", metric="nmse", at_least=1).at_look(level)], [])[0]
+
+
 @pytest.mark.parametrize("look", range(5))
-def test_the_p_value_at_a_look_is_for_all_looks(look):
+def test_the_p_value_at_a_look_is_for_all_looks(look, monkeypatch):
     """p at most .05 and the interval of the look on one side of the bound are one statement."""
     schedule = LookSchedule()
     replicates, confidence = schedule.schedule[look], schedule.confidence_at(schedule.schedule[look])
-    level = LookLevel(look + 1, 5, confidence)
-    found = set()
+    words = set()
     for shift in (0.05, 0.3, 0.6, 1.0, 2.0, 5.0, 15.0):
         values = [shift + (-1) ** k * (1 + 0.01 * k) for k in range(replicates)]
         finding = decide(Region(lo=0.0), [("", evidence(values))], confidence)
-        plain = Verdict(
-            "c", "k", "", "", finding.verdict, *(finding.estimate, finding.lo, finding.hi), "≥ 0", 3, finding.p
-        )
-        at_look = level.apply_to(plain)
-        assert at_look.p == pytest.approx(min(1.0, finding.p * 0.05 / (1 - confidence)))
-        assert (at_look.p <= 0.05) == (finding.verdict != "undecided") == (at_look.verdict != "undecided")
-        assert (at_look.look, at_look.looks, at_look.confidence) == (look + 1, 5, confidence)
-        found.add(at_look.verdict)
-    assert found == {"undecided", "supported"}
+        verdict = at_look(monkeypatch, finding, LookLevel(look + 1, 5, confidence))
+        assert verdict.p == pytest.approx(min(1.0, finding.p * 0.05 / (1 - confidence)))
+        assert (verdict.p <= 0.05) == (finding.verdict != "undecided") == (verdict.verdict != "undecided")
+        assert (verdict.look, verdict.looks, verdict.confidence) == (look + 1, 5, confidence)
+        words.add(verdict.verdict)
+    assert words == {"undecided", "supported"}
 
 
-def test_a_verdict_at_the_usual_level_is_undecided_at_a_look_that_has_less():
-    plain = Verdict("c", "k", "", "", "supported", 1.0, 0.5, 1.5, "≥ 0", 3, 0.01, but="quoted")
-    at_look = LookLevel(1, 5, 0.9925).apply_to(plain)
-    assert (at_look.verdict, at_look.p, at_look.but) == ("undecided", pytest.approx(0.01 * 0.05 / 0.0075), "")
-    assert math.isnan(LookLevel(1, 5, 0.9925).apply_to(replace(plain, p=math.nan)).p)
-    assert LookLevel(1, 5, 0.9925).apply_to(replace(plain, p=0.9)).p == 1.0
+def test_a_verdict_at_the_usual_level_is_undecided_at_a_look_that_has_less(monkeypatch):
+    finding = Finding("", "supported", 1.0, 0.5, 1.5, "≥ 0", 3, 0.01, but="quoted")
+    verdict = at_look(monkeypatch, finding)
+    assert (verdict.verdict, verdict.p, verdict.but) == ("undecided", pytest.approx(0.01 * 0.05 / 0.0075), "")
+    assert math.isnan(at_look(monkeypatch, replace(finding, p=math.nan)).p)
+    assert at_look(monkeypatch, replace(finding, p=0.9)).p == 1.0
 
 
 def test_at_the_boundary_spending_keeps_the_rate_and_looking_again_does_not():

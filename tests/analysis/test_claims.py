@@ -26,7 +26,7 @@ from claim_results import (
 )
 
 from bfc_bench.analysis.claims import KINDS, expected_errors, judge
-from bfc_bench.analysis.claims.verdict import Evidence, Region, decide, evidence, short
+from bfc_bench.analysis.claims.verdict import Region, decide, evidence, short
 from bfc_bench.analysis.intervals import holm
 from bfc_bench.errors import UsageError
 from bfc_bench.seeds import stream
@@ -141,9 +141,8 @@ def test_a_verdict_is_where_the_interval_lies():
     region = Region(hi=1.0)
     by_interval = {(0.1, 0.5): "supported", (1.5, 2.0): "contradicted", (0.5, 1.5): "undecided"}
     for (lo, hi), expected in by_interval.items():
-        half = (hi - lo) / 2
-        piece = Evidence((lo + hi) / 2, half / 2.7764451051977987, 4, 5)
-        found = decide(region, [("", piece)])
+        values = (lo + hi) / 2 + (hi - lo) / 2 * np.array([-2, -1, 0, 1, 2]) * math.sqrt(2) / 2.7764451051977987
+        found = decide(region, [("", evidence(values).of_symmetric_values())])
         assert (found.lo, found.hi) == pytest.approx((lo, hi))
         assert found.verdict == expected
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from synthetic import row
 
-from bfc_bench.analysis.claims import Beats, Reaches, Verdict
+from bfc_bench.analysis.claims import Beats, Finding, Reaches, judge
 from bfc_bench.analysis.interim_analyses import looks_by_claim
 from bfc_bench.analysis.replicates_needed import replicates_needed
 from bfc_bench.analysis.sizes_needed import finer_sizes, sizes_beyond_grid
@@ -28,7 +28,7 @@ def rows(sizes, n_star, replicates=3):
 
 def beyond(claim, at, more=0):
     """The sizes beyond the tested ones for a claim that stays undecided, whose next look adds ``more`` replicates."""
-    undecided = Verdict("c", "beats", "", "", "undecided", 0.5, 0.0, 2.0, "≤ 1", replicates=3, p=0.5, needed=7)
+    undecided = Finding("", "undecided", 0.5, 0.0, 2.0, "≤ 1", replicates=3, p=0.5, needed=7)
     return sizes_beyond_grid(claim, at, undecided, more)
 
 
@@ -69,7 +69,7 @@ def test_no_size_beyond_is_added_where_the_replicates_of_the_next_look_would_dec
 
 def needed(claim, at, **changes):
     (looks,) = looks_by_claim([claim], at, [], {}, {"replicates": 3, "task": [{"name": "t", "n": [10, 20, 40]}]})
-    return replicates_needed(looks, replace(claim.judge(at), **changes), at, 3)
+    return replicates_needed(looks, replace(judge([claim], at)[0], **changes), at, 3)
 
 
 def test_the_words_say_what_would_decide():

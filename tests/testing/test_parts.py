@@ -12,6 +12,7 @@ import pytest
 from bfc_bench import (
     DataSet,
     DataSetContents,
+    Finding,
     Inputs,
     JointLaw,
     LabelledPoints,
@@ -21,7 +22,6 @@ from bfc_bench import (
     PointSource,
     Target,
     Teacher,
-    Verdict,
     hookimpl,
 )
 from bfc_bench.cli.app import run
@@ -248,7 +248,7 @@ class Optimist(PointClaim):
         return (self.label,)
 
     def judge(self, rows):
-        return Verdict(self.id, self.kind, "", "it is so", "supported", 1.0, 1.0, 1.0, "", 1, 0.5)
+        return Finding("it is so", "supported", 1.0, 1.0, 1.0, "", 1, 0.5)
 
 
 class Pessimist(Optimist):

@@ -7,11 +7,10 @@ that the claim names, contradicted if it lies outside, else undecided.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from bfc_bench.analysis.claims.axes import resolve_grids
-from bfc_bench.analysis.claims.base import Bounded, Claim, MetricName, Names, PointClaim
+from bfc_bench.analysis.claims.base import Bounded, Claim, Label, Labels, MetricName, PointClaim, TaskName
 from bfc_bench.analysis.claims.beats import Beats
 from bfc_bench.analysis.claims.exponent import ExponentClaim
 from bfc_bench.analysis.claims.follows import Follows
@@ -21,7 +20,7 @@ from bfc_bench.analysis.claims.scaling_law import ScalingLawClaim
 from bfc_bench.analysis.claims.slope import Slope
 from bfc_bench.analysis.claims.succeeds import Succeeds
 from bfc_bench.analysis.claims.unchanged import Unchanged
-from bfc_bench.analysis.claims.verdict import Region, Verdict, evidence, nothing, short
+from bfc_bench.analysis.claims.verdict import Finding, Region, Verdict, Word, evidence, nothing, short
 from bfc_bench.analysis.intervals import CONFIDENCE, holm
 from bfc_bench.analysis.theory import Theories
 from bfc_bench.errors import PluginError, UsageError, suggest
@@ -35,13 +34,15 @@ __all__ = [
     "KINDS",
     "Bounded",
     "Claim",
+    "Finding",
+    "Label",
+    "Labels",
     "MetricName",
-    "Names",
     "Point",
     "PointClaim",
     "Region",
+    "TaskName",
     "Verdict",
-    "decided_together",
     "difference_of",
     "evidence",
     "expected_errors",
@@ -70,24 +71,30 @@ def judge(
     rows: Sequence[Row],
     theories: Theories | None = None,
     rows_by_claim: Mapping[str, Sequence[Row]] | None = None,
+    notes_by_claim: Mapping[str, Callable[[Word], Iterable[str]]] | None = None,
+    family: bool = False,
 ) -> list[Verdict]:
     """A verdict per claim, with p-values adjusted for all of them (Holm).
 
     A claim with a look (``Claim.at_look``) is judged at the confidence of that look. If a plugin's claim raises, it is
     undecided and its note has the exception.
+
+    Args:
+        claims: The claims.
+        rows: Rows of their suite.
+        theories: Theories of its learners.
+        rows_by_claim: The rows for claims, by id, that are not judged on all of them.
+        notes_by_claim: Remarks on the verdicts, by id.
+        family: Whether a claim is undecided if its adjusted p exceeds .05: with a probability of .95 or more, none of
+            the verdicts that are decided is then wrong.
     """
     rows, known, own_rows = Rows.of(rows), {} if theories is None else theories, rows_by_claim or {}
-    verdicts = [_judge(claim, own_rows.get(claim.id, rows), known) for claim in claims]
-    adjusted = holm([verdict.p for verdict in verdicts])
-    return [replace(verdict, holm_p=p) for verdict, p in zip(verdicts, adjusted, strict=True)]
-
-
-def decided_together(verdicts: Iterable[Verdict]) -> list[Verdict]:
-    """The verdicts with those undecided whose p, adjusted for all claims (Holm), exceeds .05.
-
-    With a probability of .95 or more, none of the verdicts that remain is wrong.
-    """
-    return [_together(verdict) for verdict in verdicts]
+    findings = [(claim, _judge(claim, own_rows.get(claim.id, rows), known)) for claim in claims]
+    p = [claim.look.p_of_all(finding.p) for claim, finding in findings]
+    return [
+        _verdict(claim, finding, of_looks, holm_p, (notes_by_claim or {}).get(claim.id, lambda word: ()), family)
+        for (claim, finding), of_looks, holm_p in zip(findings, p, holm(p), strict=True)
+    ]
 
 
 def expected_errors(verdicts: Collection[Verdict], family: bool = False) -> str:
@@ -114,32 +121,42 @@ def expected_errors(verdicts: Collection[Verdict], family: bool = False) -> str:
     return f"{text} With {fewest_behind}, a failure of up to {unseen:.2g} % of replicates can go unseen."
 
 
-def _together(verdict: Verdict) -> Verdict:
-    if verdict.verdict == "undecided" or not verdict.holm_p > 1 - CONFIDENCE:
-        return verdict
-    alone = f"{verdict.verdict} by itself, but not together with the other claims: Holm p = {short(verdict.holm_p)}"
-    return replace(verdict, verdict="undecided", but="", note="; ".join([alone, *[verdict.note] * bool(verdict.note)]))
-
-
-def _judge(claim: Claim, rows: Sequence[Row], theories: Theories) -> Verdict:
+def _judge(claim: Claim, rows: Sequence[Row], theories: Theories) -> Finding:
     try:
-        verdict = claim.about(rows).judge_beside(rows, theories)
-        if not isinstance(verdict, Verdict):
-            raise TypeError(f"judge must return a Verdict. Got {verdict!r}")
-        verdict = replace(verdict, sanity=claim.sanity)
-        return verdict if claim.look is None else claim.look.apply_to(verdict)
+        finding = claim.about(rows).judge_beside(rows, theories)
+        if not isinstance(finding, Finding):
+            raise TypeError(f"judge must return a Finding. Got {finding!r}")
+        return finding
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt) or type(claim) in KINDS:
             raise
         note = f"{type(claim).__module__}.{type(claim).__qualname__} raised {type(error).__name__}: {error}"
-        nan = math.nan
-        return Verdict(claim.id, claim.kind, claim.source, "", "undecided", nan, nan, nan, "", 0, nan, note=note)
+        return Finding("", "undecided", math.nan, math.nan, math.nan, "", 0, math.nan, note)
+
+
+def _verdict(
+    claim: Claim, finding: Finding, p: float, holm_p: float, notes: Callable[[Word], Iterable[str]], family: bool
+) -> Verdict:
+    """The verdict with p for all looks and Holm's for all claims; undecided if the one that decides exceeds .05."""
+    word, look = finding.verdict, claim.look
+    if look.number and p > (1 - CONFIDENCE) * (1 + 1e-9):
+        word = "undecided"
+    remarks = [*notes(word), *[finding.note] * bool(finding.note)]
+    if family and word != "undecided" and holm_p > 1 - CONFIDENCE:
+        remarks.insert(0, f"{word} by itself, but not together with the other claims: Holm p = {short(holm_p)}")
+        word = "undecided"
+    but = finding.but if word == finding.verdict else ""
+    judged = {"verdict": word, "but": but, "p": p, "note": "; ".join(remarks)}
+    return Verdict(
+        **vars(finding) | judged, id=claim.id, kind=claim.kind, source=claim.source, sanity=claim.sanity,
+        holm_p=holm_p, look=look.number, looks=look.of, confidence=look.confidence,
+    )  # fmt: skip
 
 
 def _parse(entry: ClaimEntry, suite: Suite, kinds: Registry[type[Claim]], where: str) -> Claim:
     kind = kinds.get(entry.kind, where)
     try:
-        given = resolve_grids(entry.model_extra or {}, suite, kind.model_fields, where)
+        given = resolve_grids(entry.model_extra or {}, suite, kind, where)
         claim = kind.parse({"id": entry.id, "source": entry.source, **given}, where)
         _check_names(claim, suite, where)
     except UsageError:

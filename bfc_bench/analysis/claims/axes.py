@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from itertools import chain
+from typing import Any, TypeAlias, get_args
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 from pydantic.fields import FieldInfo
 
-from bfc_bench.analysis.claims.base import Positive
+from bfc_bench.analysis.claims.base import Claim, NameOf, Positive
 from bfc_bench.config import Settings
 from bfc_bench.errors import UsageError, suggest
 from bfc_bench.suite.axes import family, is_numeric, value_key
 from bfc_bench.suite.model import LearnerEntry, Size, Suite, TaskEntry
 
-ONE = ("label", "before", "after")
-"""Fields of claims with the name of one learner."""
-SEVERAL = ("below", "against")
-"""Fields of claims with the names of learners, all of which the claim is about."""
+Entry: TypeAlias = TaskEntry | LearnerEntry
 
 
 class SweptTask(Settings):
@@ -43,103 +41,93 @@ class SweptTask(Settings):
         return f"{self.learners.get(label, label)}{slash}{stage}"
 
 
-def resolve_grids(
-    values: Mapping[str, Any], suite: Suite, fields: Mapping[str, FieldInfo], where: str
-) -> dict[str, Any]:
-    """The fields of a claim with members in place of grids.
+class AlongAxis(Claim):
+    """A claim that goes along an ``axis`` of a grid, if this is not the default, or over a ``sweep``."""
 
-    ``at`` says which members are meant, and ``axis`` along which axis a claim goes, if that is not the default of its
-    kind. A field for one name must be left with one member; a field for several names gets all of them.
+
+def resolve_grids(values: Mapping[str, Any], suite: Suite, kind: type[Claim], where: str) -> dict[str, Any]:
+    """The fields of a claim with members in place of grids, in the fields whose types are names (``NameOf``).
+
+    ``at`` says which members are meant, and ``axis`` along which axis a claim goes. A field for one name must be left
+    with one member; a field for several names gets all of them.
     """
-    has_axis = {"axis", "sweep"} <= fields.keys()
-    axis = values.get("axis") if has_axis else None
-    along = isinstance(axis, str) and axis != fields["axis"].default and "sweep" not in values
     at = values.get("at", {})
     if not isinstance(at, Mapping):
         raise UsageError(f"{where}: at must be a table of values by axis. Got {at!r}.")
-    lists = [key for key in ONE if key in fields and fields[key].annotation == tuple[str, ...]]
-    names = _Names(suite, at, has_axis, where, lists)
-    kept = {key: value for key, value in values.items() if key != "at"}
-    names.check_at(kept)
-    return names.along(str(axis), kept) if along else names.members(kept)
+    names = _Names({key: value for key, value in values.items() if key != "at"}, suite, kind, at, where)
+    axis = names.values.get("axis") if names.goes_along and "sweep" not in values else None
+    if not isinstance(axis, str) or axis == kind.model_fields["axis"].default:
+        return names.members()
+    tasks, learners = list(chain(*names.entries("task").values())), names.entries("learner")
+    if not tasks or not learners:
+        raise UsageError(f"{where}: axis = {axis!r} needs a task and a label")
+    if axis == "d":
+        return names.along_d(tasks)
+    if any(axis in task.axes for task in tasks):
+        return names.along_tasks(axis, tasks)
+    return names.along_learners(axis, tasks, learners)
 
 
 class _Names:
-    """The grids of a suite, as one claim sees them."""
+    """The names in one claim, and the grids of its suite that they stand for."""
 
     def __init__(
-        self, suite: Suite, at: Mapping[str, Any], has_axis: bool, where: str, lists: Sequence[str] = ()
+        self, values: dict[str, Any], suite: Suite, kind: type[Claim], at: Mapping[str, Any], where: str
     ) -> None:
-        self.at, self.has_axis, self.where, self.lists = at, has_axis, where, lists
-        self.tasks: dict[str, list[TaskEntry]] = {}
-        self.learners: dict[str, list[LearnerEntry]] = {}
-        for task in suite.task:
-            for name in filter(None, (task.name, task.grid)):
-                self.tasks.setdefault(str(name), []).append(task)
-        for entry in suite.learner:
-            for name in filter(None, (entry.label, entry.grid)):
-                self.learners.setdefault(str(name), []).append(entry)
+        self.values, self.suite, self.at, self.where = values, suite, at, where
+        self.goes_along = issubclass(kind, AlongAxis)
+        marks = {key: _mark(field) for key, field in kind.model_fields.items() if key in values}
+        self.marks = {key: mark for key, mark in marks.items() if mark is not None}
+        named = [entry for key in self.marks for name in _list(values[key]) for entry in self._of(key, name)]
+        axes = {axis for entry in named for axis in entry.axes}
+        if unknown := [axis for axis in at if axis not in axes]:
+            raise UsageError(
+                f"{where}: at: {unknown[0]!r} is no axis of what the claim names.{suggest(unknown[0], axes)}"
+            )
 
-    def check_at(self, values: Mapping[str, Any]) -> None:
-        """Raise ``UsageError`` for a key of ``at`` that is no axis of the claim's grids."""
-        named = [*_list(values.get("task")), *(name for key in (*ONE, *SEVERAL) for name in _list(values.get(key)))]
-        entries = [entry for name in named for entry in (*self._of(self.tasks, name), *self._of(self.learners, name))]
-        known = {axis for entry in entries for axis in entry.axes}
-        for axis in self.at:
-            if axis not in known:
-                raise UsageError(
-                    f"{self.where}: at: {axis!r} is no axis of what the claim names.{suggest(axis, known)}"
-                )
+    def entries(self, what: str) -> dict[str, list[Any]]:
+        """What each name of a task, or of a learner, stands for."""
+        keys = [key for key, mark in self.marks.items() if mark.what == what]
+        return {name: self._matching(key, name) for key in keys for name in _list(self.values[key])}
 
-    def members(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """The fields of a claim that goes along no axis of a grid."""
-        kept = dict(values)
-        if isinstance(task := kept.get("task"), str):
-            kept["task"] = self._one("task", task, self.tasks, "name")
-        for key in ONE:
-            if key not in self.lists and isinstance(name := kept.get(key), str):
-                kept[key] = self._one(key, name, self.learners, "label")
-        for key in (*SEVERAL, *self.lists):
-            if key in kept and any(name.partition("/")[0] in self.learners for name in _list(kept[key])):
-                kept[key] = [member for name in _list(kept[key]) for member in self._labels(key, name)]
-        return kept
+    def members(self, *without: str) -> dict[str, Any]:
+        """The fields with members in the place of grids, but for fields ``without``."""
+        kept = {key: value for key, value in self.values.items() if key not in without}
+        return {key: self._members(key, value) if key in self.marks else value for key, value in kept.items()}
 
-    def along(self, axis: str, values: Mapping[str, Any]) -> dict[str, Any]:
-        """The fields of a claim along an axis, with its points in ``sweep``."""
-        given = _list(values.get("task"))
-        tasks = [task for name in given for task in self._matching("task", name, self.tasks)]
-        names = [name for key in ("label", "below") for name in _list(values.get(key))]
-        learners = {name: self._matching("label", name, self.learners) for name in names}
-        if not tasks or not names:
-            raise UsageError(f"{self.where}: axis = {axis!r} needs a task and a label")
-        if axis == "d":
-            kept = self.members(values)
-            points = [{"task": task.name, "value": d, "d": d} for task in tasks for d in task.d]
-            return {**kept, "task": tasks[0].name, "sweep": points}
-        by_task = [task for task in tasks if axis in task.axes]
-        if by_task:
-            self._require_fixed(axis, tasks)
-            kept = self.members({key: value for key, value in values.items() if key != "task"})
-            points = [{"task": task.name, "value": self._number(axis, task.axes)} for task in tasks]
-            return {**kept, "task": family(tasks[0].name, axis, tasks[0].axes[axis]), "sweep": points}
-        if not all(entry.axes.keys() & {axis} for entries in learners.values() for entry in entries):
-            known = {a for entry in (*tasks, *(e for es in learners.values() for e in es)) for a in entry.axes}
+    def along_d(self, tasks: Sequence[TaskEntry]) -> dict[str, Any]:
+        """The fields of a claim over all d of its task."""
+        points = [{"task": task.name, "value": d, "d": d} for task in tasks for d in task.d]
+        return {**self.members(), "task": tasks[0].name, "sweep": points}
+
+    def along_tasks(self, axis: str, tasks: Sequence[TaskEntry]) -> dict[str, Any]:
+        """The fields of a claim along an axis of a grid of tasks."""
+        self._require_fixed(axis, tasks)
+        points = [{"task": task.name, "value": self._number(axis, task.axes)} for task in tasks]
+        return {**self.members("task"), "task": family(tasks[0].name, axis, tasks[0].axes[axis]), "sweep": points}
+
+    def along_learners(
+        self, axis: str, tasks: Sequence[TaskEntry], learners: Mapping[str, Sequence[Any]]
+    ) -> dict[str, Any]:
+        """The fields of a claim on one task along an axis that the grids of all its learners have."""
+        entries = list(chain(*learners.values()))
+        if not all(axis in entry.axes for entry in entries):
+            known = {name for entry in [*entries, *tasks] for name in entry.axes}
             raise UsageError(
                 f"{self.where}: axis = {axis!r} is an axis neither of the task nor of all learners of the claim."
                 f"{suggest(axis, [*known, 'd'])}"
             )
         if len(tasks) > 1:
-            raise UsageError(f"{self.where}: {self._which('task', given[0], tasks)}")
-        by_name: dict[str, dict[Any, str]] = {}
-        for name, entries in learners.items():
-            self._require_fixed(axis, entries)
-            by_name[name.partition("/")[0]] = {self._number(axis, entry.axes): entry.label for entry in entries}
-        common = set.intersection(*(set(labels) for labels in by_name.values()))
+            raise UsageError(f"{self.where}: {self._which('task', _list(self.values['task'])[0], tasks)}")
+        labels: dict[str, dict[float, str]] = {}
+        for name, of_name in learners.items():
+            self._require_fixed(axis, of_name)
+            labels[name.partition("/")[0]] = {self._number(axis, entry.axes): entry.label for entry in of_name}
         points = [
-            {"task": tasks[0].name, "value": value, "learners": {name: at[value] for name, at in by_name.items()}}
-            for value in sorted(common)
+            {"task": tasks[0].name, "value": value, "learners": {name: of[value] for name, of in labels.items()}}
+            for value in sorted(set.intersection(*map(set, labels.values())))
         ]
-        return {**values, "task": tasks[0].name, "sweep": points}
+        return {**self.values, "task": tasks[0].name, "sweep": points}
 
     def _number(self, axis: str, axes: Mapping[str, Any]) -> float:
         value = axes[axis]
@@ -147,9 +135,9 @@ class _Names:
             raise UsageError(f"{self.where}: axis = {axis!r} must have positive numbers as values. Got {value!r}.")
         return float(value)
 
-    def _require_fixed(self, axis: str, entries: Sequence[TaskEntry | LearnerEntry]) -> None:
+    def _require_fixed(self, axis: str, entries: Sequence[Entry]) -> None:
         """Raise ``UsageError`` if the members of one grid differ in more than the axis."""
-        if any(axis not in entry.axes for entry in entries):
+        if not entries or any(axis not in entry.axes for entry in entries):
             raise UsageError(f"{self.where}: not all members that the claim names have the axis {axis!r}.")
         others = [{key: value for key, value in entry.axes.items() if key != axis} for entry in entries]
         if free := sorted(key for key in others[0] if any(other.get(key) != others[0][key] for other in others)):
@@ -159,28 +147,29 @@ class _Names:
                 f"at = {{ {fixed} }}."
             )
 
-    def _one(self, key: str, name: str, known: Mapping[str, Sequence[Any]], attribute: str) -> str:
-        label, slash, stage = name.partition("/")
-        entries = self._matching(key, name, known)
-        if len(entries) > 1:
-            raise UsageError(f"{self.where}: {self._which(key, label, entries)}")
-        return f"{getattr(entries[0], attribute)}{slash}{stage}" if entries else name
+    def _members(self, key: str, value: Any) -> Any:
+        """The names of the members that a field stands for, with their stages; unknown names are kept."""
+        members, several = [], self.marks[key].several
+        if not several and not isinstance(value, str):
+            return value  # of a wrong type, or tasks along an axis
+        for name in _list(value):
+            label, slash, stage = name.partition("/")
+            entries = self._matching(key, name)
+            if len(entries) > 1 and not several:
+                raise UsageError(f"{self.where}: {self._which(key, label, entries)}")
+            members += [f"{_name(entry)}{slash}{stage}" for entry in entries] or [name]
+        return members[0] if not several else members or value
 
-    def _which(self, key: str, name: str, entries: Sequence[TaskEntry | LearnerEntry]) -> str:
+    def _which(self, key: str, name: str, entries: Sequence[Entry]) -> str:
         """An error message: a grid where one member is needed."""
         free = {axis: value for axis, value in entries[0].axes.items() if axis not in self.at}
         fixed = ", ".join(f"{axis} = {value_key(value)}" for axis, value in free.items())
-        along = f", or an axis, for example axis = '{next(iter(free), 'm')}'" if self.has_axis else ""
+        along = f", or an axis, for example axis = '{next(iter(free), 'm')}'" if self.goes_along else ""
         return f"{key} {name!r} is a grid of {len(entries)}; name a member, give at = {{ {fixed} }}{along}."
 
-    def _labels(self, key: str, name: str) -> list[str]:
-        """All members that a name stands for, with its stage; the name itself if it is unknown."""
-        _, slash, stage = name.partition("/")
-        return [f"{entry.label}{slash}{stage}" for entry in self._matching(key, name, self.learners)] or [name]
-
-    def _matching(self, key: str, name: str, known: Mapping[str, Sequence[Any]]) -> list[Any]:
+    def _matching(self, key: str, name: str) -> list[Any]:
         """The entries that a name stands for, those of a grid only if they agree with ``at``; none if it is unknown."""
-        entries = self._of(known, name)
+        entries = self._of(key, name)
         fixed = {axis: value for axis, value in self.at.items() if any(axis in entry.axes for entry in entries)}
         matching = [entry for entry in entries if all(entry.axes.get(axis) == v for axis, v in fixed.items())]
         if entries and not matching:
@@ -189,9 +178,20 @@ class _Names:
             raise UsageError(f"{self.where}: at: no member of {key} {name!r} has these values. It has {values}.")
         return matching
 
-    @staticmethod
-    def _of(known: Mapping[str, Sequence[Any]], name: str) -> Sequence[Any]:
-        return known.get(name.partition("/")[0], ())
+    def _of(self, key: str, name: str) -> list[Any]:
+        """The entries with this name, or of the grid with this name."""
+        name = name.partition("/")[0]
+        return [entry for entry in getattr(self.suite, self.marks[key].what) if name in (_name(entry), entry.grid)]
+
+
+def _mark(field: FieldInfo) -> NameOf | None:
+    """The mark of a field whose type is names, or names or None."""
+    inner = [mark for option in get_args(field.annotation) for mark in get_args(option)]
+    return next((mark for mark in (*field.metadata, *inner) if isinstance(mark, NameOf)), None)
+
+
+def _name(entry: Entry) -> str:
+    return entry.name if isinstance(entry, TaskEntry) else entry.label
 
 
 def _list(value: Any) -> list[str]:

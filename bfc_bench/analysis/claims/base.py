@@ -6,23 +6,19 @@ import math
 import re
 from abc import abstractmethod
 from collections.abc import Collection, Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Self, TypeAlias
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, model_validator
 
 from bfc_bench.analysis.claims.measures import Measured, Point, difference_of, locate, ratio_of
-from bfc_bench.analysis.claims.replicates_to_decide import replicates_to_decide
-from bfc_bench.analysis.claims.verdict import Evidence, LookLevel, Region, Verdict, decide, short
+from bfc_bench.analysis.claims.verdict import Evidence, Finding, LookLevel, Region, decide, short
 from bfc_bench.analysis.curves import METRIC_NAMES, metric_of, scale_of
-from bfc_bench.analysis.intervals import CONFIDENCE, exp
 from bfc_bench.analysis.theory import Theories
 from bfc_bench.config import Settings
 from bfc_bench.store.row import Row
 from bfc_bench.store.rows import Rows
 from bfc_bench.suite.model import Size
-
-FAR_BEYOND = 10
-"""If a replicate is this many times beyond the bound, the verdict of a supported claim says so."""
 
 METRICS: dict[str, str] = {
     **METRIC_NAMES,
@@ -56,9 +52,24 @@ def _as_list(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
+@dataclass(frozen=True, slots=True)
+class NameOf:
+    """Marks the type of a claim's field as names, in which members of the suite's grids take the place of a grid."""
+
+    what: Literal["task", "learner"]
+    several: bool = False
+
+
+_Names: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(_as_list), Field(min_length=1)]
 MetricName: TypeAlias = Annotated[str, AfterValidator(_metric)]
-Names: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(_as_list), Field(min_length=1)]
-"""One name, or a list of them."""
+TaskName: TypeAlias = Annotated[str, NameOf("task")]
+"""Name of a task: a member of a grid, or the name of a grid of which ``at`` leaves one member."""
+TaskNames: TypeAlias = Annotated[_Names, NameOf("task", several=True)]
+"""Name of a task, or a list of them; the name of a grid stands for all members that ``at`` leaves."""
+Label: TypeAlias = Annotated[str, NameOf("learner")]
+"""Label of a learner, ``LABEL`` or ``LABEL/STAGE``, as ``TaskName``."""
+Labels: TypeAlias = Annotated[_Names, NameOf("learner", several=True)]
+"""One label, or a list of them, as ``TaskNames``."""
 Positive: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Finite: TypeAlias = Annotated[float, Field(allow_inf_nan=False)]
 
@@ -73,7 +84,7 @@ class Claim(Settings):
     """The theorem, figure or section that the claim is about."""
     sanity: bool = False
     """Whether the claim could fail only because of a bug, so that it says nothing about the theory."""
-    _look: LookLevel | None = PrivateAttr(None)
+    _look: LookLevel = PrivateAttr(LookLevel())
 
     @property
     @abstractmethod
@@ -86,11 +97,11 @@ class Claim(Settings):
         """Names of the tasks that the claim is about."""
 
     @abstractmethod
-    def judge(self, rows: Sequence[Row]) -> Verdict:
-        """The verdict on a suite's rows, at most one per (task, d, label, n, replicate)."""
+    def judge(self, rows: Sequence[Row]) -> Finding:
+        """What a suite's rows say, at most one per (task, d, label, n, replicate)."""
 
-    def judge_beside(self, rows: Sequence[Row], theories: Theories) -> Verdict:
-        """The verdict on a suite's rows, given the theories of its learners, which most kinds of claims ignore."""
+    def judge_beside(self, rows: Sequence[Row], theories: Theories) -> Finding:
+        """What a suite's rows say, given the theories of its learners, which most kinds of claims ignore."""
         return self.judge(rows)
 
     @property
@@ -124,8 +135,8 @@ class Claim(Settings):
         return self.model_copy(update={"metric": metrics.pop()}) if len(metrics) == 1 else self
 
     @property
-    def look(self) -> LookLevel | None:
-        """The look (interim analysis) at which the claim is judged; None if none is planned."""
+    def look(self) -> LookLevel:
+        """The look (interim analysis) at which the claim is judged; number 0 if none is planned."""
         return self._look
 
     def at_look(self, look: LookLevel) -> Self:
@@ -137,11 +148,11 @@ class Claim(Settings):
     @property
     def confidence(self) -> float:
         """Confidence of the interval that decides: .95, or that of the look."""
-        return CONFIDENCE if self._look is None else self._look.confidence
+        return self._look.confidence
 
     def verdict(
-        self, statement: str, region: Region, evidence: Mapping[str, Evidence] | Evidence, *, log: bool
-    ) -> Verdict:
+        self, statement: str, region: Region, evidence: Mapping[str, Evidence] | Evidence, *, log: bool, but: str = ""
+    ) -> Finding:
         """The verdict of this claim on one quantity, or on the largest of several.
 
         Args:
@@ -149,29 +160,18 @@ class Claim(Settings):
             region: Allowed values, in the units of the statement. For several quantities it has an upper bound only.
             evidence: Evidence about the quantity, or about several quantities by name.
             log: Whether the evidence is about the logarithm of the quantity.
+            but: A reservation to quote with a verdict that is decided.
         """
         quantities = [("", evidence)] if isinstance(evidence, Evidence) else list(evidence.items())
-        if self._look is not None and not self._look.allows_skewness:
+        if not self._look.allows_skewness:
             quantities = [(name, piece.of_symmetric_values()) for name, piece in quantities]
-        allowed = region.log() if log else region
-        finding = decide(allowed, quantities, self.confidence)
-        to_decide = replicates_to_decide(allowed, quantities, self.confidence)
-        numbers = (finding.estimate, finding.lo, finding.hi, finding.worst)
-        estimate, lo, hi, worst = map(exp, numbers) if log else numbers
-        beyond = max(worst / region.hi, region.lo / worst if worst else 0.0) if log else 0.0
-        but = f"the worst replicate, {short(worst)}, is {short(beyond)} times beyond the bound"
-        return Verdict(
-            self.id, self.kind, self.source, statement, finding.verdict, estimate, lo, hi, str(region),
-            finding.replicates, finding.p, note=finding.note, worst=worst,
-            but=but if finding.verdict == "supported" and beyond >= FAR_BEYOND else "",
-            needed=to_decide.needed, stuck=to_decide.stuck,
-        )  # fmt: skip
+        return decide(region, quantities, self.confidence, statement=statement, log=log, but=but)
 
 
 class PointClaim(Claim):
     """A claim about one metric at one (task, d, n)."""
 
-    task: str
+    task: TaskName
     """Name of the task."""
     d: Size | None = None
     """Input dimension; the largest by default."""
@@ -200,7 +200,7 @@ class PointClaim(Claim):
         """The metric in words."""
         return in_words(self.metric)
 
-    def at_most_a_share(self, statement: str, pairs: Mapping[str, tuple[Measured, Measured]], factor: float) -> Verdict:
+    def at_most_a_share(self, statement: str, pairs: Mapping[str, tuple[Measured, Measured]], factor: float) -> Finding:
         """The verdict on a <= b / factor for every pair.
 
         It is based on the log ratio, which must be at most -log(factor). For a metric that may be negative, it is based
@@ -221,7 +221,7 @@ class PointClaim(Claim):
 class LabelClaim(PointClaim):
     """A claim about one metric of one predictor at one (task, d, n)."""
 
-    label: str
+    label: Label
     """A learner's label, or `LABEL/STAGE` for one of its intermediate predictors."""
 
     @property

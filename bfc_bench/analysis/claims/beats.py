@@ -7,9 +7,9 @@ from typing import ClassVar
 
 from pydantic import model_validator
 
-from bfc_bench.analysis.claims.base import LabelClaim, Names, NStarClaim, Positive, share, that_of
+from bfc_bench.analysis.claims.base import LabelClaim, Labels, NStarClaim, Positive, share, that_of
 from bfc_bench.analysis.claims.measures import Point, measure, n_star_ratio
-from bfc_bench.analysis.claims.verdict import Evidence, Region, Verdict, nothing, short
+from bfc_bench.analysis.claims.verdict import Evidence, Finding, Region, nothing, short
 from bfc_bench.analysis.curves import curves_of
 from bfc_bench.store.row import Row
 
@@ -23,7 +23,7 @@ class Beats(LabelClaim, NStarClaim):
     """
 
     kind: ClassVar[str] = "beats"
-    against: Names
+    against: Labels
     """Labels of the others. The claim needs all of them to be beaten."""
     factor: Positive = 1.0
     """The error, or N*, of the others is at least this many times as large."""
@@ -51,7 +51,7 @@ class Beats(LabelClaim, NStarClaim):
         own = self.label.partition("/")[0]
         return self.model_copy(update={"against": left}) if left and own not in labels else None
 
-    def judge(self, rows: Sequence[Row]) -> Verdict:
+    def judge(self, rows: Sequence[Row]) -> Finding:
         """From paired t-intervals; of several others, the nearest one decides."""
         at = self.at(rows)
         others = that_of(self.against)

@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, model_validator
 
-from bfc_bench.analysis.claims.axes import SweptTask
-from bfc_bench.analysis.claims.base import Bounded, Finite, MetricName, Names, Positive, in_words, that_of
+from bfc_bench.analysis.claims.axes import AlongAxis, SweptTask
+from bfc_bench.analysis.claims.base import (
+    Bounded,
+    Finite,
+    Label,
+    Labels,
+    MetricName,
+    Positive,
+    TaskName,
+    in_words,
+    that_of,
+)
 from bfc_bench.analysis.claims.measures import Point, failure_notes, ill_behaved_note, locate
-from bfc_bench.analysis.claims.verdict import Evidence, Region, Verdict, nothing, short
+from bfc_bench.analysis.claims.verdict import Evidence, Finding, Region, nothing, short
 from bfc_bench.analysis.compute import IN_WORDS, CostName, cost_curves
 from bfc_bench.analysis.curves import Curve, curves_of
-from bfc_bench.analysis.exponents import compare_exponents, fit_exponent, fit_exponent_relative_to
+from bfc_bench.analysis.exponents import Exponent, compare_exponents, fit_exponent, fit_exponent_relative_to
 from bfc_bench.analysis.intervals import t_quantile
 from bfc_bench.analysis.theory import Theories, expected_n_star, no_theory, slope
 from bfc_bench.analysis.thresholds import crossings
@@ -26,7 +37,7 @@ SCATTERED = 0.05
 """Lack-of-fit p below which the scatter between dimensions limits the interval, and more replicates do not help."""
 
 
-class ExponentClaim(Bounded):
+class ExponentClaim(Bounded, AlongAxis):
     """The exponent s of N*(level) ~ d^s is within bounds, below that of other learners, or near an expected exponent.
 
     s is a slope over the d of the task, or over the values of ``axis``. The expected exponent is that of the learner's
@@ -35,9 +46,9 @@ class ExponentClaim(Bounded):
     """
 
     kind: ClassVar[str] = "exponent"
-    label: str
+    label: Label
     """A learner's label, or `LABEL/STAGE` for one of its intermediate predictors."""
-    task: str
+    task: TaskName
     """Name of a task that is measured at two d or more. With ``axis``, a grid or a list of its members."""
     axis: str = "d"
     """What N* grows with: d, or an axis of a grid of tasks or learners."""
@@ -59,7 +70,7 @@ class ExponentClaim(Bounded):
     """Allowed distance from the expected exponent; required by ``harmonics`` and ``theory``."""
     asymptotic: Finite | None = None
     """The exponent that the theorem gives as d grows; the report states it, and it is not judged."""
-    below: Names | None = None
+    below: Labels | None = None
     """Labels of the others, which have larger exponents."""
     by: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
     """The exponents of the others are larger by at least this."""
@@ -113,11 +124,11 @@ class ExponentClaim(Bounded):
         """The level."""
         return self.level
 
-    def judge(self, rows: Sequence[Row]) -> Verdict:
+    def judge(self, rows: Sequence[Row]) -> Finding:
         """The verdict without theories; a claim that compares with one is undecided."""
         return self.judge_beside(rows, {})
 
-    def judge_beside(self, rows: Sequence[Row], theories: Theories) -> Verdict:
+    def judge_beside(self, rows: Sequence[Row], theories: Theories) -> Finding:
         """From the censored regression of log N*, or of the log ratio of N*, on log d."""
         curves = {name: self._curves(rows, name) for name in (self.label, *(self.below or ()))}
         ours = curves[self.label]
@@ -208,7 +219,6 @@ class ExponentClaim(Bounded):
             return nothing(f"no {self.metric} on {self.task}, so no N*"), ()
         *theirs, mine = ({d: crossings(curve, self.level) for d, curve in side.items()} for side in sides)
         axis = self.axis
-        law = f"a power of {axis} times {self._expected_names[1]}" if expected else f"one power of {axis}"
         if theirs:
             fit = compare_exponents(theirs[0], mine, axis)
         else:
@@ -217,29 +227,46 @@ class ExponentClaim(Bounded):
         if not fit.refused:
             notes += [f"{axis} = {fit.dims[0]}..{fit.dims[-1]}", *[fit.note] * bool(fit.note)]
         notes += [fit.curvature] * bool(fit.curvature)
-        by_means = fit.degrees == len(fit.dims) - 2
-        dimensions, more = ("dimensions", "d") if axis == "d" else (f"values of {axis}", f"values of {axis}")
-        scattered = (
-            f"the {dimensions} do not lie on {law} (lack of fit p = {fit.lack_of_fit_p:.2g}): more {more} would "
-            "narrow the interval, more replicates might not"
-        )
-        evidence = Evidence(
-            mean=fit.value,
-            error=(fit.hi - fit.value) / t_quantile(fit.degrees),
-            error_below=(fit.value - fit.lo) / t_quantile(fit.degrees),
-            degrees=fit.degrees,
-            # More replicates add values, but no means per d.
-            gain=0.0 if by_means else (fit.degrees + 2) / max(fit.replicates, 1),
-            fixed=scattered if by_means and fit.lack_of_fit_p < SCATTERED else "",
-            count=fit.replicates,
-            notes=(
-                *notes,
-                *ill_behaved_note(*(at_d for side in (*theirs, mine) for at_d in side.values())),
-                *failure_notes(curve for side in sides for curve in side.values()),
-            ),
-            refused=fit.refused,
-        )
-        return evidence, fit.dims
+        notes += ill_behaved_note(*(at_d for side in (*theirs, mine) for at_d in side.values()))
+        notes += failure_notes(curve for side in sides for curve in side.values())
+        fixed = ""
+        if _by_means(fit) and fit.lack_of_fit_p < SCATTERED:
+            law = f"a power of {axis} times {self._expected_names[1]}" if expected else f"one power of {axis}"
+            dimensions, more = ("dimensions", "d") if axis == "d" else (f"values of {axis}", f"values of {axis}")
+            fixed = (
+                f"the {dimensions} do not lie on {law} (lack of fit p = {fit.lack_of_fit_p:.2g}): more {more} would "
+                "narrow the interval, more replicates might not"
+            )
+        return OfExponent((), fit.replicates, notes=tuple(notes), refused=fit.refused, fixed=fixed, fit=fit), fit.dims
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfExponent(Evidence):
+    """Evidence about an exponent, which is fitted to all replicates: these have no values of their own."""
+
+    fit: Exponent
+
+    @property
+    def mean(self) -> float:
+        """The exponent."""
+        return self.fit.value
+
+    @property
+    def errors(self) -> tuple[float, float]:
+        """Standard errors for the lower and the upper end of the interval."""
+        fit, scale = self.fit, math.sqrt(self.fit.replicates / max(self.count, 1)) / t_quantile(self.fit.degrees)
+        return (fit.value - fit.lo) * scale, (fit.hi - fit.value) * scale
+
+    @property
+    def degrees(self) -> float:
+        """Degrees of freedom of Student's t, which grow with the number of values."""
+        fit = self.fit
+        return fit.degrees if _by_means(fit) else (fit.degrees + 2) * self.count / max(fit.replicates, 1) - 2
+
+
+def _by_means(fit: Exponent) -> bool:
+    """Whether the interval comes from one mean per dimension, of which more replicates do not give more."""
+    return fit.degrees == len(fit.dims) - 2
 
 
 def _key(curve: Curve) -> tuple[str, int, str]:

@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 
 from bfc_bench.analysis.claims.base import LabelClaim, NStarClaim
 from bfc_bench.analysis.claims.measures import Point, evidence_of_crossings, failure_notes, mean_of, measure
-from bfc_bench.analysis.claims.verdict import Evidence, Region, Verdict, nothing, short
+from bfc_bench.analysis.claims.verdict import Evidence, Finding, Region, nothing, short
 from bfc_bench.analysis.curves import FLOOR, curves_of
 from bfc_bench.analysis.theory import Theories, expected_n_star, no_theory
 from bfc_bench.analysis.thresholds import Crossing, crossings
@@ -37,11 +37,11 @@ class Follows(LabelClaim, NStarClaim):
             raise ValueError(f"label must be that of a learner, without a stage. Got {self.label!r}")
         return self
 
-    def judge(self, rows: Sequence[Row]) -> Verdict:
+    def judge(self, rows: Sequence[Row]) -> Finding:
         """Undecided, because there is no theory to compare with."""
         return self.judge_beside(rows, {})
 
-    def judge_beside(self, rows: Sequence[Row], theories: Theories) -> Verdict:
+    def judge_beside(self, rows: Sequence[Row], theories: Theories) -> Finding:
         """From the t-interval of the mean log ratio of measured to expected values."""
         at = self.at(rows)
         what, where = f"The {self.quantity} of {self.label}", f" ({at})"
@@ -66,7 +66,8 @@ class Follows(LabelClaim, NStarClaim):
             if not FLOOR < expected < math.inf:
                 return nothing(f"the theory of {self.label} has no positive finite error there: {expected:.3g}")
             measured = mean_of(measure(rows, self.label, self.metric, at))
-            return replace(measured.minus(math.log(expected)), notes=(*measured.notes, note))
+            log_ratios = tuple((lo - math.log(expected), hi - math.log(expected)) for lo, hi in measured.ranges)
+            return replace(measured, ranges=log_ratios, notes=(*measured.notes, note))
         n_star = expected_n_star(theory, self.level)
         if not math.isfinite(n_star):
             return nothing(f"the theory of {self.label} never reaches the level")

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from bfc_bench.analysis.claims.verdict import Evidence, evidence, nothing, over_ranges, short
+from bfc_bench.analysis.claims.verdict import Evidence, evidence, nothing, short
 from bfc_bench.analysis.curves import Curve, Scale, curves, scale_of, shared_n
 from bfc_bench.analysis.intervals import is_skewed
 from bfc_bench.analysis.thresholds import Crossing, crossings
@@ -114,7 +114,7 @@ def mean_of(a: Measured) -> Evidence:
     notes = (*a.notes, *skewed, *on_data)
     found = evidence(a.values.values(), open_below=a.floored, open_above=a.failed > 0, notes=notes)
     if a.floored and found.refused and found.count >= ALL_AT_FLOOR:
-        return replace(found, error=0.0, refused="", notes=(*notes, "every error is at the floor of the metric"))
+        return replace(found, refused="", notes=(*notes, "every error is at the floor of the metric"))
     return found
 
 
@@ -173,8 +173,8 @@ def evidence_of_crossings(
         for replicate, (lo, hi) in zip(common, sums, strict=True)
         if math.isfinite(lo) or math.isfinite(hi)
     ]
-    of_middles = evidence(
-        [(lo + hi) / 2 for lo, hi in known],
+    return evidence(
+        known,
         open_below=below or failed[0],
         open_above=above or failed[1],
         notes=(
@@ -183,7 +183,6 @@ def evidence_of_crossings(
             *ill_behaved_note(*groups),
         ),
     )
-    return over_ranges(of_middles, known)
 
 
 def _weighted(weights: Sequence[float], bounds: Sequence[tuple[float, float]]) -> tuple[float, float]:

@@ -9,7 +9,7 @@ from pydantic import model_validator
 
 from bfc_bench.analysis.claims.base import Bounded, LabelClaim
 from bfc_bench.analysis.claims.measures import mean_of, measure
-from bfc_bench.analysis.claims.verdict import Verdict
+from bfc_bench.analysis.claims.verdict import Finding
 from bfc_bench.store.row import Row
 
 
@@ -31,7 +31,7 @@ class Reaches(LabelClaim, Bounded):
             raise ValueError("at_most or at_least is required and missing")
         return self
 
-    def judge(self, rows: Sequence[Row]) -> Verdict:
+    def judge(self, rows: Sequence[Row]) -> Finding:
         """From the t-interval of the mean log metric, or of the mean metric if it may be negative."""
         at = self.at(rows)
         measured = measure(rows, self.label, self.metric, at)

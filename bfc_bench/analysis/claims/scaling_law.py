@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
 from pydantic import model_validator
 
-from bfc_bench.analysis.claims.base import Bounded, MetricName, Names, in_words
+from bfc_bench.analysis.claims.base import Bounded, Labels, MetricName, TaskNames, in_words
 from bfc_bench.analysis.claims.measures import Point, failure_notes, locate
-from bfc_bench.analysis.claims.verdict import Evidence, Verdict, evidence, nothing, short
+from bfc_bench.analysis.claims.verdict import Evidence, Finding, evidence, nothing, short
 from bfc_bench.analysis.curves import Curve, curves_of, scale_of
 from bfc_bench.analysis.laws import ScalingLaw, law_of
 from bfc_bench.store.row import Row
@@ -30,9 +29,9 @@ class ScalingLawClaim(Bounded):
     """
 
     kind: ClassVar[str] = "scaling-law"
-    label: Names
+    label: Labels
     """A learner's label, or `LABEL/STAGE` for one of its intermediate predictors; for a joint law also a list."""
-    task: Names
+    task: TaskNames
     """Name of the task; for a joint law also a list."""
     second: str | None = None
     """Name of M: `parameters`, `d` or an axis of the grid; None for the law in n alone."""
@@ -75,7 +74,7 @@ class ScalingLawClaim(Bounded):
             return [Point(task, None, None) for task in self.tasks]
         return [Point(task, locate(rows, task, self.labels, self.d, None).d, None) for task in self.tasks]
 
-    def judge(self, rows: Sequence[Row]) -> Verdict:
+    def judge(self, rows: Sequence[Row]) -> Finding:
         """From one value of the exponent per replicate; failed cells leave both sides open."""
         curves = [
             curve
@@ -93,10 +92,10 @@ class ScalingLawClaim(Bounded):
             f"The exponent of {judged} in the law of the {in_words(self.metric)} of {' and '.join(self.label)} "
             f"in {powers}, with a floor, is {self.bound} ({where})."
         )
-        verdict = self.verdict(statement, self.region, self._evidence(curves, law), log=False)
-        if law is None or not law.lack_of_fit_p < DOUBTFUL or verdict.verdict == "undecided":
-            return verdict
-        return replace(verdict, but=f"the errors depart from the law (lack of fit p = {short(law.lack_of_fit_p)})")
+        but = ""
+        if law is not None and law.lack_of_fit_p < DOUBTFUL:
+            but = f"the errors depart from the law (lack of fit p = {short(law.lack_of_fit_p)})"
+        return self.verdict(statement, self.region, self._evidence(curves, law), log=False, but=but)
 
     def _evidence(self, curves: Sequence[Curve], law: ScalingLaw | None) -> Evidence:
         if not curves:
@@ -110,4 +109,4 @@ class ScalingLawClaim(Bounded):
         unsure = any(bool(curve.failures.any()) for curve in curves)
         notes = (f"floor {law.floor}", law.checks, *failure_notes(curves))
         found = evidence(law.values[self.exponent], open_below=unsure, open_above=unsure, notes=notes)
-        return replace(found, extremes=(math.nan, math.nan))  # pseudo-values, not the exponents of replicates
+        return replace(found, pseudo=True)

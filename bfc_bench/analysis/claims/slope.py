@@ -9,10 +9,10 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from pydantic import Field, model_validator
 
-from bfc_bench.analysis.claims.axes import SweptTask
-from bfc_bench.analysis.claims.base import Bounded, MetricName, NStarClaim, in_words
+from bfc_bench.analysis.claims.axes import AlongAxis, SweptTask
+from bfc_bench.analysis.claims.base import Bounded, Label, MetricName, NStarClaim, TaskName, in_words
 from bfc_bench.analysis.claims.measures import Point, evidence_of_crossings, failure_notes, locate, measure
-from bfc_bench.analysis.claims.verdict import Evidence, Verdict, evidence, nothing, short
+from bfc_bench.analysis.claims.verdict import Evidence, Finding, evidence, nothing, short
 from bfc_bench.analysis.curves import curves_of, scale_of
 from bfc_bench.analysis.thresholds import crossings
 from bfc_bench.store.row import Row
@@ -22,7 +22,7 @@ TINY = 1e-12
 """Smaller weights are rounding errors of 0: the middle one of three evenly spaced tasks has no weight in a slope."""
 
 
-class Slope(Bounded, NStarClaim):
+class Slope(Bounded, NStarClaim, AlongAxis):
     """The exponent s of metric ~ value^s: one least-squares slope of logarithms per replicate, then their t-interval.
 
     With ``level``, it is the exponent of N*(level) ~ value^s; if N* lies in a range, so does the replicate's slope.
@@ -31,12 +31,14 @@ class Slope(Bounded, NStarClaim):
     """
 
     kind: ClassVar[str] = "slope"
-    label: str
+    label: Label
     """A learner's label, or `LABEL/STAGE` for one of its intermediate predictors."""
     sweep: Annotated[tuple[SweptTask, ...], Field(min_length=2)]
     """Tasks, each with its value of the swept number."""
     axis: str = ""
-    """The axis of a grid, or d, along which the metric scales; ``task`` then names the grid, instead of ``sweep``."""
+    """The axis of a grid, or d, along which the metric scales; ``task`` then takes the place of ``sweep``."""
+    task: TaskName = ""
+    """A grid, or a list of its members, along whose ``axis`` the metric scales."""
     against: str = "the swept number"
     """Name of the swept number, for the statement; the axis by default."""
     d: Size | None = None
@@ -56,6 +58,8 @@ class Slope(Bounded, NStarClaim):
 
     @model_validator(mode="after")
     def _complete(self) -> Slope:
+        if self.task:
+            raise ValueError(f"task goes with axis, in the place of sweep. Got task = {self.task!r}")
         if len({point.value for point in self.sweep}) < 2:
             raise ValueError("sweep must have 2 different values or more")
         if self.at_most is None and self.at_least is None:
@@ -84,7 +88,7 @@ class Slope(Bounded, NStarClaim):
             places.append((at if self.level is None else Point(at.task, at.d, None), point.label(self.label)))
         return places
 
-    def judge(self, rows: Sequence[Row]) -> Verdict:
+    def judge(self, rows: Sequence[Row]) -> Finding:
         """From one slope per replicate; a failed cell or a value at the floor leaves both sides open."""
         places = self._places(rows)
         values = [point.value for point in self.sweep]

@@ -6,14 +6,17 @@ import math
 from collections.abc import Sequence
 from typing import Annotated, ClassVar
 
+import numpy as np
 from pydantic import Field
 
 from bfc_bench.analysis.claims.base import LabelClaim, Positive
 from bfc_bench.analysis.claims.measures import Measured, measure
-from bfc_bench.analysis.claims.replicates_to_decide import trials_to_decide
-from bfc_bench.analysis.claims.verdict import Region, Verdict, short
-from bfc_bench.analysis.intervals import clopper_pearson
+from bfc_bench.analysis.claims.verdict import Finding, Region, short
+from bfc_bench.analysis.intervals import CONFIDENCE, clopper_pearson
 from bfc_bench.store.row import Row
+
+MAX_TRIALS = 10**5
+"""A share that would need more trials counts as lying on the bound."""
 
 
 class Succeeds(LabelClaim):
@@ -29,7 +32,7 @@ class Succeeds(LabelClaim):
     share: Annotated[float, Field(gt=0, lt=1)]
     """Lower bound on the probability of success."""
 
-    def judge(self, rows: Sequence[Row]) -> Verdict:
+    def judge(self, rows: Sequence[Row]) -> Finding:
         """Supported if the interval lies above ``share``, contradicted if it lies below."""
         from scipy import stats
 
@@ -45,10 +48,9 @@ class Succeeds(LabelClaim):
             f"The {self.quantity} of {self.label} is at most {short(self.level)} with a probability of at least "
             f"{short(self.share)} ({at})."
         )
-        return Verdict(
-            self.id, self.kind, self.source, statement, region.word(interval.lo, interval.hi),
-            interval.mean, interval.lo, interval.hi, f"≥ {short(self.share)}", trials,
-            min(1.0, above, below) if trials else math.nan,
+        return Finding(
+            statement, region.word(interval.lo, interval.hi), interval.mean, interval.lo, interval.hi,
+            f"≥ {short(self.share)}", trials, min(1.0, above, below) if trials else math.nan,
             note="; ".join(self._notes(measured, reached, trials)),
             needed=trials_to_decide(reached, trials, self.share, self.confidence),
         )  # fmt: skip
@@ -59,3 +61,24 @@ class Succeeds(LabelClaim):
         if reached == trials < needed:
             notes.append(f"{needed} replicates without a failure are needed to support it")
         return [*notes, *measured.notes]
+
+
+def trials_to_decide(reached: int, trials: int, share: float, confidence: float = CONFIDENCE) -> float:
+    """The smallest number of trials at which the Clopper-Pearson interval of the observed share decides."""
+    from scipy import special, stats
+
+    if not trials:
+        return math.nan
+    observed, tail = reached / trials, (1 - confidence) / 2
+    distance = abs(observed - share)
+    about = share * (1 - share) * (special.ndtri(tail) / distance) ** 2 if distance else math.inf
+    if about > MAX_TRIALS:
+        return math.inf
+    first = 1 if about < 1000 else int(about / 2)
+    while True:
+        counts = np.arange(first, 2 * first)
+        low, high = np.floor(counts * observed + 1e-9), np.ceil(counts * observed - 1e-9)
+        decided = (stats.binom.sf(low - 1, counts, share) <= tail) | (stats.binom.cdf(high, counts, share) <= tail)
+        if decided.any():
+            return float(counts[np.argmax(decided)])
+        first *= 2

@@ -8,9 +8,9 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from bfc_bench.analysis.claims.base import PointClaim
+from bfc_bench.analysis.claims.base import Label, PointClaim
 from bfc_bench.analysis.claims.measures import Measured, difference_of, measure, ratio_of
-from bfc_bench.analysis.claims.verdict import MIN_REPLICATES, Evidence, Region, Verdict
+from bfc_bench.analysis.claims.verdict import MIN_REPLICATES, Evidence, Finding, Region
 from bfc_bench.store.row import Row
 
 
@@ -24,9 +24,9 @@ class Unchanged(PointClaim):
     """
 
     kind: ClassVar[str] = "unchanged"
-    before: str
+    before: Label
     """A learner's label, or `LABEL/STAGE` for one of its intermediate predictors."""
-    after: str
+    after: Label
     """The label, or stage, to compare with ``before``."""
     tolerance: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
     """Fraction by which the two may differ."""
@@ -36,7 +36,7 @@ class Unchanged(PointClaim):
         """``before`` and ``after``."""
         return (self.before, self.after)
 
-    def judge(self, rows: Sequence[Row]) -> Verdict:
+    def judge(self, rows: Sequence[Row]) -> Finding:
         """From the paired t-interval of the log ratio, or from those of two differences."""
         at = self.at(rows)
         before, after = (measure(rows, name, self.metric, at) for name in (self.before, self.after))
@@ -50,7 +50,7 @@ class Unchanged(PointClaim):
     def _differences(self, after: Measured, before: Measured) -> tuple[Region, Mapping[str, Evidence]]:
         """A region, and differences whose means all lie in it if the claim is true."""
         difference = difference_of(after, before)
-        if not self.tolerance or difference.mean == difference.error == 0:
+        if not self.tolerance or (difference.count and not difference.values.any()):
             return Region(0.0, 0.0), {"": self._unless_identical(difference)}
         factor = 1 + self.tolerance
         rise, fall = difference_of(after, before, factor), difference_of(before, after, factor)
@@ -58,7 +58,7 @@ class Unchanged(PointClaim):
 
     def _unless_identical(self, evidence: Evidence) -> Evidence:
         """The evidence; if the values are identical in every replicate, evidence that needs no test."""
-        if not (evidence.mean == evidence.error == 0 and evidence.count >= MIN_REPLICATES):
+        if evidence.values.any() or evidence.count < MIN_REPLICATES:
             return evidence
         if not self.tolerance:
             return replace(evidence, refused="identical in every replicate")

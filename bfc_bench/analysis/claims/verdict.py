@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from functools import cached_property
+from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 
-from bfc_bench.analysis.intervals import CONFIDENCE, MIN_SKEWED, range_interval, skewness, t_quantile, two_sided_p
+from bfc_bench.analysis.intervals import CONFIDENCE, MIN_SKEWED, exp, range_interval, skewness, t_quantile, two_sided_p
 from bfc_bench.analysis.skewed_t import cautious_reach, cautious_t
 from bfc_bench.store.export import FlatRecord
 
@@ -18,11 +19,17 @@ Word: TypeAlias = Literal["supported", "contradicted", "undecided"]
 
 Side: TypeAlias = Literal["below", "above"]
 
+Range: TypeAlias = tuple[float, float]
+"""The two ends of a range."""
+
 MIN_REPLICATES = 3
 """With fewer replicates there is no verdict."""
-
 SIGNS: dict[str, str] = {"supported": "\N{CHECK MARK}", "contradicted": "\N{BALLOT X}", "undecided": "?"}
 """A sign for each verdict, so that it can be recognised without colours."""
+MAX_REPLICATES = 10**6
+"""An estimate that would need more replicates counts as lying on the bound."""
+FAR_BEYOND = 10
+"""If a replicate is this many times beyond the bound, the verdict of a supported claim says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +58,14 @@ class Region:
         return f"in [{short(self.lo)}, {short(self.hi)}]"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Evidence:
-    """A mean over replicates with its standard error; a side is open if some values are only bounds."""
+    """What replicates show of the mean of a quantity; a side is open if some values are only bounds."""
 
-    mean: float
-    error: float
-    degrees: float
-    """Degrees of freedom of Student's t."""
+    ranges: tuple[Range, ...]
+    """Ends of the range in which the value of each replicate lies; both are the value if it is known."""
     count: int
-    """Number of replicates used."""
+    """Number of replicates that the interval is for: those of ``ranges``, or those of ``at``."""
     open_below: bool = False
     """Whether some values are only upper bounds, so that the interval has no lower end."""
     open_above: bool = False
@@ -68,17 +73,61 @@ class Evidence:
     notes: tuple[str, ...] = ()
     refused: str = ""
     """Why there is no interval; empty if there is one."""
-    extremes: tuple[float, float] = (math.nan, math.nan)
-    """Smallest and largest value over replicates, in the units of ``mean``; nan if replicates have no value of their
-    own."""
-    error_below: float | None = None
-    """Standard error for the lower end, if ranges make it differ from ``error``."""
-    gain: float = 1.0
-    """Degrees of freedom that one more replicate adds."""
     fixed: str = ""
     """Why more replicates would not narrow the interval; empty if they would."""
-    skewness: float = math.nan
-    """Skewness of the values; nan if it is unknown, and then the interval is Student's."""
+    symmetric: bool = False
+    """Whether the values are assumed not to be skewed, so that the interval is Student's."""
+    pseudo: bool = False
+    """Whether the values are pseudo-values of a fit to all replicates, and not those of single replicates."""
+
+    @cached_property
+    def values(self) -> np.ndarray:
+        """The values of the replicates, or the middles of their ranges, (R,)."""
+        return np.array([(lo + hi) / 2 for lo, hi in self.ranges])
+
+    @property
+    def mean(self) -> float:
+        """Mean of the values; nan if there are none."""
+        return float(self.values.mean()) if self.values.size else math.nan
+
+    @property
+    def extremes(self) -> tuple[float, float]:
+        """Smallest and largest value of a replicate; nan if replicates have no value of their own."""
+        if self.pseudo or not self.values.size:
+            return math.nan, math.nan
+        return float(self.values.min()), float(self.values.max())
+
+    @cached_property
+    def errors(self) -> tuple[float, float]:
+        """Standard errors of the mean for the lower and for the upper end of the interval.
+
+        They differ if values are ranges; those of ``count`` replicates with the same spread.
+        """
+        size = self.values.size
+        if size < 2:
+            return math.nan, math.nan
+        if size >= MIN_REPLICATES and any(lo < hi for lo, hi in self.ranges):
+            lower, upper = zip(*self.ranges, strict=True)
+            interval, t = range_interval(lower, upper), t_quantile(size - 1)
+            below, above = (interval.mean - interval.lo) / t, (interval.hi - interval.mean) / t
+        else:
+            below = above = 0.0 if _same(self.values) else float(self.values.std(ddof=1)) / math.sqrt(size)
+        scale = math.sqrt(size / self.count)
+        return below * scale, above * scale
+
+    @property
+    def degrees(self) -> float:
+        """Degrees of freedom of Student's t."""
+        return self.count - 1
+
+    @cached_property
+    def skewness(self) -> float:
+        """Skewness of the values; nan if it is unknown or assumed to be 0, and then the interval is Student's."""
+        return math.nan if self.symmetric else skewness(self.values)
+
+    def at(self, count: int) -> Self:
+        """The evidence of ``count`` replicates with the same mean, spread and skewness."""
+        return replace(self, count=min(count, self.count) if self.fixed else count, refused="")
 
     def bounds(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
         """The interval; infinite on an open side, and on both sides if the evidence is refused."""
@@ -87,96 +136,89 @@ class Evidence:
         lo, hi = self.mean - self.reach("below", confidence), self.mean + self.reach("above", confidence)
         return -math.inf if self.open_below else lo, math.inf if self.open_above else hi
 
-    def reach(self, side: Side, confidence: float, count: int | None = None) -> float:
+    def reach(self, side: Side, confidence: float) -> float:
         """Distance from the mean to the end of the interval on one side: Student's t, widened for skewed values."""
-        count = self.count if count is None else count
-        degrees = self.degrees + self.gain * (count - self.count)
-        error = self.error if side == "above" else self.below
-        if count != self.count:
-            error *= math.sqrt(self.count / count)
-        return cautious_reach(t_quantile(degrees, confidence), count, self._skewness(side)) * error
+        error, skew = self._on(side)
+        return cautious_reach(t_quantile(self.degrees, confidence), self.count, skew) * error
 
-    def of_symmetric_values(self) -> Evidence:
+    def of_symmetric_values(self) -> Self:
         """The evidence with Student's interval, which assumes that the values are not skewed."""
-        return replace(self, skewness=math.nan)
-
-    def minus(self, constant: float) -> Evidence:
-        """The evidence about the mean minus a constant, with the extremes moved by it too."""
-        smallest, largest = self.extremes
-        return replace(self, mean=self.mean - constant, extremes=(smallest - constant, largest - constant))
-
-    @property
-    def below(self) -> float:
-        """Standard error for the lower end of the interval."""
-        return self.error if self.error_below is None else self.error_below
+        return replace(self, symmetric=True)
 
     def p_inside(self, region: Region) -> float:
         """The significance level at which the interval just lies inside the region; 1 if there is none."""
-        finite = [math.isfinite(end) for end in (region.lo, region.hi)]
-        below = self._p(self.mean - region.lo, "below") if finite[0] else 0.0
-        above = self._p(region.hi - self.mean, "above") if finite[1] else 0.0
-        return 1.0 if self.refused else max(below, above)
+        below = 0.0 if math.isinf(region.lo) else self._p(self.mean - region.lo, "below")
+        above = 0.0 if math.isinf(region.hi) else self._p(region.hi - self.mean, "above")
+        return max(below, above)
 
     def p_outside(self, region: Region) -> float:
         """The significance level at which the interval just lies outside the region; 1 if there is none."""
-        below = self._p(region.lo - self.mean, "above")
-        above = self._p(self.mean - region.hi, "below")
-        return 1.0 if self.refused else min(below, above)
+        return min(self._p(region.lo - self.mean, "above"), self._p(self.mean - region.hi, "below"))
 
     def _p(self, distance: float, side: Side) -> float:
         """Two-sided p of a bound that lies ``distance`` beyond the mean, on one side; 1 if it does not."""
-        error, is_open = (self.error, self.open_above) if side == "above" else (self.below, self.open_below)
-        if is_open or not distance > 0:
+        error, skew = self._on(side)
+        if self.refused or self.is_open(side) or not distance > 0:
             return 1.0
         if not error > 0:
             return 0.0
-        return min(1.0, two_sided_p(-cautious_t(-distance / error, self.count, self._skewness(side)), self.degrees))
+        return min(1.0, two_sided_p(-cautious_t(-distance / error, self.count, skew), self.degrees))
 
-    def _skewness(self, side: Side) -> float:
-        """Skewness as the end on this side needs it: positive if the tail of the values lies on this side."""
-        return self.skewness if side == "above" else -self.skewness
+    def is_open(self, side: Side) -> bool:
+        """Whether the interval has no end on this side."""
+        return self.open_below if side == "below" else self.open_above
+
+    def _on(self, side: Side) -> tuple[float, float]:
+        """Standard error and skewness as the end on this side needs them.
+
+        The skewness is positive if the tail of the values lies on this side.
+        """
+        below, above = self.errors
+        return (below, -self.skewness) if side == "below" else (above, self.skewness)
 
 
 def evidence(
-    values: Iterable[float], *, open_below: bool = False, open_above: bool = False, notes: Sequence[str] = ()
+    values: Iterable[float | Range], *, open_below: bool = False, open_above: bool = False, notes: Sequence[str] = ()
 ) -> Evidence:
-    """Evidence about the mean of R values, one per replicate; refused if R < 3 or all values are equal."""
-    x = np.array(list(values), dtype=float)
-    mean = float(x.mean()) if x.size else math.nan
-    error = float(x.std(ddof=1)) / math.sqrt(x.size) if x.size > 1 else math.nan
+    """Evidence about the mean of R values, one per replicate, or of values that lie in ranges.
+
+    It is refused if R < 3 or if all values are known and equal.
+    """
+    ranges = tuple(value if isinstance(value, tuple) else (float(value),) * 2 for value in values)
     refused = ""
-    if x.size < MIN_REPLICATES:
-        refused = f"{x.size} replicates have a value; at least {MIN_REPLICATES} are needed"
-    elif error <= 1e-12 * abs(mean):
+    if len(ranges) < MIN_REPLICATES:
+        refused = f"{len(ranges)} replicates have a value; at least {MIN_REPLICATES} are needed"
+    elif all(lo == hi for lo, hi in ranges) and _same(np.array(ranges)):
         refused = "zero variance: the value is the same in every replicate, so no interval exists"
-    extremes = (float(x.min()), float(x.max())) if x.size else (math.nan, math.nan)
-    return Evidence(
-        mean, error, x.size - 1, x.size, open_below, open_above, tuple(notes), refused, extremes, skewness=skewness(x)
-    )
-
-
-def over_ranges(of_middles: Evidence, ranges: Sequence[tuple[float, float]]) -> Evidence:
-    """Evidence about the mean of R values that are known to lie in ranges, from that about the middles of these."""
-    if len(ranges) < MIN_REPLICATES or all(lo == hi for lo, hi in ranges):
-        return of_middles
-    lower, upper = zip(*ranges, strict=True)
-    interval, t = range_interval(lower, upper), t_quantile(of_middles.degrees)
-    above, below = (interval.hi - interval.mean) / t, (interval.mean - interval.lo) / t
-    return replace(of_middles, error=above, error_below=below, refused="")
+    return Evidence(ranges, len(ranges), open_below, open_above, tuple(notes), refused)
 
 
 def nothing(reason: str) -> Evidence:
     """Missing evidence, with the reason."""
-    return Evidence(math.nan, math.nan, math.nan, 0, refused=reason)
+    return Evidence((), 0, refused=reason)
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict(FlatRecord):
-    """The verdict on one claim, with the numbers that it is based on."""
+def compare(region: Region, pieces: Sequence[Evidence], confidence: float) -> tuple[Word, float, float]:
+    """The verdict on the largest of k quantities, with the interval that it comes from.
 
-    id: str
-    kind: str
-    source: str
+    The upper end of the interval is the largest of all upper ends. Its lower end is the largest lower end of intervals
+    with confidence 1 - .05 / k. The truth lies beyond each end with probability .025 at most, for ``confidence`` .95
+    and values that are not skewed.
+    """
+    lo = max(piece.bounds(1 - (1 - confidence) / len(pieces))[0] for piece in pieces)
+    hi = max(piece.bounds(confidence)[1] for piece in pieces)
+    return region.word(lo, hi), lo, hi
+
+
+def _same(values: np.ndarray) -> bool:
+    """Whether values are equal up to rounding."""
+    return float(np.ptp(values)) <= 1e-12 * float(np.abs(values).max())
+
+
+@dataclass(frozen=True)
+class Finding(FlatRecord):
+    """What the rows say of one claim by itself, with the numbers that this is based on."""
+
     statement: str
     """The claim as a sentence."""
     verdict: Word
@@ -191,8 +233,6 @@ class Verdict(FlatRecord):
     """Number of values used; the smallest number if several are compared."""
     p: float
     """Two-sided p of the estimate being on its side of the nearest bound by chance; at most .05 if decided."""
-    holm_p: float = math.nan
-    """``p`` adjusted for all claims judged together (Holm)."""
     note: str = ""
     """Why the claim is undecided, and remarks on the evidence."""
     worst: float = math.nan
@@ -200,19 +240,34 @@ class Verdict(FlatRecord):
     value of their own, as in a share of them or a law that is fitted to all."""
     but: str = ""
     """A reservation that must be quoted with the verdict; empty if there is none."""
-    sanity: bool = False
-    """Whether the claim could fail only because of a bug."""
     needed: float = math.nan
     """Replicates that would just decide the claim at this estimate and spread; inf if the estimate lies on the bound or
     ``stuck`` says that no number is enough; nan if unknown."""
     stuck: str = ""
     """Why, given these results, no number of replicates would decide the claim; empty if some number would."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict(Finding):
+    """The verdict on one claim of a suite: what the rows say, at the look that was made and beside the other claims."""
+
+    id: str
+    kind: str
+    source: str
+    holm_p: float = math.nan
+    """``p`` adjusted for all claims judged together (Holm)."""
+    sanity: bool = False
+    """Whether the claim could fail only because of a bug."""
     look: int = 0
     """Number of the look (interim analysis) that gave the verdict, from 1; 0 if no looks are planned."""
     looks: int = 0
     """How many looks are planned."""
     confidence: float = CONFIDENCE
     """Confidence of the interval. The intervals of all looks hold together with 95 %, and ``p`` is for all looks."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields as a flat record, which begins with those that name the claim."""
+        return {"id": self.id, "kind": self.kind, "source": self.source} | super().as_dict()
 
     @property
     def words(self) -> str:
@@ -241,84 +296,90 @@ class Verdict(FlatRecord):
 class LookLevel:
     """Number and confidence of a look (interim analysis), of those that are planned for a claim."""
 
-    number: int
-    of: int
+    number: int = 0
+    """From 1; 0 if no looks are planned."""
+    of: int = 0
     """How many looks are planned."""
-    confidence: float
+    confidence: float = CONFIDENCE
     """Confidence of the interval that decides at this look."""
     allows_skewness: bool = True
     """Whether the interval allows for skewed values."""
 
-    def apply_to(self, verdict: Verdict) -> Verdict:
-        """The verdict at this look, for any kind of claim.
-
-        p is multiplied by .05 over the two-sided level of the look; the claim is undecided if the result exceeds .05.
-        """
-        p = verdict.p * (1 - CONFIDENCE) / (1 - self.confidence)
-        word = "undecided" if p > (1 - CONFIDENCE) * (1 + 1e-9) else verdict.verdict
-        return replace(
-            verdict, verdict=word, but=verdict.but if word == verdict.verdict else "",
-            p=p if math.isnan(p) else min(1.0, p),
-            look=self.number, looks=self.of, confidence=self.confidence,
-        )  # fmt: skip
+    def p_of_all(self, p: float) -> float:
+        """p for all looks: that of this look, times .05 over its two-sided level."""
+        return p if math.isnan(p) else min(1.0, p * (1 - CONFIDENCE) / (1 - self.confidence))
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """The numbers of a verdict."""
-
-    verdict: Word
-    estimate: float
-    lo: float
-    hi: float
-    replicates: int
-    p: float
-    note: str
-    worst: float = math.nan
-    """The replicate's value that speaks most against the claim, on the scale of the mean."""
-
-
-def decide(region: Region, quantities: Sequence[tuple[str, Evidence]], confidence: float = CONFIDENCE) -> Finding:
+def decide(
+    region: Region,
+    quantities: Sequence[tuple[str, Evidence]],
+    confidence: float = CONFIDENCE,
+    *,
+    statement: str = "",
+    log: bool = False,
+    but: str = "",
+) -> Finding:
     """Supported if the interval lies inside the region, contradicted if it lies outside, else undecided.
 
-    The interval contains Student's and the one that allows for skewed values, so both must agree. Of k > 1 quantities,
-    the largest is judged. The upper end of its interval is the largest of all upper ends. Its lower end is the largest
-    lower end of intervals with confidence 1 - .05 / k. The truth lies beyond each end with probability .025 at most,
-    for ``confidence`` .95 and values that are not skewed.
+    The interval contains Student's and the one that allows for skewed values, so both must agree. Of several
+    quantities, the largest is judged (``compare``).
+
+    Args:
+        region: Allowed values, in the units of the statement.
+        quantities: Evidence by name.
+        confidence: Confidence of the interval.
+        statement: The claim as a sentence.
+        log: Whether the evidence is about the logarithm of the quantity.
+        but: A reservation to quote with a verdict that is decided.
     """
-    pieces = [piece for _, piece in quantities]
+    allowed, pieces = region.log() if log else region, [piece for _, piece in quantities]
     usable = [(name, piece) for name, piece in quantities if not piece.refused]
-    notes = [*_refusals(quantities), *dict.fromkeys(note for piece in pieces for note in piece.notes)]
-    if not usable:
+    notes = [*_refusals(quantities), *(note for piece in pieces for note in piece.notes)]
+    word, lo, hi = compare(allowed, pieces, confidence) if usable else ("undecided", math.nan, math.nan)
+    p, worst = math.nan, math.nan
+    if usable:
+        name, largest = max(usable, key=lambda item: item[1].mean)
+        estimate, worst = largest.mean, _worst(allowed, pieces)
+        if len(pieces) > 1:
+            notes.insert(0, f"nearest: {name}")
+        notes += _few(pieces) if word != "undecided" else _why_undecided(allowed, pieces, (lo, hi), confidence)
+        p = _p(allowed, pieces)
+    else:
         estimate = max((piece.mean for piece in pieces if not math.isnan(piece.mean)), default=math.nan)
-        return Finding("undecided", estimate, math.nan, math.nan, min(p.count for p in pieces), math.nan, _join(notes))
-    k = len(pieces)
-    name, largest = max(usable, key=lambda item: item[1].mean)
-    verdict, lo, hi = _compare(region, pieces, confidence)
+    if log:
+        estimate, lo, hi, worst = map(exp, (estimate, lo, hi, worst))
+        beyond = max(worst / region.hi, region.lo / worst if worst else 0.0)
+        if word == "supported" and beyond >= FAR_BEYOND:
+            but = f"the worst replicate, {short(worst)}, is {short(beyond)} times beyond the bound"
+    return Finding(
+        statement, word, estimate, lo, hi, str(region), min(piece.count for piece in pieces), p,
+        "; ".join(dict.fromkeys(notes)), worst, "" if word == "undecided" else but,
+        *replicates_to_decide(allowed, pieces, confidence),
+    )  # fmt: skip
+
+
+def _p(region: Region, pieces: Sequence[Evidence]) -> float:
+    """p of the largest of k quantities: all lie inside, or one lies outside at a k-th of the level.
+
+    It is nan if the values of some do not vary, which gives no test.
+    """
+    if any(0 in piece.errors for piece in pieces):
+        return math.nan
     inside = max(piece.p_inside(region) for piece in pieces)
-    outside = min(1.0, k * min(piece.p_outside(region) for piece in pieces))
-    if verdict != "undecided":
-        notes += _few(pieces)
-    elif region.lo == region.hi:
-        notes.append("equality without a tolerance can only be contradicted")
-    elif math.isfinite(lo) and math.isfinite(hi):
-        student = _compare(region, [piece.of_symmetric_values() for piece in pieces], confidence)[0]
+    return min(inside, 1.0, len(pieces) * min(piece.p_outside(region) for piece in pieces))
+
+
+def _why_undecided(
+    region: Region, pieces: Sequence[Evidence], ends: tuple[float, float], confidence: float
+) -> Iterator[str]:
+    """Remarks on an interval that reaches across a bound; none if it has an open side, which other notes explain."""
+    if region.lo == region.hi:
+        yield "equality without a tolerance can only be contradicted"
+    elif all(map(math.isfinite, ends)):
+        student = compare(region, [piece.of_symmetric_values() for piece in pieces], confidence)[0]
         if student != "undecided":
-            notes.append(f"{student} if the values are not skewed; the interval that allows for skewness disagrees")
-        notes.append("the interval reaches across the bound; more replicates would narrow it")
-    if k > 1:
-        notes.insert(0, f"nearest: {name}")
-    # Values without variance give no test.
-    p = math.nan if any(piece.error == 0 for piece in pieces) else min(inside, outside)
-    worst = _worst(region, [piece.extremes for piece in pieces])
-    return Finding(verdict, largest.mean, lo, hi, min(piece.count for piece in pieces), p, _join(notes), worst)
-
-
-def _compare(region: Region, pieces: Sequence[Evidence], confidence: float) -> tuple[Word, float, float]:
-    """The verdict on the largest of k quantities, with the interval that it comes from."""
-    lo = max(piece.bounds(1 - (1 - confidence) / len(pieces))[0] for piece in pieces)
-    hi = max(piece.bounds(confidence)[1] for piece in pieces)
-    return region.word(lo, hi), lo, hi
+            yield f"{student} if the values are not skewed; the interval that allows for skewness disagrees"
+        yield "the interval reaches across the bound; more replicates would narrow it"
 
 
 def _few(pieces: Sequence[Evidence]) -> list[str]:
@@ -327,10 +388,11 @@ def _few(pieces: Sequence[Evidence]) -> list[str]:
     return [f"{few} replicates cannot show skewness, which the verdict assumes to be small"] * (few < MIN_SKEWED)
 
 
-def _worst(region: Region, extremes: Sequence[tuple[float, float]]) -> float:
+def _worst(region: Region, pieces: Sequence[Evidence]) -> float:
     """The value that is farthest outside the region, or nearest to its bound if none is outside."""
-    least = min((lo for lo, _ in extremes if not math.isnan(lo)), default=math.nan)
-    largest = max((hi for _, hi in extremes if not math.isnan(hi)), default=math.nan)
+    extremes = [piece.extremes for piece in pieces if not math.isnan(piece.extremes[0])]
+    least = min((lo for lo, _ in extremes), default=math.nan)
+    largest = max((hi for _, hi in extremes), default=math.nan)
     if math.isinf(region.hi) or (math.isfinite(region.lo) and region.lo - least > largest - region.hi):
         return least
     return largest
@@ -347,22 +409,67 @@ def _refusals(quantities: Sequence[tuple[str, Evidence]]) -> Iterator[str]:
         yield reason if needs_no_names else f"{', '.join(names)}: {reason}"
 
 
+def replicates_to_decide(
+    region: Region, pieces: Sequence[Evidence], confidence: float = CONFIDENCE
+) -> tuple[float, str]:
+    """The smallest R at which the interval of this estimate, spread and skewness decides: ``needed``, ``stuck``.
+
+    R is inf if no number is enough, and nan if it is unknown. If none is enough at any estimate, the text says why.
+
+    Student's interval is estimate ± t_{R-1} s / sqrt(R), and for a known spread s this is R = (z s / distance)^2. With
+    that many replicates the claim is decided with a probability of about one half, because the estimate will change.
+    """
+    # Fewer than 3 replicates have no interval yet; other evidence that is refused never has one.
+    shown = [piece for piece in pieces if piece.count >= MIN_REPLICATES and not math.isnan(piece.mean)]
+    if reasons := [piece.refused for piece in pieces if piece.refused and (piece.count == 0 or piece in shown)]:
+        return math.inf, "; ".join(dict.fromkeys(reasons))
+    if any(math.isnan(piece.mean + sum(piece.errors)) for piece in pieces):
+        return math.nan, ""
+
+    inside = all(region.lo <= piece.mean <= region.hi for piece in pieces)
+    word, level = ("supported", confidence) if inside else ("contradicted", 1 - (1 - confidence) / len(pieces))
+    each = [_needed(region, piece, word, level) for piece in pieces]
+    needed = max(each) if inside else min(each)
+    return needed, _why_no_number(region, pieces, inside) if math.isinf(needed) else ""
+
+
+def _needed(region: Region, piece: Evidence, word: str, confidence: float) -> float:
+    """The smallest R at which the interval of one quantity gives the verdict ``word``; inf if none does."""
+
+    def decides(count: int) -> bool:
+        return region.word(*piece.at(count).bounds(confidence)) == word
+
+    if not decides(MAX_REPLICATES):
+        return math.inf
+    too_few, enough = MIN_REPLICATES - 1, MAX_REPLICATES
+    if not math.isnan(piece.skewness):
+        # From 5 replicates on the interval allows for skewness, so it is wider there than at 4.
+        if piece.count < MIN_SKEWED and (few := [r for r in range(MIN_REPLICATES, MIN_SKEWED) if decides(r)]):
+            return float(few[0])
+        too_few = MIN_SKEWED - 1
+    while enough - too_few > 1:
+        middle = (too_few + enough) // 2
+        too_few, enough = (too_few, middle) if decides(middle) else (middle, enough)
+    return float(enough)
+
+
+def _why_no_number(region: Region, pieces: Sequence[Evidence], inside: bool) -> str:
+    """Why no number of replicates decides; empty if the estimate lies on the bound."""
+    ends: list[tuple[Evidence, Side]] = []
+    """The ends of intervals that must pass a bound: all of them, or one if an estimate lies outside the region."""
+    for piece in pieces:
+        if math.isfinite(region.lo) if inside else piece.mean > region.hi:
+            ends.append((piece, "below"))
+        if math.isfinite(region.hi) if inside else piece.mean < region.lo:
+            ends.append((piece, "above"))
+    open_ends = [(piece, side) for piece, side in ends if piece.is_open(side)]
+    if open_ends and (inside or len(open_ends) == len(ends)):
+        piece, side = open_ends[0]
+        because = f" ({'; '.join(piece.notes)})" if piece.notes else ""
+        return f"the interval is open {side}, however many replicates there are{because}"
+    return next((piece.fixed for piece in pieces if piece.fixed), "")
+
+
 def short(x: float) -> str:
     """A number with three digits and no superfluous zeros: ``0.01``, ``1e-5``."""
     return re.sub(r"e([+-])0*", lambda match: "e" + match[1].strip("+"), f"{x:.3g}")
-
-
-def _join(notes: Iterable[str]) -> str:
-    return "; ".join(dict.fromkeys(notes))
-
-
-def verdict_record(verdict: Mapping[str, Any]) -> dict[str, Any]:
-    """A verdict as JSON can write it: null for a number that is missing, texts for open ends of intervals."""
-    return {
-        name: value
-        if not isinstance(value, float) or math.isfinite(value)
-        else None
-        if math.isnan(value)
-        else f"{value:+}"
-        for name, value in verdict.items()
-    }

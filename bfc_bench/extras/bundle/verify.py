@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from bfc_bench.analysis.claims.verdict import Verdict, verdict_record
+from bfc_bench.analysis.claims.verdict import Verdict
 from bfc_bench.errors import describe_error
 from bfc_bench.extras.bundle.archive import Bundle, read_bundle
 from bfc_bench.extras.bundle.cells import Cells, Verification
@@ -21,7 +21,7 @@ from bfc_bench.store.equality import close
 from bfc_bench.store.merge import merge
 from bfc_bench.stored_suite import OpenStore, open_store
 from bfc_bench.suite.model import Suite
-from bfc_bench.utils.plain_json import readable_json
+from bfc_bench.utils.plain_json import finite, readable_json
 
 NUMBERS_AGREE = 1e-6
 """Relative difference up to which numbers of verdicts are equal, since releases of libraries round differently."""
@@ -91,7 +91,7 @@ def _check_verdicts(id: str, verdicts: Sequence[Verdict], stored: list[Mapping[s
     words: Counter[str] = Counter()
     for other in stored:
         verdict = computed[other["id"]]
-        record = from_json(readable_json(verdict_record(verdict.as_dict())))
+        record = from_json(readable_json(finite(verdict.as_dict(), infinite=True)))
         words[verdict.verdict] += 1
         if wrong := sorted(
             name for name in record.keys() | other.keys() if not close(record.get(name), other.get(name), NUMBERS_AGREE)

@@ -13,7 +13,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from bfc_bench.analysis.claims.verdict import verdict_record
 from bfc_bench.errors import StoreError, UsageError
 from bfc_bench.extras.bundle.archive import CITATION, CLAIMS, write_archive
 from bfc_bench.store.records import PROVENANCE, ROW, TABLES, TRACEBACK, Record, insert, records_of
@@ -22,7 +21,7 @@ from bfc_bench.store.unpacking import STORE
 from bfc_bench.stored_suite import OpenStore, StoredSuite
 from bfc_bench.utils.command_lines import without_folders
 from bfc_bench.utils.masking import mask_all, masker
-from bfc_bench.utils.plain_json import canonical_json, readable_json
+from bfc_bench.utils.plain_json import canonical_json, finite, readable_json
 
 LICENCE = "CC-BY-4.0"
 """The licence of results for which no other one is named."""
@@ -79,7 +78,7 @@ def bundle(
 
 def _judged(suite: StoredSuite) -> dict[str, Any]:
     """The suite whose claims are judged, with the seed of its last run, and their verdicts."""
-    verdicts = [verdict_record(verdict.as_dict()) for verdict in suite.claims()]
+    verdicts = [finite(verdict.as_dict(), infinite=True) for verdict in suite.claims()]
     return {"definition": {**suite.suite.definition(), "seed": suite.definition["seed"]}, "verdicts": verdicts}
 
 
