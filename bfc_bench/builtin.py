@@ -44,15 +44,15 @@ def extras() -> list[ModuleType]:
 
 def own(kind: str) -> dict[str, Callable[..., Any] | str]:
     """What the core and the extras register of the kind ``verb`` or ``listener``, by name."""
-    found: dict[str, Callable[..., Any] | str] = {}
+    parts: dict[str, Callable[..., Any] | str] = {}
 
     def add(plugin: str, part_kind: str, part: Any, name: str) -> None:
         if part_kind == kind:
-            found[name] = part
+            parts[name] = part
 
     for registers in (register_verbs, *(extra.bfc_register for extra in extras())):
         registers(Register(PROJECT, add))
-    return found
+    return parts
 
 
 def register_verbs(register: Register) -> None:

@@ -68,9 +68,9 @@ class Settings(BaseModel):
     def changed(self) -> dict[str, Any]:
         """The options that differ from their defaults, as plain data, so that a new option changes nothing here."""
         plain, fields = self.plain(), type(self).model_fields
-        kept = [name for name in plain if name not in fields or not _is_default(fields[name], getattr(self, name))]
-        inner = {name: value.changed() for name in kept if isinstance(value := getattr(self, name), Settings)}
-        return {name: inner.get(name, plain[name]) for name in kept}
+        names = [name for name in plain if name not in fields or not _is_default(fields[name], getattr(self, name))]
+        inner = {name: value.changed() for name in names if isinstance(value := getattr(self, name), Settings)}
+        return {name: inner.get(name, plain[name]) for name in names}
 
 
 def _is_number(annotation: Any) -> bool:
@@ -113,20 +113,20 @@ PLAINLY = {"list_type": "must be a list", "model_type": "must be a table", "dict
 
 def explain(error: ValidationError, model: type[BaseModel], where: str) -> str:
     """One line per wrong key: where, which key, what was expected, what came, the nearest valid name."""
-    lines, found = [], error.errors(include_url=False)
-    missing = [_dotted_path(item["loc"]) for item in found if item["type"] == "missing"]
-    for item in found:
+    lines, errors = [], error.errors(include_url=False)
+    missing = [_dotted_path(item["loc"]) for item in errors if item["type"] == "missing"]
+    for item in errors:
         if item["type"] == "extra_forbidden":  # a wrong name is not missing too
             near = get_close_matches(_dotted_path(item["loc"]), missing, n=1, cutoff=0.5)
             missing = [name for name in missing if name not in near]
     if missing:
         are = "is required and missing" if len(missing) == 1 else "are required and missing"
         lines.append(f"{where}: {' and '.join(filter(None, [', '.join(missing[:-1]), missing[-1]]))} {are}.")
-    for item in found:
+    for item in errors:
         key = _dotted_path(item["loc"])
         if item["type"] == "extra_forbidden":
-            known = _fields_at(model, item["loc"])
-            hint = suggest(str(item["loc"][-1]), known) if known else " Leave it out: there are no options here."
+            fields = _fields_at(model, item["loc"])
+            hint = suggest(str(item["loc"][-1]), fields) if fields else " Leave it out: there are no options here."
             lines.append(f"{where}: unknown option {key!r}.{hint}")
         elif item["type"] != "missing":
             expected = PLAINLY.get(item["type"], "") or _expected(item["msg"])
@@ -174,11 +174,11 @@ def _dotted_path(loc: tuple[int | str, ...]) -> str:
 
 def _fields_at(model: type[BaseModel], loc: tuple[int | str, ...]) -> list[str]:
     """The valid option names at ``loc``, through nested models."""
-    here: type[BaseModel] | None = model
+    current: type[BaseModel] | None = model
     for part in loc[:-1]:
-        if here is not None and part in here.model_fields:
-            here = _model_in(here.model_fields[str(part)].annotation)
-    return list(here.model_fields) if here is not None else []
+        if current is not None and part in current.model_fields:
+            current = _model_in(current.model_fields[str(part)].annotation)
+    return list(current.model_fields) if current is not None else []
 
 
 def _model_in(annotation: Any) -> type[BaseModel] | None:

@@ -73,11 +73,11 @@ def as_sklearn(
         single = as_sklearn(learner, classifier=classifier, standardize=standardize, shape=shape)
         return GridSearchCV(single, {name: list(values) for name, values in learner.search.items()}, cv=EveryFifth())
     labels = learner.capabilities.labels
-    wanted = "real" not in labels if classifier is None else classifier
-    if not (_takes_classes(type(learner)) if wanted else "real" in labels):
+    classifies = "real" not in labels if classifier is None else classifier
+    if not (_takes_classes(type(learner)) if classifies else "real" in labels):
         raise UsageError(f"as_sklearn: {learner.name} takes {' and '.join(sorted(labels))} labels only.")
     own = {field.alias or name: getattr(learner, name) for name, field in type(learner).model_fields.items()}
-    return _estimator_class(type(learner), wanted)(**own, standardize=standardize, shape=shape)
+    return _estimator_class(type(learner), classifies)(**own, standardize=standardize, shape=shape)
 
 
 class EveryFifth(BaseCrossValidator):  # type: ignore[misc]
@@ -132,8 +132,8 @@ class _LearnerEstimator(BaseEstimator):  # type: ignore[misc]
     def _fit(self, x: np.ndarray, y: np.ndarray, kind: LabelKind, classes: int = 0) -> Self:
         """Fit to float64 x (n, d) and labels y (n,)."""
         learner, (n, d) = self.learner_class, x.shape
-        given = self.get_params(deep=False)
-        options = {name: given[name] for name in _option_defaults(learner)}
+        parameters = self.get_params(deep=False)
+        options = {name: parameters[name] for name in _option_defaults(learner)}
         self.learner_ = learner.parse(options, type(self).__name__)
         if reason := missing(self.learner_.libraries()):
             raise UsageError(f"{learner.name} cannot be fitted here: {reason}")

@@ -83,13 +83,13 @@ def task(
     Raises:
         UsageError: A table is wrong, or the task does not exist in d dimensions.
     """
-    where, kinds = f"task {name!r}", load_plugins()
+    what, kinds = f"task {name!r}", load_plugins()
     built = build_task(
         name, inputs=inputs, target=target, law=law, data=data, labels=labels, unlabeled=unlabeled,
-        kinds=kinds, where=where,
+        kinds=kinds, where=what,
     )  # fmt: skip
     if d is None and (d := built.dimension) is None:
-        raise UsageError(f"{where}: d must be given.")
+        raise UsageError(f"{what}: d must be given.")
     return LoadedTask(built, d, seed, test_size)
 
 

@@ -83,8 +83,8 @@ class Plugins:
         for name in self.plots:
             with isolated(partial(self._failed, self.plots.origin(name), f"plot {name!r}")):
                 drawn = {str(stem): figure for stem, figure in self.plots.get(name)(rows).items()}
-                if taken := sorted(drawn.keys() & figures.keys()):
-                    raise ValueError(f"the file stem {taken[0]!r} is another plot's")
+                if clashing := sorted(drawn.keys() & figures.keys()):
+                    raise ValueError(f"the file stem {clashing[0]!r} is another plot's")
                 for figure in drawn.values():
                     draw_figure(figure)  # many errors of a figure appear only here
                 figures |= drawn
@@ -121,8 +121,8 @@ class Plugins:
     def collect(self) -> None:
         """Have the plugins register their parts, in the order in which they were loaded: the first has a name."""
         loaded = [name for name, _ in self.manager.list_name_plugin()]
-        found = self.manager.hook.bfc_register.get_hookimpls()
-        for impl in sorted(found, key=lambda impl: loaded.index(impl.plugin_name)):
+        registrations = self.manager.hook.bfc_register.get_hookimpls()
+        for impl in sorted(registrations, key=lambda impl: loaded.index(impl.plugin_name)):
             with isolated(partial(self._failed, impl.plugin_name, REGISTER), passes=()):
                 impl.function(Register(impl.plugin_name, self._register))
 

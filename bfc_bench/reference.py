@@ -73,10 +73,10 @@ def entries(plugins: Plugins, kind: str = "", *, options: bool = True) -> list[R
     Raises ``UsageError`` for an unknown kind.
     """
     plugins.import_all()
-    known = {registry.kind: registry for registry in plugins.registries.values()}
-    if kind and kind not in known:
-        raise UsageError(f"--kind {kind}: there is no such kind.{suggest(kind, known)}")
-    chosen = [known[kind]] if kind else list(known.values())
+    registries = {registry.kind: registry for registry in plugins.registries.values()}
+    if kind and kind not in registries:
+        raise UsageError(f"--kind {kind}: there is no such kind.{suggest(kind, registries)}")
+    chosen = [registries[kind]] if kind else list(registries.values())
     return [
         _entry(registry.kind, name, registry.origin(name), registry.get(name), options)
         for registry in chosen
@@ -95,8 +95,8 @@ def find(plugins: Plugins, name: str, kind: str = "") -> list[ReferenceEntry]:
         learner = plugins.learner(name)  # raises an error that suggests the nearest name
         matches = [_entry(plugins.learners.kind, name, plugins.learners.origin(scheme), learner)]
     if not matches:
-        known = sorted({other for registry in registries for other in registry})
-        hint = suggest(name, known) + broken_plugins(plugins.unavailable, name, kind)
+        names = sorted({other for registry in registries for other in registry})
+        hint = suggest(name, names) + broken_plugins(plugins.unavailable, name, kind)
         raise UsageError(f"show: there is nothing called {name!r}.{hint}")
     return matches
 

@@ -108,9 +108,9 @@ def locating(grid: Grid, see: See, tell: Callable[[str], None]) -> Rounds:
     for curve in _measured(grid, see, ladders):
         for level in levels:
             if count := threshold(curve, level).ill_behaved:
-                where = f"{curve.label} on {curve.task}, d = {curve.d}"
+                place = f"{curve.label} on {curve.task}, d = {curve.d}"
                 tell(
-                    f"{where}: {counted(count, 'replicate')} above {level:g} again at larger n; the first crossing is "
+                    f"{place}: {counted(count, 'replicate')} above {level:g} again at larger n; the first crossing is "
                     "N*."
                 )
     tell("Sizes go up only until N* is reached: if an error rises above the level beyond them, it is not seen.")
@@ -131,14 +131,14 @@ def _ladders(grid: Grid) -> dict[tuple[str, str, int], Ladder]:
 def _first_cells(grid: Grid, see: See, ladders: dict[tuple[str, str, int], Ladder]) -> list[Cell]:
     """The first cells of all replicates, and those of earlier runs with sizes of the ladders."""
     with see() as stored:
-        known = stored.store.known_cells(stored.name, stored.version) if stored else {}
+        stored_cells = stored.store.known_cells(stored.name, stored.version) if stored else {}
     return [
         cell
         for place, ladder in ladders.items()
         for n in ladder.fine
         for replicate in range(grid.suite.replicates)
         for cell in [grid.cell(*place, n, replicate)]
-        if n in ladder.upward[:2] or cell.id in known
+        if n in ladder.upward[:2] or cell.id in stored_cells
     ]
 
 

@@ -101,7 +101,7 @@ class ThresholdComparison:
 
 def compare_labels(rows: Iterable[Row], a: str, b: str, metric: str = "nmse") -> list[Comparison]:
     """Compare two predictors at every task, d and n that both have."""
-    return _decided([found for pair in _pairs(rows, a, b, metric) for found in _compare_sizes(*pair)])
+    return _decided([comparison for pair in _pairs(rows, a, b, metric) for comparison in _compare_sizes(*pair)])
 
 
 def compare_thresholds(
@@ -123,10 +123,10 @@ def _pairs(rows: Iterable[Row], a: str, b: str, metric: str) -> Iterator[tuple[C
 def require_known(rows: Iterable[Row], where: str, field: str, wanted: Iterable[object]) -> None:
     """Raise ``UsageError`` with the nearest known value for a value that no row has."""
     rows = Rows.of(rows)
-    known = set(map(str, rows.d.tolist())) if field == "d" else {str(value) for value in rows.distinct(field)}
+    values = set(map(str, rows.d.tolist())) if field == "d" else {str(value) for value in rows.distinct(field)}
     for value in wanted:
-        if (name := str(value).partition("/")[0] if field == "label" else str(value)) not in known:
-            raise UsageError(f"{where}: the results have no {field} {name!r}.{suggest(name, known)}")
+        if (name := str(value).partition("/")[0] if field == "label" else str(value)) not in values:
+            raise UsageError(f"{where}: the results have no {field} {name!r}.{suggest(name, values)}")
 
 
 def compare(a: Curve, b: Curve) -> list[Comparison]:
@@ -157,19 +157,19 @@ def _decided(comparisons: Sequence[C]) -> list[C]:
 def _compare_at(n: int, a: Curve, b: Curve, replicates: Sequence[int]) -> Comparison:
     of_a, of_b = _column(a, n, replicates), _column(b, n, replicates)
     differences = of_a - of_b
-    found = evidence(differences[~np.isnan(differences)]).of_symmetric_values()
-    mean, lo, hi = (exp(x) if a.scale == "log" else x for x in (found.mean, *_ends(found)))
+    log_ratio = evidence(differences[~np.isnan(differences)]).of_symmetric_values()
+    mean, lo, hi = (exp(x) if a.scale == "log" else x for x in (log_ratio.mean, *_ends(log_ratio)))
     return Comparison(
-        **_in_common(a, b, found),
+        **_in_common(a, b, log_ratio),
         n=n,
-        pairs=found.count,
+        pairs=log_ratio.count,
         unpaired=int(np.sum(np.isnan(of_a) != np.isnan(of_b))),
         ratio=mean if a.scale == "log" else math.nan,
         difference=mean if a.scale == "linear" else math.nan,
         lo=lo,
         hi=hi,
-        verdict=f"{a.name if found.mean < 0 else b.name} lower",
-        refused=found.refused,
+        verdict=f"{a.name if log_ratio.mean < 0 else b.name} lower",
+        refused=log_ratio.refused,
     )
 
 
@@ -191,17 +191,17 @@ def _column(curve: Curve, n: int, replicates: Sequence[int]) -> np.ndarray:
 
 
 def _compare_n_star(a: Curve, b: Curve, level: float) -> ThresholdComparison:
-    found = n_star_ratio(a, b, level)
-    lo, hi = map(math.exp, _ends(found))
+    log_ratio = n_star_ratio(a, b, level)
+    lo, hi = map(math.exp, _ends(log_ratio))
     return ThresholdComparison(
-        **_in_common(a, b, found),
+        **_in_common(a, b, log_ratio),
         level=level,
         of_a=threshold(a, level),
         of_b=threshold(b, level),
-        ratio=math.exp(found.mean),
+        ratio=math.exp(log_ratio.mean),
         lo=lo,
         hi=hi,
-        replicates=found.count,
-        verdict=f"{a.name if found.mean < 0 else b.name} needs fewer",
-        note=found.refused or "; ".join(found.notes),
+        replicates=log_ratio.count,
+        verdict=f"{a.name if log_ratio.mean < 0 else b.name} needs fewer",
+        note=log_ratio.refused or "; ".join(log_ratio.notes),
     )

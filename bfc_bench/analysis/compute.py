@@ -53,18 +53,18 @@ def cost_curves(rows: Iterable[Row], curves: Iterable[Curve], cost: CostName) ->
     if cost not in COSTS:
         raise UsageError(f"a cost must be one of {', '.join(COSTS)}. Got {cost!r}.{suggest(cost, COSTS)}")
     groups = Rows.of(rows).where(status="ok").groups("task", "d", "label")
-    found = []
+    cost_points = []
     for curve in curves:
         group = groups.get((curve.task, curve.d, curve.label))
         if group is None:
             continue
         values = group.number(cost)
         by_n = [values[(group.n == n) & (values > 0)] for n in curve.n]
-        kept = curve.shared & [len(at_n) > 0 for at_n in by_n]
-        if kept.any():
-            means = [_geometric_mean(at_n) for at_n, keep in zip(by_n, kept, strict=True) if keep]
-            found.append(CostCurve(_at(curve, kept), cost, np.array(means)))
-    return found
+        has_cost = curve.shared & [len(at_n) > 0 for at_n in by_n]
+        if has_cost.any():
+            means = [_geometric_mean(at_n) for at_n, keep in zip(by_n, has_cost, strict=True) if keep]
+            cost_points.append(CostCurve(_at(curve, has_cost), cost, np.array(means)))
+    return cost_points
 
 
 def _geometric_mean(costs: np.ndarray) -> float:
@@ -141,13 +141,13 @@ def frontier(curves: Sequence[CostCurve]) -> list[FrontierPoint]:
     errors = np.array([log_errors for *_, log_errors in points])  # (P, R)
     means, total = errors.mean(axis=1), errors.sum(axis=1)
     by_others = (total[:, None] - errors) / (len(replicates) - 1) if len(replicates) > 1 else errors
-    where, found = (shown[0].curve.task, shown[0].curve.d, shown[0].curve.metric, shown[0].cost), []
+    place, found = (shown[0].curve.task, shown[0].curve.d, shown[0].curve.metric, shown[0].cost), []
     for at in dict.fromkeys(costs):
         affordable = bisect_right(costs, at)
         _, label, n, _ = points[int(means[:affordable].argmin())]
         chosen = by_others[:affordable].argmin(axis=0)
         error = t_interval(errors[chosen, np.arange(len(replicates))]).exp()
-        found.append(FrontierPoint(*where, at, label, n, error.mean, error.lo, error.hi, error.count))
+        found.append(FrontierPoint(*place, at, label, n, error.mean, error.lo, error.hi, error.count))
     return found
 
 

@@ -337,8 +337,8 @@ def _curve(rows: Rows, metric: str, stage: str | None) -> Curve | None:
     ok = rows.ok
     values = np.full((len(replicates), len(n)), math.nan)
     path = tuple(metric.split("."))
-    beside = ("chosen", "measured") if path[0] in BESIDES else ()
-    path = (*beside, *path) if stage is None else ("stages", stage, *path)
+    prefix = ("chosen", "measured") if path[0] in BESIDES else ()
+    path = (*prefix, *path) if stage is None else ("stages", stage, *path)
     values[line[ok], column[ok]] = rows.number(*path)[ok]
     if np.isnan(values).all() and ok.any():
         return None

@@ -134,9 +134,9 @@ def _fit(bounds: Mapping[Any, Sequence[tuple[float, float]]], axis: str) -> Expo
     values = [d for d in sorted(bounds) for _ in bounds[d]]
     d = np.array(values, dtype=int if all(isinstance(value, Integral) for value in values) else float)
     lower, upper = np.array([pair for d in sorted(bounds) for pair in bounds[d]], dtype=float).reshape(-1, 2).T
-    known = np.isfinite(lower) & np.isfinite(upper)
-    dims, group = np.unique(d[known], return_inverse=True)
-    k, n = len(dims), int(known.sum())
+    exact = np.isfinite(lower) & np.isfinite(upper)
+    dims, group = np.unique(d[exact], return_inverse=True)
+    k, n = len(dims), int(exact.sum())
     result = Exponent(
         dims=tuple(dims.tolist()),
         replicates=max(map(len, bounds.values()), default=0),
@@ -145,7 +145,7 @@ def _fit(bounds: Mapping[Any, Sequence[tuple[float, float]]], axis: str) -> Expo
         note="assumes an exact power law" if k <= 3 else "",
         axis=axis,
     )
-    if reason := _refusal(k, n, lower[known], upper[known], group, axis):
+    if reason := _refusal(k, n, lower[exact], upper[exact], group, axis):
         return replace(result, refused=reason)
     try:
         return _regress(result, d, lower, upper)
@@ -159,8 +159,8 @@ def _regress(result: Exponent, d: np.ndarray, lower: np.ndarray, upper: np.ndarr
 
     dims, n = np.array(result.dims), result.uncensored
     k = len(dims)
-    known = np.isfinite(lower) | np.isfinite(upper)
-    d, lower, upper = d[known], lower[known], upper[known]
+    bounded = np.isfinite(lower) | np.isfinite(upper)
+    d, lower, upper = d[bounded], lower[bounded], upper[bounded]
     log_d = np.log(d)
     centred = log_d - log_d.mean()
     finite = np.isfinite(upper - lower)

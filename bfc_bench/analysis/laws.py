@@ -64,8 +64,8 @@ class Extrapolation:
     def __str__(self) -> str:
         if self.refused or self.at is None:
             return f"no extrapolation: {self.refused}"
-        where = ", ".join(f"{name} = {value:,.6g}" for name, value in self.at.items())
-        return f"measured / predicted = {self.ratio} at {where}"
+        place = ", ".join(f"{name} = {value:,.6g}" for name, value in self.at.items())
+        return f"measured / predicted = {self.ratio} at {place}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +131,9 @@ def law_of(
     values = [_second_number(rows, curve, second) for curve in curves]
     for curve, value in zip(curves, values, strict=True):
         if len(value) != 1 or not value[0] > 0:
-            shown = ", ".join(f"{v:g}" for v in value[:3]) or "none"
-            where = f"{curve.name} on {curve.task}, d = {curve.d}"
-            return replace(law, refused=f"{where} must have one positive number {second!r}; it has {shown}")
+            listed = ", ".join(f"{v:g}" for v in value[:3]) or "none"
+            place = f"{curve.name} on {curve.task}, d = {curve.d}"
+            return replace(law, refused=f"{place} must have one positive number {second!r}; it has {listed}")
     return law_of_curves(curves, {second: [value[0] for value in values]}, over_log)
 
 
@@ -158,9 +158,9 @@ def law_of_curves(
     errors, sizes = [], []
     for curve in curves:
         counts = np.isfinite(curve.values).sum(axis=0)
-        kept = curve.shared & (2 * counts > max(counts.max(initial=0), 1))
-        errors.append(curve.log_values[[curve.replicates.index(r) for r in common]][:, kept])
-        sizes.append(curve.n[kept].astype(float))
+        complete = curve.shared & (2 * counts > max(counts.max(initial=0), 1))
+        errors.append(curve.log_values[[curve.replicates.index(r) for r in common]][:, complete])
+        sizes.append(curve.n[complete].astype(float))
     points = [len(n) for n in sizes]
     axes = {name: np.repeat(values, points) for name, values in second.items()} | {"n": np.concatenate(sizes)}
     dims = {curve.d for curve in curves}
@@ -255,11 +255,11 @@ class _Fit:
                     f"the floor or another term dominates: the power of {name} is {VISIBLE:.0%} or more of the error "
                     f"at {seen} sizes, and {least} are needed; add smaller {name}"
                 )
-            found = np.append(self.without[:, 2 * j + 1], self.p[2 * j + 1])
-            if not ((found > EXTREME[0]) & (found < EXTREME[1])).all():
+            exponents = np.append(self.without[:, 2 * j + 1], self.p[2 * j + 1])
+            if not ((exponents > EXTREME[0]) & (exponents < EXTREME[1])).all():
                 return (
-                    f"the exponent of {name} is not identified: it lies between {found.min():.2g} and "
-                    f"{found.max():.2g} when one replicate at a time is left out; add sizes or replicates"
+                    f"the exponent of {name} is not identified: it lies between {exponents.min():.2g} and "
+                    f"{exponents.max():.2g} when one replicate at a time is left out; add sizes or replicates"
                 )
         return ""
 
@@ -288,13 +288,13 @@ def _grid_start(logs: np.ndarray, y: np.ndarray) -> np.ndarray:
     """The best point (P,) of the grid of exponents."""
     from scipy.optimize import nnls
 
-    found = []
+    starts = []
     for exponents in product(EXPONENTS, repeat=len(logs)):
         terms = np.exp(np.vstack([-np.array(exponents)[:, None] * logs, np.zeros(len(y))]) - y)
         sizes = np.linalg.norm(terms, axis=1)
         scales, loss = nnls((terms / sizes[:, None]).T, np.ones(len(y)))
-        found.append((loss, exponents, scales / sizes))
-    _, exponents, scales = min(found, key=lambda point: point[0])
+        starts.append((loss, exponents, scales / sizes))
+    _, exponents, scales = min(starts, key=lambda point: point[0])
     heights = np.log(np.maximum(scales[:-1], LEAST_FLOOR * math.exp(y.min())))
     return np.array([*chain.from_iterable(zip(heights, exponents, strict=True)), scales[-1]])
 
@@ -400,18 +400,18 @@ def _extrapolation(axes: Mapping[str, np.ndarray], logs: np.ndarray, y: np.ndarr
     """
     if len(set(axes["n"])) <= _least(axes, "n"):
         return Extrapolation(refused=f"it needs more than {_least(axes, 'n')} sizes n")
-    kept = np.all([x <= _largest_fitted(np.unique(x), _least(axes, name)) for name, x in axes.items()], axis=0)
-    smaller = {name: x[kept] for name, x in axes.items()}
-    reason = _refusal(smaller, y[:, kept])
-    fit = None if reason else _Fit.of(logs[:, kept], y[:, kept])
+    fitted = np.all([x <= _largest_fitted(np.unique(x), _least(axes, name)) for name, x in axes.items()], axis=0)
+    smaller = {name: x[fitted] for name, x in axes.items()}
+    reason = _refusal(smaller, y[:, fitted])
+    fit = None if reason else _Fit.of(logs[:, fitted], y[:, fitted])
     if fit is None or (reason := fit.refusal(smaller)):
         return Extrapolation(refused=f"without the largest sizes, {reason}")
-    order = np.lexsort([x[~kept] for x in axes.values()])  # by n, then by the second number
-    last = int(np.flatnonzero(~kept)[order[-1]])
+    order = np.lexsort([x[~fitted] for x in axes.values()])  # by n, then by the second number
+    last = int(np.flatnonzero(~fitted)[order[-1]])
     at = logs[:, [last]]
     without = _without_each(y)[:, last] - [log_law(at, parameters)[0] for parameters in fit.without]
     slopes = _slopes(logs, p)
-    influence = y[:, last] - y[:, kept] @ (slopes[last] @ _inverse(slopes[kept]))
+    influence = y[:, last] - y[:, fitted] @ (slopes[last] @ _inverse(slopes[fitted]))
     ratio = t_interval(_wider(float(y[:, last].mean() - log_law(at, fit.p)[0]), without, influence))
     return Extrapolation({name: float(x[last]) for name, x in axes.items()}, ratio.exp())
 

@@ -63,13 +63,13 @@ class Scaling:
         fit = self.exponent
         first, last = (fit.dims[0], fit.dims[-1]) if fit.dims else (None, None)
         along = {} if self.axis == "d" else {"axis": self.axis, "d": self.d}
-        where = {"label": self.label, "metric": self.metric, "level": self.level}
+        shared = {"label": self.label, "metric": self.metric, "level": self.level}
         exponent = {"exponent": fit.value, "lo": fit.lo, "hi": fit.hi}
         fitted = {f"{self.axis}_first": first, f"{self.axis}_last": last}
         counts = {"values": fit.uncensored, "bounds": fit.censored}
         tests = {name: getattr(fit, name) for name in ("curvature_p", "detectable", "lack_of_fit_p", "method")}
         notes = {"note": fit.refused or fit.note}
-        return {"task": self.task} | along | where | exponent | fitted | counts | tests | notes
+        return {"task": self.task} | along | shared | exponent | fitted | counts | tests | notes
 
 
 def scalings(curves: Iterable[Curve], levels: Sequence[float], axis: str = "d") -> list[Scaling]:

@@ -56,9 +56,9 @@ def sizes_beyond_grid(claim: Claim, rows: Rows, verdict: Finding, more: int) -> 
                     f"{_n_star(curve, reached)} lies {side} n = {end} in {count} of {len(reached.crossings)} replicates"
                 )
                 beyond.append(NewSizes(curve.task, curve.label, curve.d, (round(size),), int(end), says))
-    known = claim.about(rows).without({new.label for new in beyond})
-    others = known.judge(rows) if known else verdict
-    return beyond if not known or others.needed <= others.replicates + more else []
+    within = claim.about(rows).without({new.label for new in beyond})
+    others = within.judge(rows) if within else verdict
+    return beyond if not within or others.needed <= others.replicates + more else []
 
 
 def finer_sizes(claim: Claim, rows: Rows, more: int) -> list[NewSizes]:
@@ -73,7 +73,7 @@ def finer_sizes(claim: Claim, rows: Rows, more: int) -> list[NewSizes]:
         rows: The rows that it reads.
         more: Replicates that the next look adds; 0 if there is none.
     """
-    found, by_replicates, seconds_of_replicates = [], 0.0, 0.0
+    options, by_replicates, seconds_of_replicates = [], 0.0, 0.0
     for curve, reached in _thresholds(claim, rows):
         count, lo, hi = len(reached.crossings), reached.interval.lo, reached.interval.hi
         if not 0 < lo < hi < math.inf:
@@ -93,9 +93,9 @@ def finer_sizes(claim: Claim, rows: Rows, more: int) -> list[NewSizes]:
                 f"steps between n = {min(a for a, _ in wide)} and {near} make {share:.0%} of the variance of "
                 f"{_n_star(curve, reached)}"
             )
-            taken, cost = width * (1 - math.sqrt(1 - 0.75 * share)), count * len(sizes) * seconds[near]
-            found.append((NewSizes(curve.task, curve.label, curve.d, sizes, near, says), taken, cost))
-    return [new for new, taken, cost in found if taken * seconds_of_replicates >= by_replicates * cost]
+            narrowing, cost = width * (1 - math.sqrt(1 - 0.75 * share)), count * len(sizes) * seconds[near]
+            options.append((NewSizes(curve.task, curve.label, curve.d, sizes, near, says), narrowing, cost))
+    return [new for new, narrowing, cost in options if narrowing * seconds_of_replicates >= by_replicates * cost]
 
 
 def _half_width(replicates: int) -> float:

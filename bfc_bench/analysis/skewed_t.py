@@ -26,8 +26,8 @@ def transformed(t: float, count: int, skewness: float) -> float:
     """Hall's transformation of Student's statistic; the statistic itself for values without skewness."""
     w = t / math.sqrt(count)
     bent = skewness * w
-    kept = w / 4 if bent < BEND else w * (1 + bent / 3 + bent**2 / 27)
-    return math.sqrt(count) * (kept + skewness / (6 * count))
+    limited = w / 4 if bent < BEND else w * (1 + bent / 3 + bent**2 / 27)
+    return math.sqrt(count) * (limited + skewness / (6 * count))
 
 
 def inverse(quantile: float, count: int, skewness: float) -> float:

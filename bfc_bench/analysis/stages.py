@@ -98,9 +98,9 @@ def _quantities(paths: Sequence[NumberPath], metric: str) -> Iterator[tuple[tupl
     """The quantities of each stage with their paths in the rows, in the order of training, final predictor last."""
     stages = dict.fromkeys(path[1] for path in paths if path[0] == "stages" and len(path) > 2)
     prefixes: dict[str, NumberPath] = {stage: ("stages", stage) for stage in stages}
-    known = set(paths)
+    present = set(paths)
     for stage, prefix in (prefixes | {FINAL: ()}).items():
-        if (*prefix, metric) in known:
+        if (*prefix, metric) in present:
             yield (stage, Quantity(metric)), (*prefix, metric)
         for kind in ("feature_errors", "part_errors", *BESIDES):
             parent = (*(prefix or (("chosen", "measured") if kind in BESIDES else ())), kind)

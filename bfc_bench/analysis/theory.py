@@ -27,10 +27,10 @@ class Theories(Protocol):
 
 def slope(sizes: Mapping[Any, float], dims: Sequence[Any]) -> float:
     """Least-squares slope of log N on log d over ``dims``, for N by d; nan for fewer than two or if an N is missing."""
-    known = [sizes.get(d, math.nan) for d in dims]
-    if len(dims) < 2 or not all(0 < n < math.inf for n in known):
+    expected = [sizes.get(d, math.nan) for d in dims]
+    if len(dims) < 2 or not all(0 < n < math.inf for n in expected):
         return math.nan
-    return float(np.polyfit(np.log(dims), [math.log(n) for n in known], 1)[0])  # these may be too large for NumPy
+    return float(np.polyfit(np.log(dims), [math.log(n) for n in expected], 1)[0])  # these may be too large for NumPy
 
 
 def harmonics_slope(dims: Sequence[int], p: int) -> float:
@@ -94,10 +94,10 @@ class Expected:
     def as_dict(self) -> dict[str, Any]:
         """A flat record; ``ratio`` is measured over expected N*, nan if the measured one is only a bound."""
         reached = self.measured.as_dict()
-        kept = {name: reached[name] for name in ("task", "d", "label", "level")}
+        shared = {name: reached[name] for name in ("task", "d", "label", "level")}
         measured = {"measured": reached["n_star"], "lo": reached["lo"], "hi": reached["hi"]}
         theory = {"n_star": self.n_star, "exponent": self.exponent, "source": self.source}
-        return kept | theory | measured | {"ratio": reached["n_star"] / self.n_star}
+        return shared | theory | measured | {"ratio": reached["n_star"] / self.n_star}
 
 
 def expected(reached: Sequence[Reached], theories: Theories) -> list[Expected]:

@@ -155,11 +155,11 @@ class Reached:
 
     def as_dict(self) -> dict[str, Any]:
         """A flat record with ``Threshold.as_dict``, whose number is ``least`` for a cost and else ``n_star``."""
-        where = {name: getattr(self, name) for name in ("task", "d", "label", "level", "metric")}
+        shared = {name: getattr(self, name) for name in ("task", "d", "label", "level", "metric")}
         if self.cost:
-            return where | {"cost": self.cost} | self.threshold.as_dict("least")
+            return shared | {"cost": self.cost} | self.threshold.as_dict("least")
         last = {"ill_behaved": self.threshold.ill_behaved, "last": self.threshold.last}
-        return where | last | self.threshold.as_dict("n_star")
+        return shared | last | self.threshold.as_dict("n_star")
 
 
 def crossings(curve: Curve, level: float) -> list[Crossing]:
@@ -178,9 +178,9 @@ def crossings(curve: Curve, level: float) -> list[Crossing]:
 
     Raises ``UsageError`` if ``level`` is not positive.
     """
-    found = steps(curve, level)
-    unsure = any(step.unsure for _, first, last in found for step in (first, last) if step)
-    return [first.crossing(replicate, unsure, last) for replicate, first, last in found]
+    all_steps = steps(curve, level)
+    unsure = any(step.unsure for _, first, last in all_steps for step in (first, last) if step)
+    return [first.crossing(replicate, unsure, last) for replicate, first, last in all_steps]
 
 
 def steps(curve: Curve, level: float) -> list[tuple[int, Step, Step | None]]:
@@ -194,22 +194,22 @@ def steps(curve: Curve, level: float) -> list[tuple[int, Step, Step | None]]:
     bound = level if linear else math.log(level)
     rise = level * (RISE - 1) if linear else math.log(RISE)
     log_n = np.log(curve.n).tolist()
-    found = []
+    result = []
     for replicate, error, traced in zip(curve.replicates, curve.scaled.tolist(), curve.has_enough_sizes, strict=True):
         errors = [e for e in error if not math.isnan(e)]
         if traced and errors:
             sizes = [size for size, e in zip(log_n, error, strict=True) if not math.isnan(e)]
             end, last = _turns(np.array(sizes), np.array(errors), bound, rise, curve.noise)
             again = None if last is None else Step.of(sizes[last:], errors[last:], bound)
-            found.append((replicate, Step.of(sizes[:end], errors[:end], bound), again))
-    return found
+            result.append((replicate, Step.of(sizes[:end], errors[:end], bound), again))
+    return result
 
 
 def _turns(log_n: np.ndarray, error: np.ndarray, level: float, rise: float, noise: float) -> tuple[int, int | None]:
     """The end of the part of a curve before it rises above the level again, and the last size of such a rise."""
-    beside = np.abs(log_n[:, None] - log_n) <= (WINDOW if rise <= CLEAR * noise else 0.0)
-    cells = beside.sum(axis=1)
-    mean = beside @ error / cells
+    near = np.abs(log_n[:, None] - log_n) <= (WINDOW if rise <= CLEAR * noise else 0.0)
+    cells = near.sum(axis=1)
+    mean = near @ error / cells
     least_rise = np.maximum(rise, NOISE * noise * np.sqrt(1 / cells[:, None] + 1 / cells))
     risen = (mean[:, None] > level) & (mean <= level) & (mean[:, None] - mean > least_rise) & (log_n < log_n[:, None])
     (above,) = np.nonzero(risen.any(axis=1))

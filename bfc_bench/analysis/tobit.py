@@ -158,8 +158,8 @@ def _newton_step(
         slope = np.where(free, gradient, 0.0)
         flat = np.abs(slope * np.maximum(np.abs(phi), 1.0)).max(axis=1) < FLAT
         slope[flat] = 0.0
-        kept = (free[:, :, None] & free[:, None, :]) & ~flat[:, None, None]
-        step = _solve(np.where(kept, hessian, -unit), -slope)
+        movable = (free[:, :, None] & free[:, None, :]) & ~flat[:, None, None]
+        step = _solve(np.where(movable, hessian, -unit), -slope)
         if not (crosses := at_limit & ~fixed & (step[:, 0] > 0)).any():
             break
         fixed = fixed | crosses

@@ -47,13 +47,13 @@ def all_by_name(kind: str) -> dict[str, Callable[..., Any] | str]:
     """
     from importlib.metadata import entry_points
 
-    found = own(kind)
+    parts = own(kind)
     if all(point.dist is not None and point.dist.name == "bfc-bench" for point in entry_points(group="bfc_bench")):
-        return found
+        return parts
     from bfc_bench.plugins import load_plugins
 
     registry = load_plugins().registries[kind]
-    return found | {name: registry.get(name) for name in registry if name not in found}
+    return parts | {name: registry.get(name) for name in registry if name not in parts}
 
 
 PANELS = {

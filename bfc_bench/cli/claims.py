@@ -43,16 +43,16 @@ def claims(
 
     with open_store(store) as suites:
         verdicts = suites[suite].claims(family)
-    known, out = [verdict.id for verdict in verdicts], console()
-    if unknown := [name for name in claim or () if name not in known]:
-        raise UsageError(f"claims: {suite} has no claim {unknown[0]!r}.{suggest(unknown[0], known)}")
+    ids, out = [verdict.id for verdict in verdicts], console()
+    if unknown := [name for name in claim or () if name not in ids]:
+        raise UsageError(f"claims: {suite} has no claim {unknown[0]!r}.{suggest(unknown[0], ids)}")
     if not verdicts:
         typer.echo(f"{suite} declares no claim; see docs/claim-kinds.md.")
         return
-    shown = [verdict for verdict in verdicts if not claim or verdict.id in claim]
-    print_table(out, HEADER, map(_line, shown))
+    chosen = [verdict for verdict in verdicts if not claim or verdict.id in claim]
+    print_table(out, HEADER, map(_line, chosen))
     if claim:
-        _print_details(shown, out)
+        _print_details(chosen, out)
     else:
         print_text(out, f"{_summary(verdicts)} `claims {suite} CLAIM` says one in words.")
         print_text(out, expected_errors(verdicts, family))

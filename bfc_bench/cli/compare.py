@@ -117,7 +117,7 @@ def _print_by_task(out: Console, found: Sequence[C], header: Sequence[str], line
 def _print_remarks(out: Console, remarks: Mapping[str, str]) -> None:
     """Print each remark once, after all that it is about."""
     for remark in dict.fromkeys(filter(None, remarks.values())):
-        print_text(out, f"{'; '.join(about for about, said in remarks.items() if said == remark)}: {remark}.")
+        print_text(out, f"{'; '.join(about for about, text in remarks.items() if text == remark)}: {remark}.")
 
 
 def _names(of: Comparison | ThresholdComparison, out: Console, columns: int = 1) -> tuple[str, str]:

@@ -68,8 +68,8 @@ class Display:
         self._ended += 1
         self._progress.update(self._task, completed=self._ended)
         if result.status not in ("ok", "skipped"):
-            where = f"{result.label} · {result.task} · d={result.d} · n={result.n} · r{result.replicate}"
-            self.say(f"{result.status}: {where}: {result.reason.splitlines()[0] if result.reason else ''}")
+            place = f"{result.label} · {result.task} · d={result.d} · n={result.n} · r{result.replicate}"
+            self.say(f"{result.status}: {place}: {result.reason.splitlines()[0] if result.reason else ''}")
         if not self._console.is_terminal and time.monotonic() - self._last_line_at > QUIET_SECONDS:
             self._last_line_at = time.monotonic()
             self.say(f"{result.suite}: {self._ended} of {counted(self._total, 'cell')}")

@@ -24,17 +24,17 @@ def with_listeners(verb: Callable[..., None], makers: Mapping[str, Callable[...,
         with isolated(partial(_left_out, name), PASSES):
             make = resolve_name(registered) if isinstance(registered, str) else registered
             options = signature(make, eval_str=True).parameters
-            if taken := sorted(options.keys() & parameters.keys()):
-                raise ValueError(f"its option {taken[0]!r} is another one's of `run`")
+            if clashing := sorted(options.keys() & parameters.keys()):
+                raise ValueError(f"its option {clashing[0]!r} is another one's of `run`")
             makes[name] = make, list(options)
             parameters |= {key: option.replace(kind=Parameter.POSITIONAL_OR_KEYWORD) for key, option in options.items()}
 
     def called(**values: Any) -> None:
-        given = {name: {option: values.pop(option) for option in options} for name, (_, options) in makes.items()}
+        values_of = {name: {option: values.pop(option) for option in options} for name, (_, options) in makes.items()}
         listeners: list[object] = []
         for name, (make, _) in makes.items():
             with isolated(partial(_left_out, name), PASSES):
-                listeners.append(make(**given[name]))
+                listeners.append(make(**values_of[name]))
         verb(**values, listeners=[listener for listener in listeners if listener is not None])
 
     called.__doc__ = verb.__doc__

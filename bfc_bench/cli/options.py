@@ -134,11 +134,11 @@ RedoOption: TypeAlias = Annotated[
 
 def redo_of(redo: Sequence[str] | None) -> set[Redo]:
     """Parse ``--redo``. Raises ``UsageError`` for an unknown word."""
-    known = get_args(Redo)
+    choices = get_args(Redo)
     for word in redo or ():
-        if word not in known:
-            raise UsageError(f"--redo must be {', '.join(known[:-1])} or {known[-1]}. Got {word!r}.")
-    return {word for word in known if word in (redo or ())}
+        if word not in choices:
+            raise UsageError(f"--redo must be {', '.join(choices[:-1])} or {choices[-1]}. Got {word!r}.")
+    return {word for word in choices if word in (redo or ())}
 
 
 def console(width: int = 200) -> Console:

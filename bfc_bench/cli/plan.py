@@ -132,7 +132,7 @@ def _print_plan(forecast: _Forecast, remarks: Sequence[str], claims: Sequence[Re
     for line in (*(f"caution: {caution}" for caution in plan.cautions), *remarks):
         print_text(out, line)
     states = ", ".join(f"{len(cells)} {what}" for what, cells in forecast.states.items())
-    times = " and ".join(f"{taken:.0f} s of {device.upper()} time" for device, taken in forecast.seconds.items())
+    times = " and ".join(f"{seconds:.0f} s of {device.upper()} time" for device, seconds in forecast.seconds.items())
     workers = " and ".join(
         counted(forecast.slots[device], "worker" if device == "cpu" else "GPU worker") for device in forecast.seconds
     )

@@ -22,8 +22,8 @@ class BackgroundImports:
     def bfc_run_started(self, session: Session) -> None:
         """Begin if the run has cells to compute."""
         if session.plan.todo:
-            wanted = AT_THE_END if session.plan.grid.suite.replicates == 1 else AT_THE_END + OF_REPLICATES
-            threading.Thread(target=_prepare, args=[wanted], daemon=True).start()
+            modules = AT_THE_END if session.plan.grid.suite.replicates == 1 else AT_THE_END + OF_REPLICATES
+            threading.Thread(target=_prepare, args=[modules], daemon=True).start()
 
 
 def _prepare(modules: Sequence[str]) -> None:

@@ -79,24 +79,24 @@ def results(
         raise UsageError(f"--columns: there is no column {unknown[0]!r}.{suggest(unknown[0], COLUMNS)}")
     _check_output(format, output, first, raw=raw)
     of_cells = {"--all": every, "--status": status, "--columns": named, "--first": first is not None}
-    if what != "cells" and (wrong := [option for option, given in of_cells.items() if given]):
+    if what != "cells" and (wrong := [option for option, value in of_cells.items() if value]):
         raise UsageError(f"{wrong[0]} is for --what cells. Got --what {what}.")
     if what == "claims" and (task or learner):
         raise UsageError(f"{'--task' if task else '--learner'} does not select claims: `bfc-bench claims SUITE CLAIM`.")
     with open_store(store) as suites:
-        stored, wanted = suites[suite], {"task": task, "label": learner, "status": status}
+        stored, asked_for = suites[suite], {"task": task, "label": learner, "status": status}
         axes = axis_columns(stored.axes(every=every))
         if unknown := [name for name in named if name.startswith(AXES) and name not in axes]:
             raise UsageError(f"--columns: the rows have no axis {unknown[0]!r}.{suggest(unknown[0], axes)}")
-        kept = _checked_filters(wanted, lambda name: stored.distinct(name, every=every))
+        filters = _checked_filters(asked_for, lambda name: stored.distinct(name, every=every))
         if what == "cells":
-            _export_cells(stored, kept, named, axes, first, format, output, every=every, raw=raw)
+            _export_cells(stored, filters, named, axes, first, format, output, every=every, raw=raw)
         elif format == "table":
-            print_records(stored, what, kept)
+            print_records(stored, what, filters)
         elif format == "latex":
-            _write(output, [latex(*for_readers(stored, what, kept))])
+            _write(output, [latex(*for_readers(stored, what, filters))])
         else:
-            _write(output, [encoded(records_of(stored, what, kept), format, raw=raw)])
+            _write(output, [encoded(records_of(stored, what, filters), format, raw=raw)])
 
 
 def _export_cells(
@@ -203,8 +203,8 @@ def _checked_filters(wanted: dict[str, list[str] | None], known_of: Callable[[st
 
     filters = {name: values for name, values in wanted.items() if values}
     for name, values in filters.items():
-        known = get_args(Status) if name == "status" else known_of(name)
-        if unknown := [value for value in values if value not in known]:
+        choices = get_args(Status) if name == "status" else known_of(name)
+        if unknown := [value for value in values if value not in choices]:
             option = "learner" if name == "label" else name
-            raise UsageError(f"--{option}: no row has {unknown[0]!r}.{suggest(unknown[0], known)}")
+            raise UsageError(f"--{option}: no row has {unknown[0]!r}.{suggest(unknown[0], choices)}")
     return filters

@@ -70,7 +70,7 @@ def run(
         raise UsageError("--locate and --until-decided choose the sizes differently; give one, then the other.")
     out, plugins = options.console(160), load_plugins()
     with Display(out) as display:
-        given = RunOptions(
+        run_options = RunOptions(
             store=store,
             learners=learner or (),
             tasks=task or (),
@@ -85,9 +85,9 @@ def run(
         )
         if until_decided:
             last = LAST if up_to is None else up_to
-            done = run_until_decided(suite, given, hours=hours, last=last, tell=display.say)
+            done = run_until_decided(suite, run_options, hours=hours, last=last, tell=display.say)
         else:
-            done = Decided(run_as_asked(suite, given, partial(located, factor=locate), display.say))
+            done = Decided(run_as_asked(suite, run_options, partial(located, factor=locate), display.say))
     if done.sessions:
         with plugins.with_listeners(listeners):
             _conclude(done.sessions, plugins, out, suite)
@@ -144,13 +144,13 @@ def _conclude(sessions: Sequence[Session], plugins: Plugins, out: Console, suite
 def _next_commands(stored: StoredSuite, suite: str, advised: Sequence[str]) -> list[str]:
     """What to do with the results: a line per command, with the store of this run; last what listeners advise."""
     store, name = stored.store.directory, shlex.quote(suite)
-    where = "" if store == options.STORE else f" --store {shlex.quote(str(store))}"
-    lines = [f"bfc-bench results {name}{where} --format csv --output rows.csv"]
+    store_option = "" if store == options.STORE else f" --store {shlex.quote(str(store))}"
+    lines = [f"bfc-bench results {name}{store_option} --format csv --output rows.csv"]
     if stored.suite.claim:
-        lines = [f"bfc-bench claims {name}{where}", *lines]
+        lines = [f"bfc-bench claims {name}{store_option}", *lines]
     if labels := _question(stored):
-        lines.append(f"bfc-bench compare {shlex.join(labels)} --suite {name}{where}")
-    return ["Next:", *(f"  {line}" for line in [*lines, *(f"{command}{where}" for command in advised)])]
+        lines.append(f"bfc-bench compare {shlex.join(labels)} --suite {name}{store_option}")
+    return ["Next:", *(f"  {line}" for line in [*lines, *(f"{command}{store_option}" for command in advised)])]
 
 
 def _question(stored: StoredSuite) -> Sequence[str]:

@@ -50,17 +50,17 @@ def _print_on_terminal(
 
     widths = [max(map(cell_len, column)) for column in zip(header, *lines, strict=True)]
     widths[-1] = min(widths[-1], PROSE) if prose else widths[-1]
-    shown = list(range(len(header)))
+    columns = list(range(len(header)))
     for group in omit:
-        if _width(shown, widths) > out.width:
-            shown = [place for place in shown if header[place] not in group]
-    wraps = _width(shown, widths) > out.width
+        if _width(columns, widths) > out.width:
+            columns = [place for place in columns if header[place] not in group]
+    wraps = _width(columns, widths) > out.width
     table = Table(box=None, pad_edge=False, padding=(0, len(GAP), 0, 0), header_style="bold")
-    for place in shown:
+    for place in columns:
         sentences = prose and place == len(header) - 1
         table.add_column(Text(header[place]), no_wrap=not (sentences or (wraps and place >= NAMES)), overflow="fold")
     for line in lines:
-        table.add_row(*(Text(line[place]) for place in shown))
+        table.add_row(*(Text(line[place]) for place in columns))
     out.print(table)
 
 

@@ -53,16 +53,16 @@ class Answer:
     @property
     def order(self) -> tuple[float, int, bool, float, int]:
         """The larger, the more this level and d say; if no learner reaches any level, the largest level comes first."""
-        known = sum(map(_is_known, self.within))
-        return self.ahead[0], known, bool(self.within), -self.level if self.within else self.level, self.d
+        exact = sum(map(_is_known, self.within))
+        return self.ahead[0], exact, bool(self.within), -self.level if self.within else self.level, self.d
 
     @cached_property
     def ahead(self) -> tuple[float, float]:
         """Bounds on N* of the next learner over that of the first; 0 and inf if no difference is shown."""
-        found = list(map(self._compared, self._next))
-        if not found or not all(map(_is_ahead, found)):
+        comparisons = list(map(self._compared, self._next))
+        if not comparisons or not all(map(_is_ahead, comparisons)):
             return 0.0, math.inf
-        return 1 / max(of.hi for of in found), max(1 / of.lo if of.lo else math.inf for of in found)
+        return 1 / max(of.hi for of in comparisons), max(1 / of.lo if of.lo else math.inf for of in comparisons)
 
     @property
     def _next(self) -> Sequence[Reached]:
@@ -86,13 +86,13 @@ class Answer:
 
     def _need(self, reached: Reached) -> Need:
         size = " ".join(sample_size(reached.threshold)).rstrip()
-        found = None if reached is self.within[0] else self._compared(reached)
-        p = f"p {number(found.p)}" if found and _is_ahead(found) else ""
-        told = self.section.oracle.get(reached.label, "")
+        comparison = None if reached is self.within[0] else self._compared(reached)
+        p = f"p {number(comparison.p)}" if comparison and _is_ahead(comparison) else ""
+        facts = self.section.oracle.get(reached.label, "")
         fits = (s.exponent for s in self.section.scalings if (s.label, s.level) == (reached.label, self.level))
-        known = (fit for fit in fits if not fit.refused and fit.hi - fit.lo < VAGUE)
-        exponent = next((with_interval(fit.value, fit.lo, fit.hi) for fit in known), "")
-        return Need(reached.label, size, told, p, exponent)
+        clear_fits = (fit for fit in fits if not fit.refused and fit.hi - fit.lo < VAGUE)
+        exponent = next((with_interval(fit.value, fit.lo, fit.hi) for fit in clear_fits), "")
+        return Need(reached.label, size, facts, p, exponent)
 
     def _compared(self, reached: Reached) -> ThresholdComparison:
         at_d = {curve.label: curve for curve in self.section.curves if curve.d == self.d}
@@ -102,9 +102,9 @@ class Answer:
 def answers(sections: Sequence[Section]) -> list[Answer]:
     """The answer of each task that has a learning curve."""
     return [
-        max(found, key=lambda answer: answer.order)
+        max(candidates, key=lambda answer: answer.order)
         for place, section in enumerate(sections, start=1)
-        if (found := _candidates(section, f"task-{place}"))
+        if (candidates := _candidates(section, f"task-{place}"))
     ]
 
 
@@ -115,12 +115,12 @@ def _candidates(section: Section, anchor: str) -> list[Answer]:
         for reached in scaling.reached:
             if reached.threshold.crossings:
                 groups.setdefault((reached.level, reached.d), []).append(reached)
-    found = []
+    candidates = []
     for (level, d), group in groups.items():
         ranked = sorted(group, key=lambda reached: _size(reached.threshold))
         within, beyond = ([r for r in ranked if _is_reached(r) == inside] for inside in (True, False))
-        found.append(Answer(section, anchor, level, d, within, beyond))
-    return found
+        candidates.append(Answer(section, anchor, level, d, within, beyond))
+    return candidates
 
 
 def _is_ahead(found: ThresholdComparison) -> bool:

@@ -30,21 +30,21 @@ def show(directory: Path, cells: Iterable[tuple[Row, Mapping[str, Path]]]) -> di
     Cells are rows with the paths that ``Store.artifacts`` gives, by name. Files that do not fit into the page are
     copied to ``directory/artifacts``. Raises ``OutputError``.
     """
-    shown: dict[tuple[str, str], list[ShownCell]] = {}
-    left = ROOM
+    by_label: dict[tuple[str, str], list[ShownCell]] = {}
+    room = ROOM
     for row, files in sorted(cells, key=lambda cell: _order(cell[0])):
         addresses = {}
         for name, file in sorted(files.items()):
             content = file.read_bytes()
             address = f"data:image/png;base64,{b64encode(content).decode()}" if name.endswith(".png") else ""
-            if 0 < len(address) <= left:
-                left -= len(address)
+            if 0 < len(address) <= room:
+                room -= len(address)
             else:
                 address = _copied(directory, row.cell, name, content)
             addresses[name] = address
         caption = f"d = {row.d}, n = {row.n:,}, replicate {row.replicate}"
-        shown.setdefault((row.task, row.label), []).append(ShownCell(caption, addresses))
-    return shown
+        by_label.setdefault((row.task, row.label), []).append(ShownCell(caption, addresses))
+    return by_label
 
 
 def _order(row: Row) -> tuple[int, int, int, str, str]:

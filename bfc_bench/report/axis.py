@@ -51,12 +51,12 @@ def log_axis(
     field: str, title: str, values: Iterable[float], *, most: int = 8, at: Sequence[float] = (), pad: float = 0.06
 ) -> Axis:
     """A logarithmic axis that fits values."""
-    shown = [float(v) for v in values if SMALLEST < v < LARGEST] or [0.1, 1.0]
-    lo, hi = min(shown), max(shown)
+    positive = [float(v) for v in values if SMALLEST < v < LARGEST] or [0.1, 1.0]
+    lo, hi = min(positive), max(positive)
     margin = (hi / lo) ** pad if hi > lo * 1.01 else 1.6
     lo, hi = lo / margin, hi * margin
-    wanted = np.log(sorted(set(at)))
-    spaced = len(wanted) > 0 and (len(wanted) == 1 or np.diff(wanted).min() > 0.13 * math.log(hi / lo))
+    positions = np.log(sorted(set(at)))
+    spaced = len(positions) > 0 and (len(positions) == 1 or np.diff(positions).min() > 0.13 * math.log(hi / lo))
     ticks = sorted({float(tick) for tick in at}) if spaced else log_ticks(lo, hi, most)
     return Axis(field, title, (lo, hi), ticks)
 
@@ -76,11 +76,11 @@ def spaced_ticks(values: Sequence[float]) -> list[float]:
     """The first, the last and those of the ascending ``values`` that are 17 % of their log range apart."""
     if len(values) < 3:
         return list(values)
-    kept, gap = [values[0]], 0.17 * math.log(values[-1] / values[0])
+    ticks, gap = [values[0]], 0.17 * math.log(values[-1] / values[0])
     for value in values[1:-1]:
-        if min(math.log(value / kept[-1]), math.log(values[-1] / value)) >= gap:
-            kept.append(value)
-    return [*kept, values[-1]]
+        if min(math.log(value / ticks[-1]), math.log(values[-1] / value)) >= gap:
+            ticks.append(value)
+    return [*ticks, values[-1]]
 
 
 @dataclass(frozen=True)

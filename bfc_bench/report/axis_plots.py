@@ -51,8 +51,8 @@ def _section(
     families = [curve.family(axis)[2] for curve in curves]
     styles = {label: style for label, style in styles.items() if label in families}
     styles = {**styles, **assign(label for label in families if label not in styles)}
-    found = scalings(curves, levels, axis)
-    sizes = thresholds_against(found, f"N* against {axis}", styles)
+    growth = scalings(curves, levels, axis)
+    sizes = thresholds_against(growth, f"N* against {axis}", styles)
     errors = errors_against(curves, axis, f"Error at the largest n against {axis}", styles)
     pictures = [
         gallery.add(sizes, f"N* against {axis}", f"thresholds-axis-{axis}"),
@@ -60,7 +60,7 @@ def _section(
     ]
     lines = [
         {"task": scaling.task, "d": scaling.d, "name": TableCell(scaling.label, kind="text")} | exponent_cells(scaling)
-        for scaling in found
+        for scaling in growth
         if len(scaling.measured_dims) > 1
     ]
     return AxisSection(axis, pictures, listing(f"Exponents s of N* ∝ {axis}ˢ", lines, COLUMNS, NOTE))
@@ -75,8 +75,8 @@ def errors_against(curves: Sequence[Curve], axis: str, title: str = "", styles: 
     for curve in curves:
         task, d, label = curve.family(axis)
         of_label = groups.setdefault((task, d), {}).setdefault(label, {})
-        if known := [(point, values) for point, values in marks.measured(curve) if values]:
-            of_label[on_axis(curve.axes[axis])] = known[-1]
+        if points := [(point, values) for point, values in marks.measured(curve) if values]:
+            of_label[on_axis(curve.axes[axis])] = points[-1]
     positions = Positions.on("x", axis, [on_axis(curve.axes[axis]) for curve in curves])
     largest = [at for by_label in groups.values() for by_value in by_label.values() for at in by_value.values()]
     name = f"{marks.metric_names(curves)} at the largest n"
@@ -94,8 +94,8 @@ def errors_against(curves: Sequence[Curve], axis: str, title: str = "", styles: 
                 means.append(at | mean | marks.interval(point.lo, point.hi))
         parts = [f"{label} {_in_words(axis, by_value)}" for label, by_value in by_label.items() if by_value]
         figure.descriptions.append(marks.in_words(f"Error at the largest n on {panels[of]}", parts))
-    shown = LEARNER | {"value": axis, "n": "n", "error": name, "interval": "interval"}
-    looks = (marks.INTERVAL_BAR, marks.CURVE, Mark(marks.MARKER, shape=True, tooltip=shown))
+    tooltip = LEARNER | {"value": axis, "n": "n", "error": name, "interval": "interval"}
+    looks = (marks.INTERVAL_BAR, marks.CURVE, Mark(marks.MARKER, shape=True, tooltip=tooltip))
     dots = marks.add_points(figure, means, *looks)
     figure.notes = [
         f"Marker: mean of the replicates with its 95 % interval. {dots}",

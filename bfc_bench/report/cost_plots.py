@@ -27,12 +27,12 @@ def error_against_cost(curves: Sequence[CostCurve], title: str = "", styles: Sty
     figure = Drawing(x, y, panels.values(), [of.curve.label for of in curves], styles, title)
     steps, means = list[Record](), list[Record]()
     for (task, d), panel in panels.items():
-        shown = [of for of in curves if (of.curve.task, of.curve.d) == (task, d)]
-        best = frontier(shown)
+        own_curves = [of for of in curves if (of.curve.task, of.curve.d) == (task, d)]
+        best = frontier(own_curves)
         steps += [{"panel": panel, "cost": p.at, "error": p.error, "lo": p.lo, "hi": p.hi} for p in best]
         if best:  # continues to the largest cost
-            steps.append(steps[-1] | {"cost": max(best[-1].at, *(float(of.costs[-1]) for of in shown))})
-        means += [record | {"panel": panel} for of in shown for record in _means(of)]
+            steps.append(steps[-1] | {"cost": max(best[-1].at, *(float(of.costs[-1]) for of in own_curves))})
+        means += [record | {"panel": panel} for of in own_curves for record in _means(of)]
         what = f"{metric} against {against} on {task}, d = {d}. Frontier"
         figure.descriptions.append(marks.in_words(what, _frontier_in_words(best)))
     grey = {"interpolate": "step-after", "color": FAINT}

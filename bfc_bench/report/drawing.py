@@ -126,16 +126,16 @@ class Drawing:
         axes = {name: axis for of_mark in channels for name, axis in of_mark.values()}
         placed = [{"part": part, **_placed(record, axes)} for record in records]
         names = [{name for name, _ in of_mark.values()} for of_mark in channels]
-        shown = [record for record in placed if any(each <= record.keys() for each in names)]
+        complete = [record for record in placed if any(each <= record.keys() for each in names)]
         for mark, of_mark, each in zip(marks, channels, names, strict=True):
-            if any(each <= record.keys() for record in shown):
+            if any(each <= record.keys() for record in complete):
                 valid = [f"isValid(datum['{name}'])" for name in sorted(each)]
                 when = " && ".join(filter(None, [f"datum.part === '{part}'", mark.when, *valid]))
-                encoding = self._encoding(mark, of_mark, labelled="label" in shown[0])
+                encoding = self._encoding(mark, of_mark, labelled="label" in complete[0])
                 self.layers.append(
                     {"transform": [{"filter": when}], "mark": {"clip": True, **mark.look}, "encoding": encoding}
                 )
-        self.records += shown
+        self.records += complete
 
     def _channels(self, mark: Mark) -> dict[str, tuple[str, Axis]]:
         """The field and the axis of each channel."""
@@ -221,10 +221,10 @@ def _scale_and_axis(axis: Axis) -> dict[str, Any]:
     """The definitions of an axis in Vega-Lite."""
     scale: dict[str, Any] = {"type": "log" if axis.log else "linear", "domain": list(map(_short, axis.domain))}
     scale |= {"nice": False} | ({} if axis.log else {"zero": False})
-    shown: dict[str, Any] = {"values": list(map(_short, axis.ticks))} if len(axis.ticks) else {}
+    labels: dict[str, Any] = {"values": list(map(_short, axis.ticks))} if len(axis.ticks) else {}
     if axis.names:
-        shown |= {"labelExpr": f"{json.dumps(axis.names)}[datum.value]", "labelOverlap": False, "labelLimit": 300}
-    return {"type": "quantitative", "title": axis.title, "scale": scale, "axis": shown}
+        labels |= {"labelExpr": f"{json.dumps(axis.names)}[datum.value]", "labelOverlap": False, "labelLimit": 300}
+    return {"type": "quantitative", "title": axis.title, "scale": scale, "axis": labels}
 
 
 def _tooltip(name: str, title: str) -> dict[str, Any]:

@@ -18,9 +18,9 @@ def example_images(title: str, contents: DataSetContents) -> bytes:
     rows = rows or {"": np.arange(min(COLUMNS, len(y)))}
     x = np.asarray(contents.points.x[np.concatenate([*rows.values()])], float)
     low, high = x.min(), x.max()
-    most, shown = max(map(len, rows.values())), {}
+    most, pictures = max(map(len, rows.values())), {}
     for name, chosen in rows.items():
         images = np.asarray(contents.points.x[chosen], float).reshape(-1, *contents.shape)
-        shown[name] = np.ones((most, *contents.shape))  # white where a class has fewer images than another
-        shown[name][: len(chosen)] = (images - low) / ((high - low) or 1.0)
-    return sheet(title, shown)
+        pictures[name] = np.ones((most, *contents.shape))  # white where a class has fewer images than another
+        pictures[name][: len(chosen)] = (images - low) / ((high - low) or 1.0)
+    return sheet(title, pictures)

@@ -40,25 +40,25 @@ def figure(
     """One figure of a suite."""
     if kind not in KINDS:
         raise UsageError(f"There is no kind of figure {kind!r}.{suggest(kind, KINDS)}")
-    for field, wanted in (("task", tasks), ("label", labels), ("d", dims)):
-        require_known(rows, "figure", field, wanted)
+    for field, asked_for in (("task", tasks), ("label", labels), ("d", dims)):
+        require_known(rows, "figure", field, asked_for)
 
     def is_shown(task: str, label: str, d: int) -> bool:
         return task in (tasks or [task]) and label in (labels or [label]) and d in (dims or [d])
 
-    shown = [curve for curve in curves if is_shown(curve.task, curve.label, curve.d)]
-    drawn_tasks = list(dict.fromkeys(curve.task for curve in shown))
+    chosen = [curve for curve in curves if is_shown(curve.task, curve.label, curve.d)]
+    drawn_tasks = list(dict.fromkeys(curve.task for curve in chosen))
     if kind in OF_ONE_TASK and len(drawn_tasks) > 1:
         raise UsageError(f"A figure of kind {kind!r} shows one task. Choose one of: {', '.join(drawn_tasks)}.")
     together = [group.distinct("label") for group in map(Rows.of, by_task(rows).values())]
     styles = assign(labels) if labels else assign((curve.label for curve in curves), together)
     drawn: Drawing | None = None
     if kind == "curves":
-        drawn = plots.learning_curves(shown, title, styles)
+        drawn = plots.learning_curves(chosen, title, styles)
     elif kind == "n-star":
-        drawn = plots.thresholds_against(scalings(shown, levels), title, styles)
+        drawn = plots.thresholds_against(scalings(chosen, levels), title, styles)
     elif kind == "cost":
-        costs = cost_curves(rows, [curve for curve in shown if curve.scale == "log"], shown_cost(rows))
+        costs = cost_curves(rows, [curve for curve in chosen if curve.scale == "log"], shown_cost(rows))
         if costs:
             drawn = cost_plots.error_against_cost(costs, title, styles)
     else:

@@ -101,9 +101,9 @@ def write_report(
         )
         for name in dict.fromkeys([*(name for name in definitions if name in groups), *groups])
     ]
-    shown = show(directory, artifacts)
+    cells = show(directory, artifacts)
     for part in sections:
-        part.artifacts = {label: shown[part.name, label] for label in styles if (part.name, label) in shown}
+        part.artifacts = {label: cells[part.name, label] for label in styles if (part.name, label) in cells}
     page = template("report.html", library(), page_script(), flat=flat_texts, shell=shlex.quote).render(
         key=key,
         suffixes=suffixes,
@@ -154,19 +154,19 @@ def as_text(value: Any) -> str:
 def _command(suite: Mapping[str, Any], sessions: Sequence[Mapping[str, Any]]) -> str:
     """The command that made the rows, if recorded, else the plain ``run``."""
     commands = [session.get("provenance", {}).get("command", "") for session in sessions]
-    known = [command for command in commands if command.startswith("bfc-bench ")]
-    return without_folders(known[-1]) if known else f"bfc-bench run {suite.get('name', 'SUITE')}"
+    own_commands = [command for command in commands if command.startswith("bfc-bench ")]
+    return without_folders(own_commands[-1]) if own_commands else f"bfc-bench run {suite.get('name', 'SUITE')}"
 
 
 def _definition(task: Mapping[str, Any]) -> dict[str, Any]:
     """What a task sets, with files by their names alone: a suite that was read has absolute paths."""
-    given = {key: value for key, value in task.items() if key != "name" and value is not None}
-    if isinstance(data := given.get("data"), Mapping):
-        given["data"] = {
+    fields = {key: value for key, value in task.items() if key != "name" and value is not None}
+    if isinstance(data := fields.get("data"), Mapping):
+        fields["data"] = {
             key: PurePath(value).name if DataSet.is_path(key) and isinstance(value, str) else value
             for key, value in data.items()
         }
-    return given
+    return fields
 
 
 def _shown(provenance: Mapping[str, Any]) -> dict[str, Any]:

@@ -52,9 +52,9 @@ def error_axis(curves: Iterable[Curve], title: str, values: Iterable[float]) -> 
     """An axis for errors: logarithmic, or linear if they may be negative."""
     if all(curve.scale == "log" for curve in curves):
         return log_axis("error", title, values, most=9)
-    known = [value for value in values if np.isfinite(value)] or [0.0, 1.0]
-    margin = 0.05 * (max(known) - min(known)) or 0.5
-    return Axis("error", title, (min(known) - margin, max(known) + margin), log=False)
+    finite = [value for value in values if np.isfinite(value)] or [0.0, 1.0]
+    margin = 0.05 * (max(finite) - min(finite)) or 0.5
+    return Axis("error", title, (min(finite) - margin, max(finite) + margin), log=False)
 
 
 def measured(curve: Curve) -> Iterator[tuple[CurvePoint, list[float]]]:
@@ -80,10 +80,10 @@ def add_points(
     the records themselves. Returns the note that explains the dots.
     """
     field, other = (figure.y.field, figure.x.field) if across == "y" else (figure.x.field, figure.y.field)
-    kept = {"panel", "label", other, *(tooltip or ())} - {field}
+    fields = {"panel", "label", other, *(tooltip or ())} - {field}
     dots, ranges = list[Record](), list[Record]()
     for point in points:
-        place, values = {name: point[name] for name in point.keys() & kept}, point["values"]
+        place, values = {name: point[name] for name in point.keys() & fields}, point["values"]
         if len(values) > MANY:
             ranges.append(place | dict(zip(("lo", "hi"), np.quantile(values, MOST).tolist(), strict=True)))
         else:

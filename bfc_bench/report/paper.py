@@ -31,8 +31,8 @@ UNITS = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4, "pt": 1 / 72}
 
 def inches(text: str) -> float:
     """A length such as ``3.25in``, ``8.3cm``, ``84mm`` or ``234pt`` in inches. Raises ``UsageError``."""
-    found = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)\s*(in|cm|mm|pt)", text.strip())
-    if not found or not (length := float(found[1]) * UNITS[found[2]]) > 0:
+    match = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)\s*(in|cm|mm|pt)", text.strip())
+    if not match or not (length := float(match[1]) * UNITS[match[2]]) > 0:
         raise UsageError(f"A width must be a number with in, cm, mm or pt, such as 3.25in. Got {text!r}.")
     return length
 

@@ -33,13 +33,13 @@ def learning_curves(curves: Sequence[Curve], title: str = "", styles: Styles | N
     at the top.
     """
     panels, metric = marks.panels_of(curves), marks.metric_names(curves)
-    found = [(curve, point, values) for curve in curves for point, values in marks.measured(curve)]
+    points = [(curve, point, values) for curve in curves for point, values in marks.measured(curve)]
     sizes = sorted({float(n) for curve in curves for n in curve.n[curve.shared]})
     x = log_axis("n", "training points n", sizes, most=6, at=sizes, pad=0.04)
-    y = marks.error_axis(curves, metric, [value for *_, values in found for value in values])
-    figure = Drawing(x, y, panels.values(), [curve.label for curve, *_ in found], styles, title)
+    y = marks.error_axis(curves, metric, [value for *_, values in points for value in values])
+    figure = Drawing(x, y, panels.values(), [curve.label for curve, *_ in points], styles, title)
     means, worst, lost = list[Record](), list[Record](), list[Record]()
-    for curve, point, values in found:
+    for curve, point, values in points:
         at = {"panel": panels[curve.task, curve.d], "label": curve.label, "n": point.n}
         failed = {"failed": point.failed} if point.failed else {}
         if not values:
@@ -49,10 +49,10 @@ def learning_curves(curves: Sequence[Curve], title: str = "", styles: Styles | N
         means.append(at | failed | mean | marks.interval(point.lo, point.hi))
         if failed and len(values) <= marks.MANY:
             worst.append(at | {"median": point.median, "worst": point.worst})
-    shown = LEARNER | {"n": "n", "error": metric, "interval": "interval", "replicates": "replicates"}
+    tooltip = LEARNER | {"n": "n", "error": metric, "interval": "interval", "replicates": "replicates"}
     figure.add("median to worst", worst, Mark(marks.BAR, {"y": "median", "y2": "worst"}))
-    whole = Mark(marks.MARKER, shape=True, tooltip=shown, when="!datum.failed")
-    part = Mark(marks.OPEN, shape=True, tooltip=shown | {"failed": "failed"}, when="datum.failed")
+    whole = Mark(marks.MARKER, shape=True, tooltip=tooltip, when="!datum.failed")
+    part = Mark(marks.OPEN, shape=True, tooltip=tooltip | {"failed": "failed"}, when="datum.failed")
     looks = (marks.INTERVAL_BAND, marks.CURVE, whole, part)
     of_dot = LEARNER | {"n": "n", "error": metric}
     dots = marks.add_points(figure, means, *looks, most=marks.BAND, tooltip=of_dot)
@@ -99,8 +99,8 @@ def thresholds_against(scalings: Sequence[Scaling], title: str = "", styles: Sty
     name = "input dimension d" if axis == "d" else axis
     positions = Positions.on("x", name, list(values), log=True if axis == "d" else None)
     sizes = [c.n for scaling in scalings for crossings in scaling.crossings.values() for c in crossings]
-    known = [of for scaling in scalings for of in scaling.thresholds.values() if of.crossings]
-    ends = [end for threshold in known for end in threshold.bounds]
+    reached = [of for scaling in scalings for of in scaling.thresholds.values() if of.crossings]
+    ends = [end for threshold in reached for end in threshold.bounds]
     near = [end for end in ends if min(sizes) / WIDER <= end <= WIDER * max(sizes)]
     y = log_axis("N*", "N*, training points", [*sizes, *near], pad=0.14)
     labels = [scaling.label for scaling in scalings if scaling.measured_dims]
@@ -121,8 +121,8 @@ def thresholds_against(scalings: Sequence[Scaling], title: str = "", styles: Sty
         figure.descriptions.append(marks.in_words(f"Training points N* needed for {panel}", _n_star_in_words(by_label)))
     figure.add("more", more, Mark(marks.stroke(ARROW_UP, 40), tooltip=LEARNER | {"N*": "N* above"}))
     figure.add("less", less, Mark(marks.stroke(ARROW_DOWN, 40), tooltip=LEARNER | {"N*": "N* below"}))
-    shown = LEARNER | {"value": axis, "interval": "N*"}
-    looks = (marks.INTERVAL_BAR, marks.CURVE, Mark(marks.MARKER, shape=True, tooltip=shown))
+    tooltip = LEARNER | {"value": axis, "interval": "N*"}
+    looks = (marks.INTERVAL_BAR, marks.CURVE, Mark(marks.MARKER, shape=True, tooltip=tooltip))
     dots = marks.add_points(figure, means, *looks, look=marks.DOT | {"size": 14}, tooltip=LEARNER | {"N*": "N*"})
     figure.notes = [
         f"Marker: geometric mean of the replicates with its 95 % interval. {dots}",
@@ -145,8 +145,8 @@ def _sizes(threshold: Threshold, censored: str | None) -> list[float]:
 
 def panel_title(scaling: Scaling) -> str:
     """The title of a panel of N*: metric and level and, along another axis than d, task and d."""
-    where = "" if scaling.axis == "d" else f"{scaling.task}, d = {scaling.d}: "
-    return f"{where}{metric_name(scaling.metric)} ≤ {scaling.level:g}"
+    place = "" if scaling.axis == "d" else f"{scaling.task}, d = {scaling.d}: "
+    return f"{place}{metric_name(scaling.metric)} ≤ {scaling.level:g}"
 
 
 def _n_star_in_words(by_label: Mapping[str, Scaling]) -> Iterator[str]:
@@ -175,9 +175,9 @@ def feature_errors(errors: Sequence[StageErrors], title: str = "", styles: Style
         at = {"panel": panels[error.d, error.quantity.part], "label": error.label, "line": line, "stage": error.stage}
         mean = {"P": error.interval.mean, "values": error.values, "replicates": len(error.values)}
         means.append(at | mean | marks.interval(error.interval.lo, error.interval.hi))
-    shown = LEARNER | {"stage": "stage", "P": "P", "interval": "interval", "replicates": "replicates"}
+    tooltip = LEARNER | {"stage": "stage", "P": "P", "interval": "interval", "replicates": "replicates"}
     joined = Mark({"type": "line", "strokeWidth": 1, "strokeDash": [2, 3]}, order="line")
-    looks = (joined, Mark(marks.MARKER, shape=True, tooltip=shown))
+    looks = (joined, Mark(marks.MARKER, shape=True, tooltip=tooltip))
     dots = marks.add_points(figure, means, *looks, across="x", tooltip=LEARNER | {"stage": "stage", "P": "P"})
     for (d, layer), panel in panels.items():
         ends = (

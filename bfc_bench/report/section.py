@@ -151,9 +151,9 @@ def _draw(section: Section, gallery: Gallery) -> None:
         section.pictures.append(add(figure, "N* against d", "thresholds"))
     if not section.brief and (degrees := _degree_curves(section)):
         section.pictures.append(add(sphere_plots.degree_curves(degrees), "R² per degree against n", "degrees"))
-    if shown := [of for of in section.costs if np.isfinite(of.curve.mean).any()]:
-        against = cost_plots.AXES[shown[0].cost].partition(",")[0]
-        figure = cost_plots.error_against_cost(shown, "", styles)
+    if costs := [of for of in section.costs if np.isfinite(of.curve.mean).any()]:
+        against = cost_plots.AXES[costs[0].cost].partition(",")[0]
+        figure = cost_plots.error_against_cost(costs, "", styles)
         section.pictures.append(add(figure, f"{metric} against {against}", "costs"))
     if features := features_at_largest_n(section.stages):
         figure = plots.feature_errors(features, "", styles)
@@ -194,8 +194,8 @@ def _errors(section: Section) -> Iterable[ReportTable]:
 def _least_cost(least: Reached) -> str:
     """The least cost of a level with its interval in one line; empty if some replicate does not show it."""
     interval = least.threshold.interval
-    known = with_interval(interval.mean, interval.lo, interval.hi)
-    return "" if math.isnan(interval.mean) else f"{known} {IN_WORDS[least.cost]}"
+    text = with_interval(interval.mean, interval.lo, interval.hi)
+    return "" if math.isnan(interval.mean) else f"{text} {IN_WORDS[least.cost]}"
 
 
 def _thresholds(section: Section) -> Iterable[ReportTable]:
@@ -335,8 +335,8 @@ def features_at_largest_n(stages: Sequence[StageErrors]) -> list[StageErrors]:
     """Feature errors P_l at the largest n, by d and layer."""
     features = [errors for errors in stages if errors.quantity.kind == "feature_errors"]
     largest = {d: max(errors.n for errors in features if errors.d == d) for d in {errors.d for errors in features}}
-    shown = (errors for errors in features if errors.n == largest[errors.d])
-    return sorted(shown, key=lambda errors: (errors.d, errors.quantity.part))
+    at_largest = (errors for errors in features if errors.n == largest[errors.d])
+    return sorted(at_largest, key=lambda errors: (errors.d, errors.quantity.part))
 
 
 def _degree_curves(section: Section) -> dict[tuple[int, str], dict[int, Curve]]:

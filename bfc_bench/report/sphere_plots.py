@@ -49,8 +49,8 @@ def degree_curves(curves: Mapping[tuple[int, str], Mapping[int, Curve]]) -> Draw
         figure.descriptions.append(marks.in_words(f"R squared per degree of {label}, d = {d}, at the largest n", ends))
     dotted = Mark(marks.BAR | {"strokeDash": [2, 3]}, {"y": ""}, tooltip={"label": "", "at": "B(d, k)"})
     figure.add("B(d, k)", sides, dotted)
-    shown = {"label": "", "n": "n", "r2": "R²", "interval": "interval"}
-    looks = (marks.INTERVAL_BAR, marks.CURVE, Mark(marks.MARKER, shape=True, tooltip=shown))
+    tooltip = {"label": "", "n": "n", "r2": "R²", "interval": "interval"}
+    looks = (marks.INTERVAL_BAR, marks.CURVE, Mark(marks.MARKER, shape=True, tooltip=tooltip))
     dots = marks.add_points(figure, means, *looks)
     figure.notes = [
         f"Line: mean of the replicates. Bar: its 95 % t-interval. {dots} "

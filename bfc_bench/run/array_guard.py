@@ -28,8 +28,8 @@ class ArrayGuard:
         key = (what, sample, len(x))
         if key not in self._copies:
             original = _copy(x) if self._kind == "numpy" else x  # other conversions copy
-            given = to_frame(x, columns) if columns else convert(original, self._kind, self._device)
-            self._copies[key] = (x, given, columns)
+            copy = to_frame(x, columns) if columns else convert(original, self._kind, self._device)
+            self._copies[key] = (x, copy, columns)
         return self._copies[key][1]
 
     def guarded_data(self, data: Data) -> Data:
@@ -54,9 +54,9 @@ class ArrayGuard:
 
 
 def _copy(x: np.ndarray) -> np.ndarray:
-    given = np.array(x)
-    given.setflags(write=False)
-    return given
+    copy = np.array(x)
+    copy.setflags(write=False)
+    return copy
 
 
 def _same_bits(x: np.ndarray, y: np.ndarray) -> bool:

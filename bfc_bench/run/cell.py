@@ -129,8 +129,8 @@ def _declared(item: CellFit) -> dict[str, Any] | Failure:
         return {}
     trained = item.cell.n - item.cell.n // EVERY
     trials = [candidate.cost(trained, item.cell.d) for candidate in item.entry.candidates]
-    known = [trial.fit_flops for trial in trials if trial is not None]
-    flops = float(sum(known, cost.fit_flops)) if len(known) == len(trials) else None
+    counted = [trial.fit_flops for trial in trials if trial is not None]
+    flops = float(sum(counted, cost.fit_flops)) if len(counted) == len(trials) else None
     return {"fit_flops": flops, "parameters": None if cost.parameters is None else int(cost.parameters)}
 
 
@@ -174,11 +174,11 @@ def _measured(
     measured["stages"] = {name: _stage(item, stage, x) for name, stage in predictor.stages.items()}
     caution = item.learner.caution(item.problem.task.facts(item.cell.d), item.cell.n)
     measured["reason"] = "; ".join(filter(None, [caution, predictor.caution, measured.get("reason")]))
-    beside: dict[str, Any] = {name: values for name in BESIDES if (values := measured.pop(name))}
+    extras: dict[str, Any] = {name: values for name in BESIDES if (values := measured.pop(name))}
     if "opt" in item.problem.task.labels.facts:
-        beside |= _label_errors(item, test)
-    if beside:
-        measured["chosen"] = {"measured": beside}
+        extras |= _label_errors(item, test)
+    if extras:
+        measured["chosen"] = {"measured": extras}
     return {**measured, "dtype": str(test.dtype), "train_nmse": _train_nmse(item, train)}
 
 
@@ -273,8 +273,8 @@ def _plugin_error(
 
 
 def _probabilities(predictor: Predictor, x: Any) -> np.ndarray | None:
-    given = predictor.probabilities(x)
-    return None if given is None else to_numpy(given).astype(np.float64)
+    probabilities = predictor.probabilities(x)
+    return None if probabilities is None else to_numpy(probabilities).astype(np.float64)
 
 
 def _label_errors(item: CellFit, prediction: np.ndarray) -> dict[str, float]:

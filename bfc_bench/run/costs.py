@@ -52,24 +52,24 @@ class Costs:
             seconds = occupied(group)
             if not (measured := seconds[~np.isnan(seconds)].tolist()):
                 continue
-            self._seen[where := (label, d, n)] = taken = median(measured)
+            self._seen[place := (label, d, n)] = spent = median(measured)
             with suppress(PluginError):  # the plan names the cells that this concerns
-                if (cost := self._cost(where)) and cost.flops:
-                    points.setdefault((label, cost.work), []).append((cost.flops, taken))
+                if (cost := self._cost(place)) and cost.flops:
+                    points.setdefault((label, cost.work), []).append((cost.flops, spent))
         self._fits = {
-            label: overhead_and_rate(taken, 1 / FLOPS[self._device_of(label)][work])
-            for (label, work), taken in points.items()
+            label: overhead_and_rate(spent, 1 / FLOPS[self._device_of(label)][work])
+            for (label, work), spent in points.items()
         }
 
     def seconds(self, cell: Cell) -> float:
         """Estimated seconds of a cell."""
-        where = (cell.label, cell.d, cell.n)
-        if where in self._seen:
-            return self._seen[where]
-        if cell.label in self._fits and (cost := self._cost(where)):
+        place = (cell.label, cell.d, cell.n)
+        if place in self._seen:
+            return self._seen[place]
+        if cell.label in self._fits and (cost := self._cost(place)):
             overhead, rate = self._fits[cell.label]
             return overhead + rate * cost.flops
-        return self._declared_seconds(where)
+        return self._declared_seconds(place)
 
     def bytes(self, cell: Cell) -> float:
         """Declared memory of a cell, or 0."""

@@ -111,9 +111,9 @@ def check_prediction(value: Array, m: int, classes: int = 0, point: str = "point
     array = attempt(lambda: np.array(to_numpy(value)))  # a copy: a learner may reuse the memory for its next prediction
     if isinstance(array, Failure):
         return array
-    wanted, what = ((m, classes), f"a score per {point} and class") if classes else ((m,), f"one per {point}")
-    if array.shape != wanted:
-        return Failure("failed", f"predictions must have shape {wanted}, {what}. Got shape {array.shape}.")
+    shape, what = ((m, classes), f"a score per {point} and class") if classes else ((m,), f"one per {point}")
+    if array.shape != shape:
+        return Failure("failed", f"predictions must have shape {shape}, {what}. Got shape {array.shape}.")
     if array.dtype.kind not in "fiu":
         return Failure("failed", f"predictions must be real numbers. Got dtype {array.dtype}.")
     wrong = int(np.count_nonzero(~np.isfinite(array)))

@@ -25,14 +25,14 @@ def to_frame(x: np.ndarray, columns: Sequence[Column]) -> pd.DataFrame:
     """
     import pandas as pd
 
-    made: dict[str, Any] = {}
+    series: dict[str, Any] = {}
     for i, column in enumerate(columns):
         if column.levels:
             codes = np.where(np.isnan(x[:, i]), -1, x[:, i]).astype(int)
-            made[column.name] = pd.Categorical.from_codes(codes, categories=list(column.levels))
+            series[column.name] = pd.Categorical.from_codes(codes, categories=list(column.levels))
         else:
-            made[column.name] = np.array(x[:, i])
-    return pd.DataFrame(made)
+            series[column.name] = np.array(x[:, i])
+    return pd.DataFrame(series)
 
 
 def from_frame(frame: pd.DataFrame, columns: Sequence[Column]) -> np.ndarray:

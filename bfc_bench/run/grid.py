@@ -164,10 +164,10 @@ def _select(
     """The first name of each entry that ``wanted`` names; None is no name. Learners of ``plugins`` could be added."""
     if not wanted:
         return [first for first, *_ in names]
-    known = {name for entry in names for name in entry if name is not None}
+    available = {name for entry in names for name in entry if name is not None}
     for name in wanted:
-        if name not in known:
-            near = suggest(name, known.union(plugins.learners if plugins else ()))
+        if name not in available:
+            near = suggest(name, available.union(plugins.learners if plugins else ()))
             broken = broken_plugins(plugins.unavailable, name, what) if plugins else ""
             raise UsageError(f"--{what} {name}: the suite has no such {what}.{near}{broken}")
     return [entry[0] for entry in names if set(entry) & set(wanted)]

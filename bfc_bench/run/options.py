@@ -46,10 +46,10 @@ class RunOptions:
 
     def __post_init__(self) -> None:
         for name in ("learners", "tasks", "changes"):
-            if isinstance(given := getattr(self, name), str):
-                raise UsageError(f"{name} must be a list of texts. Got {given!r}; write [{given!r}].")
+            if isinstance(value := getattr(self, name), str):
+                raise UsageError(f"{name} must be a list of texts. Got {value!r}; write [{value!r}].")
         if self.jobs is not None and (not isinstance(self.jobs, int) or self.jobs < 1):
             raise UsageError(f"jobs must be an integer of at least 1. Got {self.jobs!r}.")
-        known = get_args(Redo)
-        if isinstance(self.redo, str) or not set(self.redo) <= set(known):
-            raise UsageError(f"redo must be a list of {', '.join(known[:-1])} or {known[-1]}. Got {self.redo!r}.")
+        choices = get_args(Redo)
+        if isinstance(self.redo, str) or not set(self.redo) <= set(choices):
+            raise UsageError(f"redo must be a list of {', '.join(choices[:-1])} or {choices[-1]}. Got {self.redo!r}.")

@@ -66,9 +66,9 @@ class Plan:
     @property
     def remarks(self) -> list[str]:
         """Notes on rows that this run would make differently, a line each."""
-        here = f"bfc-bench {self.common.release} on {self.common.device}"
+        origin_now = f"bfc-bench {self.common.release} on {self.common.device}"
         return [
-            f"{count} cells were made by {origin}, not by {here}: they are kept, `--redo stale` makes them again."
+            f"{count} cells were made by {origin}, not by {origin_now}: they are kept, `--redo stale` makes them again."
             for origin, count in self.stale.most_common()
         ]
 
@@ -94,14 +94,14 @@ class Plan:
             workers = jobs if gpu_jobs is None or self.device(cells[0]) == "cpu" else gpu_jobs
             parts += self._divided(cells, max(workers, 1))  # there may be none yet
         batches = [self._batch(*part) for part in self._joined(parts)]
-        taken = Counter[str]()
+        total = Counter[str]()
         for batch in batches:
-            taken[batch.learner.name] += batch.seconds  # type: ignore[assignment]
+            total[batch.learner.name] += batch.seconds  # type: ignore[assignment]
 
         def order(batch: Batch) -> tuple[Any, ...]:
             first, name = batch.cells[0], batch.learner.name
             length = -frexp(batch.seconds)[1]
-            return taken[name], name, length, first.task, first.d, first.replicate
+            return total[name], name, length, first.task, first.d, first.replicate
 
         return sorted(batches, key=order)
 
@@ -130,7 +130,7 @@ class Plan:
         together; a single worker takes all of it. It is at least ``SHORTEST_SECONDS``, since each process compiles or
         loads the group's program.
         """
-        device, left = self.device(cells[0]), sum(map(self.costs.seconds, cells))
+        device, remaining = self.device(cells[0]), sum(map(self.costs.seconds, cells))
         memory_limit, shortest = self._commons[device].bytes, self._shortest(device)
         part: list[Cell] = []
         time = memory = limit = 0.0
@@ -140,9 +140,9 @@ class Plan:
                 yield part, time
                 part, time, memory = [], 0.0, 0.0
             if not part:
-                limit = min(self.common.cell_seconds / 4, max(left / (1 if jobs == 1 else 2 * jobs), shortest))
+                limit = min(self.common.cell_seconds / 4, max(remaining / (1 if jobs == 1 else 2 * jobs), shortest))
             part.append(cell)
-            time, memory, left = time + seconds, memory + size, left - seconds
+            time, memory, remaining = time + seconds, memory + size, remaining - seconds
         yield part, time
 
     def _joined(self, parts: Iterable[tuple[list[Cell], float]]) -> Iterable[tuple[list[Cell], float]]:
@@ -205,10 +205,10 @@ def plan_for(
     facts = {(t.name, d): grid.tasks[t.name].facts(d) for t in grid.suite.task for d in t.d}
     answers: dict[tuple[str, str, int, int], tuple[str | None, str]] = {}
     for cell in grid.cells():
-        known = held.get(cell.id)
-        here = common.release, plan.device(cell)
-        done = known is not None and known.status == "ok"
-        stale = known is not None and (known.origin.release, known.origin.device) != here
+        stored = held.get(cell.id)
+        current = common.release, plan.device(cell)
+        done = stored is not None and stored.status == "ok"
+        stale = stored is not None and (stored.origin.release, stored.origin.device) != current
         if done and not stale and "all" not in redo:
             plan.done.append(cell)
             continue
@@ -220,16 +220,16 @@ def plan_for(
             plan.done.append(cell)
         elif reason is not None:
             plan.skipped[cell] = reason
-            if known is None or known.status != "skipped":
+            if stored is None or stored.status != "skipped":
                 plan.to_skip.append(cell)
-        elif known is None or known.status == "skipped" or _runs_again(known, stale, redo):
+        elif stored is None or stored.status == "skipped" or _runs_again(stored, stale, redo):
             if fault := fault or _key_fault(plan, cell, problems):
                 plan.broken[cell] = fault
             plan.todo.append(cell)
         else:
             (plan.done if done else plan.failed).append(cell)
             if stale:
-                plan.stale[replace(known.origin, learner_version=None)] += 1
+                plan.stale[replace(stored.origin, learner_version=None)] += 1
     run = [cell for cell in plan.todo if cell not in plan.broken]
     plan.peak_bytes = max((costs.bytes(cell) for cell in run if plan.device(cell) == "cpu"), default=0.0)
     plan.peak_gpu_bytes = max((costs.bytes(cell) for cell in run if plan.device(cell) != "cpu"), default=0.0)
@@ -261,13 +261,13 @@ def _reason_and_fault(plan: Plan, cell: Cell, facts: TaskFacts) -> tuple[str | N
 
 def _key_fault(plan: Plan, cell: Cell, problems: dict[tuple[str, int, int], Problem]) -> str:
     """Note the batch key of a cell. Returns what is wrong with it, or an empty string."""
-    where = (cell.task, cell.d, cell.replicate)
-    if where not in problems:
-        problems[where] = plan.grid.tasks[cell.task].problem(
+    place = (cell.task, cell.d, cell.replicate)
+    if place not in problems:
+        problems[place] = plan.grid.tasks[cell.task].problem(
             plan.common.seed, cell.d, cell.replicate, plan.common.test_size
         )
     try:
-        plan.keys[cell.id] = ask(plan.grid.entries[cell.label].learner, "batch_key", problems[where].spec(cell.n))
+        plan.keys[cell.id] = ask(plan.grid.entries[cell.label].learner, "batch_key", problems[place].spec(cell.n))
     except PluginError as error:
         return str(error)
     return ""
@@ -300,10 +300,10 @@ def _long_cells(plan: Plan, cells: Iterable[Cell]) -> Iterator[str]:
     for cell in cells:
         if (seconds := plan.costs.seconds(cell)) > NEAR_LIMIT * limit:
             long.setdefault((cell.label, cell.task), []).append((seconds, cell.n))
-    for (label, task), found in long.items():
-        seconds, n = max(found)
+    for (label, task), times in long.items():
+        seconds, n = max(times)
         yield (
-            f"{label} on {task}: {len(found)} cells are estimated to take up to {seconds:.0f} s (n = {n}); the limit "
+            f"{label} on {task}: {len(times)} cells are estimated to take up to {seconds:.0f} s (n = {n}); the limit "
             f"is {limit:g} s. A lighter option, tune = {{}} or --set budget.cell_seconds=... avoids timeouts."
         )
 
@@ -312,17 +312,17 @@ def _about_claims(grid: Grid) -> Iterator[str]:
     """Claims about a d or n that their task does not have, or a theory that their learner does not offer."""
     tasks = {task.name: task for task in grid.suite.task}
     for claim in grid.suite.claim:
-        asked = claim.model_extra or {}
-        label, task = str(asked.get("label")), tasks.get(str(asked.get("task")))
+        fields = claim.model_extra or {}
+        label, task = str(fields.get("label")), tasks.get(str(fields.get("task")))
         if task is None:
             continue
         sizes = {"d": task.d, "n": sorted({n for d in task.d for n in task.sizes(d)})}
-        for key, known in sizes.items():
-            if isinstance(value := asked.get(key), int) and value not in known:
-                yield f"claim {claim.id}: {key} = {value} is not among those of task {task.name}: {known}."
-        if label not in grid.entries or not (claim.kind == "follows" or asked.get("theory")):
+        for key, values in sizes.items():
+            if isinstance(value := fields.get(key), int) and value not in values:
+                yield f"claim {claim.id}: {key} = {value} is not among those of task {task.name}: {values}."
+        if label not in grid.entries or not (claim.kind == "follows" or fields.get("theory")):
             continue
-        d = int(asked.get("d") or max(task.d))
+        d = int(fields.get("d") or max(task.d))
         with suppress(PluginError):  # of the learner, whose cells fail
             if isinstance(why := theory_of(grid, task.name, d, label), str):
                 yield f"claim {claim.id} cannot be decided: {label} offers no theory for {task.name}, d = {d}: {why}."

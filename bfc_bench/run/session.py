@@ -108,7 +108,7 @@ def run_cells(grid: Grid, options: RunOptions, until: float = inf, *, alone: boo
         store.define(suite.name, suite.version, grid.task_digests, grid.learner_digests)
         session = Session(id, suite.name, suite.version, store, plan, facts)
         if plan.todo and executor.place == "machine" and "memory" in executor.promises:
-            workers = sum(executor.slots(where, jobs) for where in {*map(plan.device, plan.todo)})
+            workers = sum(executor.slots(kind, jobs) for kind in {*map(plan.device, plan.todo)})
             session.warnings += memory_warnings(workers, suite.budget.memory_gb)
         plugins.manager.hook.bfc_run_started(session=session)
         try:
@@ -212,9 +212,9 @@ def _open_pool(executor: Executor, plugins: Plugins, jobs: int | None, preload: 
 
 def _note(session: Session, facts: Mapping[str, Any], table: str = "") -> None:
     """Add facts to the provenance, or to a table in it, such as libraries that learners load later."""
-    known = session.provenance[table] if table else session.provenance
-    if not facts.items() <= known.items():
-        known.update(facts)
+    noted = session.provenance[table] if table else session.provenance
+    if not facts.items() <= noted.items():
+        noted.update(facts)
         session.store.amend_session(session.id, session.provenance)
 
 

@@ -23,8 +23,8 @@ def skip_reason(
     can = learner.capabilities
     if reason := _unfit(learner, facts):
         return reason
-    where = device_of(learner, common.device)
-    if where not in can.devices:
+    place = device_of(learner, common.device)
+    if place not in can.devices:
         return f"{learner.name} runs on {' or '.join(sorted(can.devices))}, not on {common.device}"
     if can.max_n is not None and n > can.max_n:
         return f"{learner.name} is meant for n <= {can.max_n}; n is {n}"
@@ -36,7 +36,7 @@ def skip_reason(
     host, gpu = ("memory; the budget is", common.memory_bytes), ("a GPU's memory; a cell may take", common.gpu_bytes)
     for what, size, (of, limit) in (
         ("its data take", data, host),
-        ("needs", declared, host if where == "cpu" else gpu),
+        ("needs", declared, host if place == "cpu" else gpu),
     ):
         if size > limit:
             return f"{what} {size / 1e9:.3g} GB of {of} {limit / 1e9:.3g} GB"
@@ -74,7 +74,7 @@ def ask(learner: Learner, method: str, *arguments: object) -> Any:
 
     Texts are returned without control characters and credentials, since ``plan`` prints them; batch keys as they are.
     """
-    shown = f"learner {learner.name!r}: {method}({', '.join(map(repr, arguments))})"
+    call = f"learner {learner.name!r}: {method}({', '.join(map(repr, arguments))})"
     fits, expected = _ANSWERS[method]
     try:
         answer = getattr(learner, method)(*arguments)
@@ -83,10 +83,10 @@ def ask(learner: Learner, method: str, *arguments: object) -> Any:
         if is_ctrl_c(error):
             raise
         raise PluginError(
-            f"{shown} raised {describe_error(error)}. `bfc-bench check {learner.name}` shows what it must answer."
+            f"{call} raised {describe_error(error)}. `bfc-bench check {learner.name}` shows what it must answer."
         ) from error
     if not right:
-        raise PluginError(f"{shown} must be {expected}. Got {_short(answer)}.")
+        raise PluginError(f"{call} must be {expected}. Got {_short(answer)}.")
     return masked(visible(answer)) if isinstance(answer, str) and method != "batch_key" else answer
 
 

@@ -45,11 +45,11 @@ class SuiteTheories:
     def _grid(self) -> Grid | None:
         # Claims and data sets need no theory, and what they name may not be installed any more.
         drawn = [task for task in self._definition["task"] if not task.get("data")]
-        known = {task["name"] for task in drawn}
+        names = {task["name"] for task in drawn}
         offers = cache(self._may_have_one)
         learners = []
         for entry in self._definition["learner"]:
-            mine = [name for name in entry.get("tasks") or known if name in known]
+            mine = [name for name in entry.get("tasks") or names if name in names]
             # The name of a learner without the path of its variant.
             learners += [{**entry, "tasks": mine}] if mine and offers(entry["name"].partition(":")[0]) else []
         if not drawn or not learners:

@@ -60,8 +60,8 @@ def member_name(grid: str, axes: Mapping[str, Any]) -> str:
 
 def family(name: str, axis: str, value: Any) -> str:
     """The name of a member without its part for one axis: ``rhm:L3`` for ``rhm:m2:L3`` and the axis m."""
-    head, found, tail = f"{name}:".rpartition(f":{axis_part(axis, value)}:")  # the name of a grid may hold ":" too
-    return f"{head}:{tail}"[:-1] if found else name
+    head, separator, tail = f"{name}:".rpartition(f":{axis_part(axis, value)}:")  # the name of a grid may hold ":" too
+    return f"{head}:{tail}"[:-1] if separator else name
 
 
 def is_numeric(value: Any) -> bool:

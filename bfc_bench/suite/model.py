@@ -115,12 +115,12 @@ class TaskEntry(Settings):
 
         if not isinstance(n, Iterable) or isinstance(n, str):
             raise UsageError(f"task {name!r}: n must be a list of training sizes, such as [{n}]. Got {n!r}.")
-        where = f"task {name!r}"
+        what = f"task {name!r}"
         into = None if folder is None else Path(folder)
         try:
             data = saved(x, y, x_test, y_test, options={"classes": classes, **options}, folder=into)
         except UsageError as error:
-            raise UsageError(f"{where}: {error}") from None
+            raise UsageError(f"{what}: {error}") from None
         values = {
             "name": name,
             "data": {"kind": data.kind, **data.changed()},
@@ -129,14 +129,14 @@ class TaskEntry(Settings):
             "unlabeled": unlabeled,
             "n": [int(size) for size in n],
         }
-        return cls.parse(values, where)
+        return cls.parse(values, what)
 
     @model_validator(mode="after")
     def _check_parts(self) -> TaskEntry:
         for key, others in (("data", ("inputs", "target", "law")), ("law", ("inputs", "target"))):
-            given = [other for other in others if getattr(self, other) is not None]
-            if getattr(self, key) is not None and given:
-                raise ValueError(f"{key} replaces inputs and target; leave out {' and '.join(given)}")
+            clashing = [other for other in others if getattr(self, other) is not None]
+            if getattr(self, key) is not None and clashing:
+                raise ValueError(f"{key} replaces inputs and target; leave out {' and '.join(clashing)}")
         if self.data is None:
             needed = ("inputs", "target", "d") if self.law is None else ()
             swept = {key.partition(".")[0] for key in self.grid} if isinstance(self.grid, dict) else set()
@@ -348,14 +348,14 @@ class Suite(Settings):
         _require_unique("learner label", [entry.label for entry in self.learner])
         _require_unique("claim id", [claim.id for claim in self.claim])
         self._check_axes()
-        known = [*(task.name for task in self.task), *self.task_grids]
+        names = [*(task.name for task in self.task), *self.task_grids]
         for task in self.task:
             if task.teacher is not None:
-                self._check_teacher(task, task.teacher, known)
+                self._check_teacher(task, task.teacher, names)
         for entry in self.learner:
             for name in entry.tasks or ():
-                if name not in known:
-                    raise ValueError(f"learner {entry.label!r} names an unknown task {name!r}.{suggest(name, known)}")
+                if name not in names:
+                    raise ValueError(f"learner {entry.label!r} names an unknown task {name!r}.{suggest(name, names)}")
             own = [task for task in self.task if entry.tasks is None or task.name in entry.tasks]
             for together in dict.fromkeys(task.grid or task.name for task in own):
                 reasons = [_too_small(entry, task) for task in own if (task.grid or task.name) == together]

@@ -20,8 +20,8 @@ def read_suite(path: Path, changes: Sequence[str] = (), learners: Iterable[str] 
     values = read_toml(path)
     entries: Any = values.get("learner")
     for name in learners if isinstance(entries, list) else ():
-        known = [entry.get(key) for entry in entries if isinstance(entry, Mapping) for key in ("label", "name")]
-        if name not in known and any(change.startswith(f"learner.{name}.") for change in changes):
+        names = [entry.get(key) for entry in entries if isinstance(entry, Mapping) for key in ("label", "name")]
+        if name not in names and any(change.startswith(f"learner.{name}.") for change in changes):
             entries.append({"name": name})
     suite = Suite.parse(changed(values, changes), str(path))
     return suite.model_copy(update={"task": [_with_absolute_paths(task, path.parent) for task in suite.task]})

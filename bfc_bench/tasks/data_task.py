@@ -112,9 +112,9 @@ class DataTask(Task):
         pool = self.pool(test_size)
         if n + self.unlabeled <= pool:
             return None
-        kept = f" beside {tested} to test on" if tested else ""
+        test_points = f" beside {tested} to test on" if tested else ""
         offered = f", {self.unlabeled} of which are offered without labels" if self.unlabeled else ""
-        return f"n must be at most {pool - self.unlabeled}: there are {pool} points to train on{kept}{offered}"
+        return f"n must be at most {pool - self.unlabeled}: there are {pool} points to train on{test_points}{offered}"
 
     def pool(self, test_size: int) -> int:
         """Number of points to train on in every replicate, if the suite asks for ``test_size`` test points."""

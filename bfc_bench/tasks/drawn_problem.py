@@ -72,8 +72,8 @@ class DrawnProblem(Problem):
     @property
     def test_y(self) -> Float:
         """Clean values at the test inputs, or labels if real values are made into classes, (test_size,)."""
-        made = self.task.kind != self.task.values_kind
-        return self.test_labels if made else self._test.first(self.test_size)[1]
+        differs = self.task.kind != self.task.values_kind
+        return self.test_labels if differs else self._test.first(self.test_size)[1]
 
     @property
     def test_labels(self) -> Float:

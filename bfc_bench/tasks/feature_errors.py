@@ -69,7 +69,7 @@ def measure_features(
 ) -> dict[str, dict[str, float]]:
     """Each of ``MEASURES`` for each layer that both have, in the order of ``reference``."""
     errors = {layer: measure(reference[layer], learned[layer]) for layer in reference if layer in learned}
-    return {name: {layer: found[name] for layer, found in errors.items()} for name in MEASURES}
+    return {name: {layer: measured[name] for layer, measured in errors.items()} for name in MEASURES}
 
 
 def _rotation(cross: np.ndarray) -> np.ndarray:
@@ -83,8 +83,8 @@ def _uncut(target: np.ndarray, learned: np.ndarray, cross: np.ndarray) -> float:
     """``uncut_errors``, from S^T S* (k', k): what is missing of S*, and what S has beside it."""
     left, _, right = np.linalg.svd(cross, full_matrices=False)
     weights = left @ right
-    beside = learned - learned @ weights @ weights.T
-    return _residual(target, learned, weights) + float(np.sum(beside**2) / np.sum(target**2))
+    outside = learned - learned @ weights @ weights.T
+    return _residual(target, learned, weights) + float(np.sum(outside**2) / np.sum(target**2))
 
 
 def _read_out(gram: np.ndarray, cross: np.ndarray, m: int) -> np.ndarray | None:

@@ -43,8 +43,8 @@ def _checked(contents: DataSetContents, where: str) -> DataSetContents:
     if test and test.x.shape[1] != width:
         raise UsageError(f"{where}: x has {width} columns and test x has {test.x.shape[1]}; both need the same.")
     if contents.shape and (len(contents.shape) != 3 or np.prod(contents.shape) != width):
-        wanted = f"(channels, height, width) of the {width} columns"
-        raise UsageError(f"{where}: shape must be {wanted}. Got {contents.shape}.")
+        expected = f"(channels, height, width) of the {width} columns"
+        raise UsageError(f"{where}: shape must be {expected}. Got {contents.shape}.")
     for name in ("groups", "times"):
         keys = getattr(contents, name)
         if keys is not None and (np.shape(keys) != (len(points),) or not np.isfinite(keys).all() or test):

@@ -152,8 +152,8 @@ def log_loss(probabilities: Float, truth: TargetValues) -> float:
     the value of equal probabilities of C classes. A few labels that were given almost no probability may decide it.
     """
     table, numbers = _probabilities("log_loss", probabilities, truth)
-    given = np.take_along_axis(table, numbers[:, None], 1)
-    return float(-np.log(np.clip(given, 1e-15, 1)).mean())
+    probability = np.take_along_axis(table, numbers[:, None], 1)
+    return float(-np.log(np.clip(probability, 1e-15, 1)).mean())
 
 
 def calibration_error(probabilities: Float, truth: TargetValues) -> float:

@@ -23,8 +23,8 @@ def group_split(groups: np.ndarray, tested: int, rng: np.random.Generator) -> tu
     """
     names, group_of, counts = np.unique(groups, return_inverse=True, return_counts=True)
     order = rng.permutation(len(names))
-    taken = order[: int(np.searchsorted(np.cumsum(counts[order]), tested)) + 1]
-    is_taken = np.isin(group_of, taken)
+    tested_groups = order[: int(np.searchsorted(np.cumsum(counts[order]), tested)) + 1]
+    is_taken = np.isin(group_of, tested_groups)
     rows = np.flatnonzero(is_taken)
     rank = np.empty(len(names), int)
     rank[order] = np.arange(len(names))

@@ -237,15 +237,15 @@ class Problem(ABC):
 
     def facts(self, keys: Collection[str]) -> dict[str, Any]:
         """Facts of target and labelling under ``keys``. Raises ``UsageError`` for a fact that they do not have."""
-        known = {**self.target_facts, **self.task.labels.facts}
+        available = {**self.target_facts, **self.task.labels.facts}
         for key in keys:
-            if key not in known:
+            if key not in available:
                 what, part = next(item for item in self.task.parts.items() if item[0] != "inputs")
                 raise UsageError(
                     f"task {self.task.name!r}: {what} {part.kind!r} has no fact {key!r} for a learner that asks for it."
-                    f"{suggest(key, known)}"
+                    f"{suggest(key, available)}"
                 )
-        return {key: known[key] for key in keys}
+        return {key: available[key] for key in keys}
 
     def known(self, supposed: Mapping[str, Any]) -> set[str]:
         """Names of the facts that a learner assumed correctly without being told."""

@@ -25,13 +25,13 @@ def capabilities_are_known(trial: LearnerTrial) -> None:
     """Label kinds, array libraries, devices and precision are those of the framework."""
     can = trial.cls.capabilities
     require(isinstance(can, Capabilities), f"capabilities must be a Capabilities. Got {can!r}")
-    for what, values, known in (
+    for what, values, choices in (
         ("labels", can.labels, {*get_args(LabelKind)}),
         ("arrays", can.arrays, {*get_args(ArrayKind)}),
         ("devices", can.devices, {"cpu", "cuda"}),
     ):
-        valid = bool(values) and not isinstance(values, str) and set(values) <= known
-        require(valid, f"capabilities.{what} must be some of {sorted(known)}. Got {values!r}")
+        valid = bool(values) and not isinstance(values, str) and set(values) <= choices
+        require(valid, f"capabilities.{what} must be some of {sorted(choices)}. Got {values!r}")
     precisions = (*get_args(Precision), None)
     require(can.precision in precisions, f"capabilities.precision must be one of {precisions}. Got {can.precision!r}")
 

@@ -20,8 +20,8 @@ def describes_itself(trial: PoolTrial) -> None:
     cls = type(trial.executor)
     require_described(cls)
     require(cls.place in get_args(Place), f"place must be one of {get_args(Place)}. Got {cls.place!r}")
-    known = set(get_args(Promise))
-    require(set(cls.promises) <= known, f"promises must be some of {sorted(known)}. Got {sorted(cls.promises)}")
+    promises = set(get_args(Promise))
+    require(set(cls.promises) <= promises, f"promises must be some of {sorted(promises)}. Got {sorted(cls.promises)}")
 
 
 @requirement(describes_itself)
@@ -79,8 +79,8 @@ def units_of_different_groups_share_no_process(trial: PoolTrial) -> None:
     """What a unit of one group leaves in its process does not reach the units of another group."""
     trial.needs_promise("isolation")
     groups = ["a", "b"] * (2 * trial.jobs)
-    marks = [left.decode().split() for left in trial.run(*[("mark", group) for group in groups], groups=groups)]
-    mixed = [left for left in marks if len(set(left)) > 1]
+    marks = [mark.decode().split() for mark in trial.run(*[("mark", group) for group in groups], groups=groups)]
+    mixed = [mark for mark in marks if len(set(mark)) > 1]
     require(not mixed, f"units of groups {sorted(set().union(*mixed))} have run in one process")
 
 

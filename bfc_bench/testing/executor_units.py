@@ -89,11 +89,11 @@ def orphan(file: str) -> NoReturn:
 
 def take(sizes: tuple[int, int]) -> bytes:
     """Declare the first number of bytes and take the second."""
-    allowed, taken = sizes
+    allowed, held = sizes
     worker_context.may_take(allowed)
     worker_context.clock_starts()
-    memory = bytearray(taken)
-    memory[:: os.sysconf("SC_PAGE_SIZE")] = b"\1" * len(range(0, taken, os.sysconf("SC_PAGE_SIZE")))
+    memory = bytearray(held)
+    memory[:: os.sysconf("SC_PAGE_SIZE")] = b"\1" * len(range(0, held, os.sysconf("SC_PAGE_SIZE")))
     time.sleep(5)  # the memory guard looks at intervals
     return str(len(memory)).encode()
 

@@ -17,19 +17,19 @@ def find(name: str, kind: str = "") -> list[tuple[Any, str]]:
     """What a name stands for, each with its kind if that must be stated."""
     plugins = load_plugins()
     registries = [each for each in plugins.registries.values() if kind in ("", each.kind)]
-    known = [*(registry.kind for registry in plugins.registries.values()), "listener"]
-    if kind and kind not in known:
-        raise UsageError(f"--kind {kind}: there is no such kind.{suggest(kind, known)}")
+    kinds = [*(registry.kind for registry in plugins.registries.values()), "listener"]
+    if kind and kind not in kinds:
+        raise UsageError(f"--kind {kind}: there is no such kind.{suggest(kind, kinds)}")
     if Path(name).is_file() and kind in ("", plugins.suites.kind):
         return [(Path(name), "")]
     scheme, _, path = name.partition(":")
-    found = []
+    matches = []
     for registry in registries:
         if name in registry or (path and registry is plugins.learners and scheme in registry):
-            found.append((registry.find(name), registry.kind if registry.kind in WITHOUT_BASE else ""))
-    if found:
-        return found
-    names = {known for registry in registries for known in registry}
+            matches.append((registry.find(name), registry.kind if registry.kind in WITHOUT_BASE else ""))
+    if matches:
+        return matches
+    names = {kinds for registry in registries for kinds in registry}
     near = suggest(name, names)
     if (path or kind == "listener") and kind in ("", *WITHOUT_BASE):
         return [(_in_module(scheme, path), kind)]

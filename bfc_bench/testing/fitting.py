@@ -60,10 +60,10 @@ def precision_is_stated(trial: LearnerTrial) -> None:
     stated = trial.cls.capabilities.precision
     points = trial.test_points()
     least = stated.split()[-1] if stated else to_numpy(points).dtype  # "float64 or float32" allows float32
-    wanted, got = np.dtype(least), to_numpy(trial.predict(trial.fitted, points)).dtype
-    narrow = got.kind == "f" and got.itemsize < wanted.itemsize
+    declared, got = np.dtype(least), to_numpy(trial.predict(trial.fitted, points)).dtype
+    narrow = got.kind == "f" and got.itemsize < declared.itemsize
     because = "capabilities.precision is" if stated else "the given arrays are"
-    require(not narrow, f"predictions are {got}, but {because} {wanted}; state precision = '{got}' if fits use it")
+    require(not narrow, f"predictions are {got}, but {because} {declared}; state precision = '{got}' if fits use it")
 
 
 @requirement(VALID)
@@ -158,19 +158,19 @@ def every_label_kind_is_taken(trial: LearnerTrial) -> None:
 @requirement(VALID)
 def probabilities_are_probabilities(trial: LearnerTrial) -> None:
     """``probabilities`` lie in [0, 1]; for more than two classes they sum to 1 at each point."""
-    known, given = trial.cls.capabilities.labels & {"binary", "class"}, 0
-    for kind in (kind for kind in sorted(known) if not trial.learner.skip(trial.facts(kind), N)):
+    kinds, count = trial.cls.capabilities.labels & {"binary", "class"}, 0
+    for kind in (kind for kind in sorted(kinds) if not trial.learner.skip(trial.facts(kind), N)):
         with preserved():
             probabilities = trial.fit(trial.job(labels=kind)).probabilities(trial.test_points())
         if probabilities is None:
             continue
-        given += 1
+        count += 1
         values, shape = to_numpy(probabilities).astype(np.float64), prediction_shape(kind, TEST)
         require(values.shape == shape, f"probabilities of {kind} labels must have shape {shape}. Got {values.shape}")
         require(bool(np.all((values >= 0) & (values <= 1 + REPEATABLE))), "probabilities must lie in [0, 1]")
         sums = values.sum(axis=1) if kind == "class" else np.ones(TEST)
         require(bool(np.allclose(sums, 1, atol=1e-3)), f"probabilities of a point must sum to 1. Got {sums[:3]}")
-    if not given:
+    if not count:
         skip("probabilities() is not given")
 
 

@@ -19,28 +19,28 @@ Access: TypeAlias = tuple[Callable[[], Any], Callable[[Any], object]]
 
 def global_state() -> dict[str, Access]:
     """Random generators and settings by name, those of torch and JAX only if they are installed."""
-    known: dict[str, Access] = {
+    parts: dict[str, Access] = {
         "random": (random.getstate, random.setstate),
         "numpy.random": (_numpy_state, np.random.set_state),
     }
     if not missing({"torch"}):
         import torch
 
-        known["torch.random"] = (
+        parts["torch.random"] = (
             lambda: torch.get_rng_state().numpy().tobytes(),
             lambda state: torch.set_rng_state(torch.frombuffer(bytearray(state), dtype=torch.uint8)),
         )
-        known["torch.get_default_dtype()"] = (torch.get_default_dtype, torch.set_default_dtype)
-        known["torch.get_num_threads()"] = (torch.get_num_threads, torch.set_num_threads)
+        parts["torch.get_default_dtype()"] = (torch.get_default_dtype, torch.set_default_dtype)
+        parts["torch.get_num_threads()"] = (torch.get_num_threads, torch.set_num_threads)
     if not missing({"jax"}):
         import jax
 
         config: Any = jax.config
-        known["jax.config.jax_enable_x64"] = (
+        parts["jax.config.jax_enable_x64"] = (
             lambda: config.jax_enable_x64,
             lambda value: config.update("jax_enable_x64", value),
         )
-    return known
+    return parts
 
 
 def _numpy_state() -> tuple[object, ...]:

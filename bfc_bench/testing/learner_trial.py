@@ -125,10 +125,10 @@ class LearnerTrial:
 
     def _context(self, seed: int, arrays: ArrayKind | None, bare: bool) -> Context:
         """Everything that a task may offer, or only what every task offers."""
-        asked = self.learner.oracle()
-        if unknown := sorted(asked - set(FACTS)):
+        names = self.learner.oracle()
+        if unknown := sorted(names - set(FACTS)):
             skip(f"asks the oracle for {', '.join(unknown)}, which this kit cannot provide")
-        oracle = {name: FACTS[name] for name in asked}
+        oracle = {name: FACTS[name] for name in names}
         if bare:
             return Context(seed=seed, device=self.device, oracle=oracle)
         unlabeled = self.give(self.points(UNLABELED, "unlabeled"), arrays)

@@ -64,8 +64,8 @@ def curves_get_a_verdict(claim: Claim) -> None:
         require(bool(fine), f"{what} must be a tuple of names, one or more. Got {names!r}")
     finding = claim.judge(list(made_up_rows(claim.tasks, claim.labels, claim.predictors)))
     require(isinstance(finding, Finding), f"judge must return a Finding. Got {type(finding).__name__}")
-    known = ("supported", "contradicted", "undecided")
-    require(finding.verdict in known, f"the verdict must be one of {known}. Got {finding.verdict!r}")
+    verdicts = ("supported", "contradicted", "undecided")
+    require(finding.verdict in verdicts, f"the verdict must be one of {verdicts}. Got {finding.verdict!r}")
     require(bool(finding.statement.strip()), "a finding must have a statement")
 
 
@@ -83,10 +83,10 @@ def its_figures_can_be_drawn(plot: Callable[[Sequence[Row]], Any]) -> None:
     """``plot(rows)`` returns {file stem: chart of Altair or figure of Matplotlib}, also where no cell has an error."""
     rows = list(made_up_rows(("values", "classes"), ("first", "second")))
     failed = [replace(row, status="failed", nmse=None, error_rate=None, train_nmse=None) for row in rows]
-    for given in (rows, failed, []):
-        figures = plot(given)
+    for some in (rows, failed, []):
+        figures = plot(some)
         require(isinstance(figures, Mapping), f"a plot must return {{file stem: figure}}. Got {type(figures).__name__}")
-        require(bool(figures) or given is not rows, "made-up results of two learners must give one figure or more")
+        require(bool(figures) or some is not rows, "made-up results of two learners must give one figure or more")
         for stem, figure in figures.items():
             fine = isinstance(stem, str) and Path(stem).name == stem and stem not in ("", ".", "..")
             require(fine, f"a file stem must be a text without a folder, such as 'every-cell'. Got {stem!r}")

@@ -93,6 +93,6 @@ class PoolTrial:
     def require_ended(self, processes: Callable[[], set[int]], when: str) -> None:
         """Fail unless the processes end within ``EXIT_SECONDS``."""
         deadline = time.monotonic() + EXIT_SECONDS
-        while (left := {process for process in processes() if process_start(process)}) and time.monotonic() < deadline:
+        while (alive := {process for process in processes() if process_start(process)}) and time.monotonic() < deadline:
             time.sleep(0.05)
-        require(not left, f"{when}, {len(left)} processes are still there after {EXIT_SECONDS:g} s")
+        require(not alive, f"{when}, {len(alive)} processes are still there after {EXIT_SECONDS:g} s")

@@ -43,9 +43,9 @@ def check_in_subprocess(
         if isinstance(outcome, UnitFailure):
             if outcome.kind == "raised":
                 raise BenchError(f"check: {name} could not be tested: {outcome.reason}\n{outcome.traceback}".strip())
-            left = [requirement.name for requirement in subject.requirements[len(checks) :]]
-            untested = [Check(requirement, "failed", outcome.reason) for requirement in left[:1]]
-            untested += [Check(requirement, "skipped", f"ended in '{left[0]}'") for requirement in left[1:]]
+            unchecked = [requirement.name for requirement in subject.requirements[len(checks) :]]
+            untested = [Check(requirement, "failed", outcome.reason) for requirement in unchecked[:1]]
+            untested += [Check(requirement, "skipped", f"ended in '{unchecked[0]}'") for requirement in unchecked[1:]]
             print(*untested, sep="\n")
             checks += untested
         yield CheckReport(subject.name, tuple(checks))

@@ -159,12 +159,12 @@ def declared_means_are_those_of_a_sample(trial: PartTrial) -> None:
     if not means:
         skip("it declares no mean")
     for mean in means:
-        found = mean.values.mean(axis=0)
+        sampled = mean.values.mean(axis=0)
         allowed = DEVIATIONS * mean.values.std(axis=0) / np.sqrt(len(mean.values)) + CLOSE
-        error = np.ravel(np.abs(found - mean.declared) / allowed)
+        error = np.ravel(np.abs(sampled - mean.declared) / allowed)
         worst = int(np.argmax(error))
-        declared = np.broadcast_to(mean.declared, np.shape(found)).flat[worst]
-        message = f"{mean.what} must be {declared:.4g}. {len(mean.values)} points have {np.ravel(found)[worst]:.4g}"
+        declared = np.broadcast_to(mean.declared, np.shape(sampled)).flat[worst]
+        message = f"{mean.what} must be {declared:.4g}. {len(mean.values)} points have {np.ravel(sampled)[worst]:.4g}"
         require(bool(error[worst] <= 1), message)
 
 
@@ -321,9 +321,9 @@ def examined_data(data: DataSet) -> Examined:
 
 def examined_metric(metric: Metric) -> Examined:
     """Values for good and for bad predictions of each kind of labels."""
-    known = get_args(LabelKind)
-    fine = isinstance(metric.labels, (set, frozenset)) and bool(metric.labels) and metric.labels <= {*known}
-    require(fine, f"labels must be a set of some of {', '.join(known)}. Got {metric.labels!r}")
+    kinds = get_args(LabelKind)
+    fine = isinstance(metric.labels, (set, frozenset)) and bool(metric.labels) and metric.labels <= {*kinds}
+    require(fine, f"labels must be a set of some of {', '.join(kinds)}. Got {metric.labels!r}")
     require(
         not (metric.of == "probabilities" and "real" in metric.labels),
         "real labels have no probabilities; leave 'real' out of labels",

@@ -66,8 +66,8 @@ def cross_entropy_loss(prediction: Array, y: Array) -> Array:
 
 def softmax_loss(scores: Array, y: Array) -> Array:
     """-log softmax(scores)_y, (B,), at scores (B, C) of classes y in {0, ..., C - 1}, given as floats."""
-    given = jnp.take_along_axis(scores, y.astype(int)[:, None], axis=1)[:, 0]
-    return jax.nn.logsumexp(scores, axis=1) - given
+    score = jnp.take_along_axis(scores, y.astype(int)[:, None], axis=1)[:, 0]
+    return jax.nn.logsumexp(scores, axis=1) - score
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,7 @@ def train(
     if not members:
         return []
     layout = ParameterLayout.of(members[0].params)
-    where = prepare_jax(device)
+    target = prepare_jax(device)
     stops = [*sorted(step for step in set(checkpoints) if 0 < step < steps), steps]
     trained: dict[int, Trained] = {}
     with jax.default_matmul_precision(MATMUL_PRECISION):
@@ -188,7 +188,7 @@ def train(
                 chunk = indices[first : first + size]
                 # Repeat a member in a short last chunk, because another number of lanes is another program.
                 padded_chunk = [members[index] for index in chunk + [chunk[-1]] * (size - len(chunk))]
-                state, data = jax.device_put(_pack(layout, padded_chunk, length), where)
+                state, data = jax.device_put(_pack(layout, padded_chunk, length), target)
                 trained |= zip(chunk, _train_chunk(recipe, layout, state, data, stops), strict=False)
     return [trained[index] for index in range(len(members))]
 

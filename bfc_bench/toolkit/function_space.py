@@ -105,9 +105,9 @@ class FeatureSpace(Space):
         solved = {}
         for name, solve in (("dual", solve_dual), ("primal", solve_primal)):
             part = {
-                ridge: kept
+                ridge: own_sizes
                 for ridge, sizes in wanted.items()
-                if (kept := [n for n in sizes if (n <= phi.shape[1]) == (name == "dual")])
+                if (own_sizes := [n for n in sizes if (n <= phi.shape[1]) == (name == "dual")])
             }
             if not part:  # do not allocate a D x D matrix
                 continue
@@ -159,9 +159,9 @@ def _solve_prefixes(gram: Tensor, y: Tensor, wanted: Wanted, center: bool) -> di
         for ridge, weights in curve.band(n).solve(centred, ridges).items():
             solved[ridge, n] = _solution(y, weights, center, 0.0)
     for ridge, sizes in wanted.items():
-        if left := [n for n in sizes if (ridge, n) not in solved]:
-            coefficients = curve.solve(targets, left, ridge, center)
-            for k, (n, jitter) in enumerate(zip(left, coefficients.jitters, strict=True)):
+        if unsolved := [n for n in sizes if (ridge, n) not in solved]:
+            coefficients = curve.solve(targets, unsolved, ridge, center)
+            for k, (n, jitter) in enumerate(zip(unsolved, coefficients.jitters, strict=True)):
                 if jitter is not None:
                     solved[ridge, n] = _solution(y, coefficients.weights[:n, k], center, jitter)
     return solved

@@ -25,8 +25,8 @@ def confirmed(fit: Callable[[np.ndarray, np.ndarray], P | None], x: np.ndarray, 
     The constant is the mean label of the four fifths; with fewer than 5 points the result is None.
     """
     out = held_out(len(y))
-    found = fit(x[~out], y[~out])
-    if found is None:
+    model = fit(x[~out], y[~out])
+    if model is None:
         return None
-    left, spread = y[out] - found.predict(x[out]), y[out] - y[~out].mean()
-    return found if left @ left < spread @ spread else None
+    residuals, spread = y[out] - model.predict(x[out]), y[out] - y[~out].mean()
+    return model if residuals @ residuals < spread @ spread else None

@@ -43,8 +43,8 @@ def minimise(
 
     last = float("inf")
     for _ in range(0, iterations, ROUND):
-        here = float(search.step(closure))
-        if not last - here > tolerance * abs(here):
+        loss = float(search.step(closure))
+        if not last - loss > tolerance * abs(loss):
             break
-        last = here
+        last = loss
     return point.detach()

@@ -58,7 +58,7 @@ class RidgeCurve:
                 factor, indefinite = self._factor(max(sizes[k] for k in solvable), ridge + jitter)
                 if not indefinite:
                     self._substitute(factor, y, {k: sizes[k] for k in solvable}, offsets, weights)
-                    jitters = [jitter if k in solvable else known for k, known in enumerate(jitters)]
+                    jitters = [jitter if k in solvable else earlier for k, earlier in enumerate(jitters)]
                     pending = pending - solvable
                     break
                 solvable = {k for k in solvable if sizes[k] < indefinite}

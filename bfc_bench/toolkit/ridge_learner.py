@@ -148,11 +148,11 @@ def _fit_prefixes(jobs: Sequence[Job[RidgeLearner]]) -> list[RidgePredictor | Fa
     x, y = (torch.as_tensor(a, dtype=torch.float64, device=device) for a in (longest.train.x, longest.train.y))
     if longest.train.kind == "class":
         y = torch.nn.functional.one_hot(y.long(), longest.train.classes).to(y.dtype)
-    wanted: dict[float, list[int]] = defaultdict(list)
+    sizes_by_ridge: dict[float, list[int]] = defaultdict(list)
     for ridge, n in sorted({(job.learner.ridge, job.train.n) for job in jobs}):
-        wanted[ridge].append(n)
+        sizes_by_ridge[ridge].append(n)
     space = learner.space(x, longest.ctx)
-    solved = space.solve(x, y, wanted, learner.center)
+    solved = space.solve(x, y, sizes_by_ridge, learner.center)
     results: list[RidgePredictor | Failure] = []
     for job in jobs:
         ridge, n = job.learner.ridge, job.train.n

@@ -35,8 +35,8 @@ def write_file(
             os.fsync(file.fileno())
         put_in_place(aside, path)
     except OSError as error:
-        kept = " Its old content is unchanged." if os.path.lexists(path) else ""
-        raise OutputError(f"{path} cannot be written: {error.strerror}.{kept}") from None
+        unchanged = " Its old content is unchanged." if os.path.lexists(path) else ""
+        raise OutputError(f"{path} cannot be written: {error.strerror}.{unchanged}") from None
     finally:
         with suppress(OSError):
             aside.unlink()

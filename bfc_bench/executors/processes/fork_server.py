@@ -111,8 +111,8 @@ class ForkedProcess:
         """None while it runs, then its exit code, or the negative number of the signal that ended it."""
         if self._code is None:
             try:
-                while said := os.read(self.status, PACKET):
-                    self._said += said
+                while received := os.read(self.status, PACKET):
+                    self._said += received
             except BlockingIOError:
                 return None
             os.close(self.status)
@@ -158,8 +158,8 @@ class Forks:
             sources: list[Any] = [self._woken, *([self._channel] if connected else [])]
             readable = select.select(sources, [], [])[0]
             if self._woken in readable:
-                said = os.read(self._woken, PIPE).decode(errors="replace")
-                self._told += [name for name in re.findall(r"[\w.]+", said) if name.partition(".")[0] in LIBRARIES]
+                received = os.read(self._woken, PIPE).decode(errors="replace")
+                self._told += [name for name in re.findall(r"[\w.]+", received) if name.partition(".")[0] in LIBRARIES]
                 self._report()
             if self._channel in readable:
                 connected = self._answer()
@@ -181,7 +181,7 @@ class Forks:
                 end_group(pid)
             return False
         unit, notes, status = files
-        if known := message[:1] == b"=":
+        if imported := message[:1] == b"=":
             _say(status, IMPORTING)
             steps: list[Callable[[], object]] = [partial(import_module, name) for name in self._told]
             for step in (self._preload.pop(message[1:].decode(), bool), *steps):
@@ -191,7 +191,7 @@ class Forks:
             gc.freeze()  # so that no collection in a worker copies the pages of what was imported
         alone = len(os.listdir("/proc/self/task")) == 1
         if alone:
-            self._fork(unit, notes, status, self._telling if known else self._call)
+            self._fork(unit, notes, status, self._telling if imported else self._call)
         else:
             self._channel.close()
         for file in (unit, notes, *([] if alone else [status])):

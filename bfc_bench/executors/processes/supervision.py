@@ -110,10 +110,10 @@ class Supervision:
     def _listen(self) -> bool:
         """Read the worker's notes. Returns False if no more can come."""
         try:
-            said = os.read(self._notes, 1 << 16)
+            received = os.read(self._notes, 1 << 16)
         except BlockingIOError:
             return True
-        for fact in _facts(said):
+        for fact in _facts(received):
             match fact:
                 case {"started": int(pid)}:
                     self._pid, self._seconds = pid, 0.0
@@ -121,7 +121,7 @@ class Supervision:
                     self._clock, self._seconds = True, 0.0
                 case {"allowed": int(allowed), "held": int(held), "asked": int(asked)}:
                     self._allowed, self._before = allowed, Memory(held, asked)
-        return bool(said)
+        return bool(received)
 
     def _late(self) -> UnitFailure | None:
         """Why the worker must be stopped for its time."""
@@ -136,16 +136,16 @@ class Supervision:
         """Why the worker must be stopped for the memory of it and its children."""
         if not self._allowed:
             return None
-        taken = 0
+        used = 0
         with suppress(OSError):  # it has ended
             if not (now := memory(self._pid)).asked:  # it has ended
                 return None
             self._asked = now.asked - self._before.asked
             _, *children = family(self._pid)
-            taken = now.held - self._before.held + sum(map(dirty, children))
-        if taken <= self._allowed:
+            used = now.held - self._before.held + sum(map(dirty, children))
+        if used <= self._allowed:
             return None
-        return UnitFailure("memory", f"took {_gb(taken)} of memory; {_gb(self._allowed)} are allowed")
+        return UnitFailure("memory", f"took {_gb(used)} of memory; {_gb(self._allowed)} are allowed")
 
     def _kill(self) -> None:
         """Kill the worker and what it has started, and wait until it has ended."""
@@ -185,7 +185,7 @@ def death(code: int) -> str:
     """How a process ended, in words."""
     if code >= 0:
         return f"the worker process ended itself with exit code {code}"
-    known = {number.value: number.name for number in signal.Signals}
-    name = known.get(-code, f"signal {-code}")  # most real-time signals have no name
+    names = {number.value: number.name for number in signal.Signals}
+    name = names.get(-code, f"signal {-code}")  # most real-time signals have no name
     hint = " (the system may have run out of memory)" if name == "SIGKILL" else ""
     return f"the worker process was ended by {name}{hint}"

@@ -104,8 +104,8 @@ def _silence(error: Exception) -> str:
     """
     if not isinstance(error.__context__, OSError):
         return ""
-    found = re.search(r"\[Errno -?\d+\] ([\w ]+)", str(error))
-    why = found[1].strip() if found else "it took too long" if "timed out" in str(error) else "the connection broke"
+    match = re.search(r"\[Errno -?\d+\] ([\w ]+)", str(error))
+    why = match[1].strip() if match else "it took too long" if "timed out" in str(error) else "the connection broke"
     return f"the server does not answer: {why}. Start it, or name another with --tracking-uri or MLFLOW_TRACKING_URI."
 
 

@@ -73,11 +73,11 @@ def grouping(groups: Groups) -> tuple[str, ...]:
 
 def page_state(clause: str, groups: Groups, sections: Iterable[Section], metrics: set[str]) -> dict[str, Any]:
     """State of the charts page: the runs averaged by group, with one chart per metric."""
-    shown = {f"section-{digest(section[0], 4)}": section for section in sections if section[3]}
-    cards = [_card(metric, id) for id, section in shown.items() for metric in section[3]]
+    visible = {f"section-{digest(section[0], 4)}": section for section in sections if section[3]}
+    cards = [_card(metric, id) for id, section in visible.items() for metric in section[3]]
     # MLflow adds a card for every metric that has none, unless there is a deleted one.
     hidden = metrics - {card["metricKey"] for card in cards}
-    cards += [_card(metric, next(iter(shown)), deleted=True) for metric in sorted(hidden)]
+    cards += [_card(metric, next(iter(visible)), deleted=True) for metric in sorted(hidden)]
     return {
         "searchFilter": clause,
         "orderByKey": "attributes.`start_time`",
@@ -94,7 +94,7 @@ def page_state(clause: str, groups: Groups, sections: Iterable[Section], metrics
         "runsHiddenMode": "SHOW_ALL",
         "hideEmptyCharts": True,
         "isAccordionReordered": True,
-        "compareRunSections": [_section(id, *section[:3]) for id, section in shown.items()],
+        "compareRunSections": [_section(id, *section[:3]) for id, section in visible.items()],
         "compareRunCharts": cards,
         "globalLineChartConfig": {"xAxisKey": "step", "lineSmoothness": 0, "selectedXAxisMetricKey": ""},
         "runListHidden": True,

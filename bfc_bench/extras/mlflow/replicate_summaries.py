@@ -50,10 +50,10 @@ Summaries = defaultdict[tuple[str, int, str, int], ReplicateSummary]
 
 def summaries(rows: Sequence[Row], theories: Theories) -> Summaries:
     """The summary of each replicate. ``rows`` has at most one row per (task, d, label, n, replicate)."""
-    found: Summaries = defaultdict(ReplicateSummary)
-    _add_theories(found, rows, theories)
-    _add_bars(found, rows)
-    return found
+    by_curve: Summaries = defaultdict(ReplicateSummary)
+    _add_theories(by_curve, rows, theories)
+    _add_bars(by_curve, rows)
+    return by_curve
 
 
 def _add_theories(found: Summaries, rows: Iterable[Row], theories: Theories) -> None:

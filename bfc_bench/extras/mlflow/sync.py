@@ -150,8 +150,8 @@ class _Writer:
         """Runs of curves by key: those of this store, and those of others that the views show."""
         own: dict[str, Run] = {}
         others: dict[str, list[Run]] = {}
-        known = [run for run in find_runs(self.client, self.experiment) if "bfc.key" in run.data.tags]
-        for run in sorted(known, key=is_shown):  # if a curve has two runs, the one that the views show comes last
+        runs = [run for run in find_runs(self.client, self.experiment) if "bfc.key" in run.data.tags]
+        for run in sorted(runs, key=is_shown):  # if a curve has two runs, the one that the views show comes last
             key = run.data.tags["bfc.key"]
             if run.data.tags.get(STORE) == self.store:
                 own[key] = run

@@ -57,11 +57,11 @@ def save_views(client: MlflowClient, experiment: str, rows: Sequence[Row]) -> No
 
 def saved_views(uri: str, *, suite: str, version: int) -> dict[str, str]:
     """The addresses of the views of a suite's experiment, below that of a server, sorted by name."""
-    found: dict[str, str] = {}
+    paths: dict[str, str] = {}
     with connection(uri) as client, suppress(AttributeError, KeyError, TypeError, ValueError):
         if experiment := client.get_experiment_by_name(experiment_name(suite, version)):
-            found = view_paths(experiment.experiment_id, experiment.tags, KEY_PREFIX)
-    return dict(sorted(found.items()))
+            paths = view_paths(experiment.experiment_id, experiment.tags, KEY_PREFIX)
+    return dict(sorted(paths.items()))
 
 
 def view_state(rows: Sequence[Row]) -> dict[str, Any]:

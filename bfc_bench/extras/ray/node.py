@@ -29,10 +29,10 @@ def actor_class() -> type[Any]:
     class NodeActor:
         def open(self, wanted: Mapping[str, str], *arguments: Any) -> str:
             """Open the pool, or return as text which versions differ from those that are ``wanted``."""
-            here = versions(wanted)
-            differing = [name for name in wanted if here[name] != wanted[name]]
+            installed = versions(wanted)
+            differing = [name for name in wanted if installed[name] != wanted[name]]
             if differing:
-                return ", ".join(f"{name} {here[name]} (here {wanted[name]})" for name in differing)
+                return ", ".join(f"{name} {installed[name]} (here {wanted[name]})" for name in differing)
             from threading import Lock
 
             from bfc_bench.extras.ray.node import open_pool

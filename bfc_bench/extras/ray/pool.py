@@ -137,9 +137,9 @@ class RayPool:
         present = self._cluster.nodes()
         for pool in [pool for id, pool in self._pools.items() if id not in present]:
             self._lose(pool, "it has left the cluster")
-        known = {*self._pools, *self._left_out, *(pool.node.id for pool in self._opening.values())}
+        seen = {*self._pools, *self._left_out, *(pool.node.id for pool in self._opening.values())}
         for id, node in present.items():
-            if id not in known and (node.cores or node.gpus):
+            if id not in seen and (node.cores or node.gpus):
                 self._open_on(node)
 
     def _open_on(self, node: Node) -> None:

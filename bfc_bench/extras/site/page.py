@@ -91,8 +91,8 @@ def write_site(directory: Path, entries: Sequence[SiteEntry], omissions: Mapping
 def _machine(provenance: Mapping[str, Any]) -> str:
     """Host, processor, number of cores and GPU of a run."""
     cores, gpu = provenance.get("cores"), (provenance.get("precision") or {}).get("gpu")
-    known = (provenance.get("host"), provenance.get("processor"), f"{cores} cores" if cores else "", gpu)
-    return ", ".join(filter(None, known)) or "unknown"
+    parts = (provenance.get("host"), provenance.get("processor"), f"{cores} cores" if cores else "", gpu)
+    return ", ".join(filter(None, parts)) or "unknown"
 
 
 def _facts(entries: Sequence[SiteEntry]) -> list[str]:

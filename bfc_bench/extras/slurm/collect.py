@@ -20,9 +20,9 @@ def collect(store: Path) -> list[str]:
 
 def _collect(store: Path, job: ShardJob) -> str:
     running = sum(state != "ended" for state in states(job, tasks(job)))
-    made = [job.store(number) for number in range(len(job.cells))]
-    made = [folder for folder in made if (folder / "results.sqlite").exists()]
-    counts = merge(made, store, prefer=NEWER) if made else "no rows yet"
+    folders = [job.store(number) for number in range(len(job.cells))]
+    folders = [folder for folder in folders if (folder / "results.sqlite").exists()]
+    counts = merge(folders, store, prefer=NEWER) if folders else "no rows yet"
     if not running:
         job.note("collected")
     return f"{job.name}: {counts}; {running} of {len(job.cells)} shards have not ended"

@@ -97,11 +97,11 @@ def jobs(store: Path) -> list[ShardJob]:
 
 def next_folder(store: Path, suite: str) -> Path:
     """The folder of the next job of a store."""
-    taken = [int(found[0]) for path in (store / SHARDS).glob("*") if (found := re.match(r"\d+", path.name))]
-    return (store / SHARDS / f"{max(taken, default=0) + 1:04}-{re.sub(r'[^A-Za-z0-9_.-]', '_', suite)}").resolve()
+    numbers = [int(match[0]) for path in (store / SHARDS).glob("*") if (match := re.match(r"\d+", path.name))]
+    return (store / SHARDS / f"{max(numbers, default=0) + 1:04}-{re.sub(r'[^A-Za-z0-9_.-]', '_', suite)}").resolve()
 
 
 def states(job: ShardJob, squeue: dict[int, str]) -> Sequence[str]:
     """The state of each shard, by what SLURM says of its tasks: ``running`` here, a word of SLURM, or ``ended``."""
-    here = ["running" if job.runs_here(number) else "ended" for number in range(len(job.cells))]
-    return [squeue.get(number, state) for number, state in enumerate(here)]
+    local = ["running" if job.runs_here(number) else "ended" for number in range(len(job.cells))]
+    return [squeue.get(number, state) for number, state in enumerate(local)]

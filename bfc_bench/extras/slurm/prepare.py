@@ -40,8 +40,8 @@ def prepare(
 
 def _running(job: ShardJob) -> list[Cell]:
     """The cells of the shards of a job that have not ended."""
-    found = states(job, tasks(job))
-    return [cell for part, state in zip(job.cells, found, strict=True) if state != "ended" for cell in part]
+    shard_states = states(job, tasks(job))
+    return [cell for part, state in zip(job.cells, shard_states, strict=True) if state != "ended" for cell in part]
 
 
 def divide(plan: Plan, shards: int, workers: int) -> tuple[tuple[Cell, ...], ...]:

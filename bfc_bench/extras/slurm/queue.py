@@ -48,12 +48,12 @@ def tasks(job: ShardJob) -> dict[int, str]:
     if not job.array:
         return {}
     command = ("squeue", "-h", "-r", "-t", "all", "-o", "%K %T %r", "-j", job.array)
-    found = {}
+    by_number = {}
     for line in _call(*command, tolerated="Invalid job id").splitlines():
         number, state, reason = (*line.split(maxsplit=2), "", "", "")[:3]
         if number.isdigit() and state not in ENDED:
-            found[int(number)] = state if reason in ("", "None") else f"{state} ({reason})"
-    return found
+            by_number[int(number)] = state if reason in ("", "None") else f"{state} ({reason})"
+    return by_number
 
 
 def _call(*command: str, text: str = "", tolerated: str = "") -> str:

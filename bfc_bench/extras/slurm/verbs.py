@@ -66,9 +66,9 @@ def submit(
         typer.echo("nothing to do")
         return
     memory = int((cpus * grid.suite.budget.memory_gb + SESSION_GB) * 1e9) // 2**20
-    asked = [f"--mem={memory}M", *["--gres=gpu:1"] * (device == "cuda"), *shlex.split(sbatch)]
+    resources = [f"--mem={memory}M", *["--gres=gpu:1"] * (device == "cuda"), *shlex.split(sbatch)]
     if dry_run:
-        typer.echo(script(job, asked), nl=False)
+        typer.echo(script(job, resources), nl=False)
         return
     Store(store, write=True).close()  # so that rows can be collected
     job.write()
@@ -78,7 +78,7 @@ def submit(
         for line in collect(store):
             typer.echo(line)
         raise typer.Exit(max(map(abs, codes)) and 1)
-    job.note("array", send(script(job, asked)))
+    job.note("array", send(script(job, resources)))
     typer.echo(f"Submitted as {job.array}. `bfc-bench status --store {store}` shows its progress.")
 
 
@@ -123,8 +123,8 @@ def _rows(job: ShardJob, number: int) -> int:
 
     if not (job.store(number) / "results.sqlite").exists():
         return 0
-    with closing(Store(job.store(number))) as made:
-        return sum(len(made.known_cells(*suite)) for suite in made.suites())
+    with closing(Store(job.store(number))) as shard:
+        return sum(len(shard.known_cells(*suite)) for suite in shard.suites())
 
 
 def collect(store: options.StoreOption = options.STORE) -> None:

@@ -32,7 +32,7 @@ def answer(stored: StoredSuite, facts: TableFacts) -> list[str]:
     if not most:
         return ["No learner has a result:", *notes]
     # The kernel method may end at a smaller size; a size with fewer learners was not run to its end.
-    sizes = [n for n, found in results.items() if len(found) >= max(most - 1, 1)]
+    sizes = [n for n, labels in results.items() if len(labels) >= max(most - 1, 1)]
     n, last = sizes[-1], results[sizes[-1]]
     if last[0][0].name in BASELINES:
         notes.append(f"  No learner is better than the baseline: these columns tell little about {facts.target!r}.")
@@ -68,43 +68,43 @@ def _typical(error: float, facts: TableFacts) -> str:
 
 
 def _compared(best: Curve, rival: Curve, n: int) -> str:
-    found = next((item for item in compare(best, rival) if item.n == n), None)
-    if found is None or math.isnan(found.p):
+    pair = next((item for item in compare(best, rival) if item.n == n), None)
+    if pair is None or math.isnan(pair.p):
         return f"  {best.name} against {rival.name}: too few repetitions to tell."
-    if math.isnan(found.ratio):
-        size = f"its error less that of {rival.name} is {with_interval(found.difference, found.lo, found.hi)}"
+    if math.isnan(pair.ratio):
+        size = f"its error less that of {rival.name} is {with_interval(pair.difference, pair.lo, pair.hi)}"
     else:
-        size = f"its error is {with_interval(found.ratio, found.lo, found.hi)} times that of {rival.name}"
-    chance = f"{size} (p = {number(found.p)}, {found.pairs} repetitions)."
-    if found.p <= ALPHA:
+        size = f"its error is {with_interval(pair.ratio, pair.lo, pair.hi)} times that of {rival.name}"
+    chance = f"{size} (p = {number(pair.p)}, {pair.pairs} repetitions)."
+    if pair.p <= ALPHA:
         return f"  {best.name} is better than {rival.name}: {chance}"
     return f"  It is not sure that {best.name} is better than {rival.name}: {chance} More repetitions can tell."
 
 
 def _rows_needed(curves: Sequence[Curve], levels: Sequence[float], facts: TableFacts) -> list[str]:
     """N* of each learner at the two smallest levels that one reaches in half of the repetitions, and the next level."""
-    found = {level: [threshold(curve, level) for curve in curves] for level in sorted(levels, reverse=True)}
-    reached = [level for level in found if any(2 * of.right < len(of.crossings) for of in found[level])]
+    by_level = {level: [threshold(curve, level) for curve in curves] for level in sorted(levels, reverse=True)}
+    reached = [level for level in by_level if any(2 * of.right < len(of.crossings) for of in by_level[level])]
     lines = []
     for level in reached[-2:]:
-        rows = [" ".join(sample_size(of)).strip() for of in found[level]]
+        rows = [" ".join(sample_size(of)).strip() for of in by_level[level]]
         needs = [f"{curve.name} {of}" for curve, of in zip(curves, rows, strict=True)]
         lines.append(f"  For an error of {level:g}{_typical(level, facts)}: {'; '.join(needs)}.")
-    if level := next((level for level in found if level not in reached), 0.0):
+    if level := next((level for level in by_level if level not in reached), 0.0):
         lines.append(f"  No learner reaches an error of {level:g}{_typical(level, facts)} with these rows.")
     return lines
 
 
 def _growth(best: Result, sizes: Sequence[int]) -> str:
     """How the error of the best learner changed from the last size but one."""
-    curve, here = best
+    curve, leader = best
     before = _results([curve], sizes[-2]) if len(sizes) > 1 else []
     if not before or not before[0][1].mean:
         return "  One size does not tell."
     was = before[0][1].mean
-    change = 1 - here.mean / was
+    change = 1 - leader.mean / was
     text = f"  From {sizes[-2]:,} to {sizes[-1]:,} rows the error of {curve.name} went from {number(was)} to "
-    text += f"{number(here.mean)} ({round(-change, 2) + 0.0:+.0%})"
+    text += f"{number(leader.mean)} ({round(-change, 2) + 0.0:+.0%})"
     if change > 0.1:
         return f"{text}: it still falls, so more rows are likely to help."
     return f"{text}: more rows of this kind change little. Other columns may help more."

@@ -91,18 +91,18 @@ def look_at(
             remarks.append(f"dates of column {name!r} are read as {SLASH_FORMATS[forms[0]]}.")
     words = {name: _words(part, name, options) for name in offered if name not in (target, group, time)}
     remarks += [f"column {name!r} is left out: {why}." for name, (what, why) in words.items() if not what]
-    kept = {name: what for name, (what, _) in words.items() if what}
-    if not kept:
+    meanings = {name: what for name, (what, _) in words.items() if what}
+    if not meanings:
         raise UsageError(f"{path}: there is no column to learn from beside {target!r}.")
-    if len(kept) < len(words):
-        options["columns"] = list(kept)
-    if any("text" in what for what in kept.values()):
+    if len(meanings) < len(words):
+        options["columns"] = list(meanings)
+    if any("text" in what for what in meanings.values()):
         options.setdefault("categorical", "keep")
-    if any("missing" in what for what in kept.values()):
+    if any("missing" in what for what in meanings.values()):
         options.setdefault("missing", "keep")
     if split:
-        kept[str(group or time)] = "groups" if group else "time"
-    return _facts(path, options, len(part.frame), kept, remarks)
+        meanings[str(group or time)] = "groups" if group else "time"
+    return _facts(path, options, len(part.frame), meanings, remarks)
 
 
 def _is_counted(values: Any, rows: int) -> bool:
@@ -146,8 +146,8 @@ def _comma_number(part: Part) -> str:
     for name in part.frame.columns:
         texts = [text for text in part.frame[name] if isinstance(text, str)]
         numbers = list(filter(COMMA_NUMBER.fullmatch, texts))
-        if 2 * len(numbers) > len(texts) and (found := [text for text in numbers if "," in text]):
-            return found[0]  # other texts may stand for a missing value
+        if 2 * len(numbers) > len(texts) and (with_comma := [text for text in numbers if "," in text]):
+            return with_comma[0]  # other texts may stand for a missing value
     return ""
 
 
@@ -180,8 +180,8 @@ def _words(part: Part, name: str, options: Mapping[str, Any]) -> tuple[str, str]
         return "", "it has one value only" if distinct else "it has no value"
     if "columns" not in options and (name.startswith("Unnamed: ") or _is_counted(values, len(part.frame))):
         return "", "it looks like row numbers; --set columns=[...] takes it nevertheless"
-    known = {key: options[key] for key in ("categories", "dates") if key in options}
-    column = encode([part], [name], ColumnOptions(categorical="keep", missing="keep", **known))[0][0]
+    given_options = {key: options[key] for key in ("categories", "dates") if key in options}
+    column = encode([part], [name], ColumnOptions(categorical="keep", missing="keep", **given_options))[0][0]
     if column.levels and len(_slash_formats(part, name)) > 1:
         return "", f'its dates may be month/day or day/month: say it by --set \'dates={{"{name}"="%m/%d/%Y"}}\''
     if column.levels and (distinct > MOST_TEXTS or 2 * distinct > len(values)):

@@ -24,8 +24,8 @@ def sizes(pool: int) -> list[int]:
     """Training sizes, doubling up to the rows that there are, rounded down to two digits."""
     top = min(pool, LARGEST)
     top -= top % max(10 ** (len(str(top)) - 2), 1)
-    found = sorted({round(top / 2**step) for step in range(STEPS)})
-    return [n for n in found if n >= SMALLEST] or [max(top, 1)]
+    halvings = sorted({round(top / 2**step) for step in range(STEPS)})
+    return [n for n in halvings if n >= SMALLEST] or [max(top, 1)]
 
 
 def suite_text(facts: TableFacts, name: str) -> str:

@@ -73,14 +73,14 @@ def try_(
     say(f"{table}: {facts.rows:,} rows; {facts.pool:,} to train on, {facts.tested:,} to test on.")
     say(*(f"  {column}: {words}" for column, words in facts.columns.items()))
     say(*(f"  Note: {remark}" for remark in facts.remarks))
-    left = run_within(out, store, seconds, say)
+    unfinished = run_within(out, store, seconds, say)
     with open_store(store) as suites:
         say("", *answer(suites[str(out)], facts), "", "Next:")
-    where = "" if store == STORE else f" --store {quote(str(store))}"
+    store_option = "" if store == STORE else f" --store {quote(str(store))}"
     suite = quote(str(out))
-    if left:
-        sizes = ", ".join(f"{n:,}" for n in left)
-        say(f"  bfc-bench run {suite}{where}      # the sizes that {seconds:g} s did not allow: {sizes}")
-    say(f"  bfc-bench run {suite} --set replicates=20{where}      # surer")
-    say(f"  bfc-bench report {suite}{where}      # curves")
+    if unfinished:
+        sizes = ", ".join(f"{n:,}" for n in unfinished)
+        say(f"  bfc-bench run {suite}{store_option}      # the sizes that {seconds:g} s did not allow: {sizes}")
+    say(f"  bfc-bench run {suite} --set replicates=20{store_option}      # surer")
+    say(f"  bfc-bench report {suite}{store_option}      # curves")
     say(f"  {out}: change learners and options there")

@@ -22,16 +22,16 @@ def run_within(suite: Path, store: Path, seconds: float, say: Callable[[str], No
     end, plugins = time.monotonic() + seconds, load_plugins()
     grid = grid_of(suite, [f"budget.cell_seconds={max(seconds, 5):g}"], plugins, (), ())
     options = RunOptions(store=store, executor="serial", plugins=plugins)  # workers would take longer to start
-    left = sorted({cell.n for cell in grid.cells()})
+    remaining = sorted({cell.n for cell in grid.cells()})
 
     def smallest_first() -> Rounds:
-        while left:
-            say(f"{left[0]:,} rows ...")
-            yield [cell for cell in grid.cells() if cell.n == left[0]]
-            del left[0]
+        while remaining:
+            say(f"{remaining[0]:,} rows ...")
+            yield [cell for cell in grid.cells() if cell.n == remaining[0]]
+            del remaining[0]
 
     rounds = smallest_first()
     for session in chain(run_rounds(grid, islice(rounds, 1), options), run_rounds(grid, rounds, options, end)):
         if session.interrupted:
             raise KeyboardInterrupt
-    return left
+    return remaining

@@ -49,9 +49,9 @@ def saved(
     target = y if isinstance(y, str) else "y"
     while all(tables) and target in parts[0][0].columns:
         target += "_"
-    made = _as_table(parts, target, options, folder) if all(tables) else _as_arrays(parts, options, folder)
-    read(made, "data")
-    return made
+    table = _as_table(parts, target, options, folder) if all(tables) else _as_arrays(parts, options, folder)
+    read(table, "data")
+    return table
 
 
 def _as_arrays(parts: Sequence[tuple[Any, Any]], options: Mapping[str, Any], folder: Path) -> DataSet:
@@ -74,8 +74,8 @@ def _as_table(parts: Sequence[tuple[Any, Any]], target: str, options: Mapping[st
         try:
             inputs.rename(columns=str).assign(**{target: np.asarray(y)}).to_parquet(stream, index=False)
         except (ValueError, TypeError) as error:  # errors of pyarrow are of these
-            said = " ".join(error_text(error).split())
-            raise UsageError(f"each column must hold values of one type: {said}") from None
+            text = " ".join(error_text(error).split())
+            raise UsageError(f"each column must hold values of one type: {text}") from None
         paths[key] = _written(stream, folder, "parquet")
     return Table.parse({**paths, "target": target, **options}, "data")
 

@@ -16,16 +16,16 @@ def numbered(labels: Mapping[str, np.ndarray], classes: bool | None) -> tuple[li
     ``labels`` have where they are from, for messages. Text and booleans are classes by default, numbers only if
     ``classes`` is true; labels that are none stay as they are, and there are no names.
     """
-    are = [_are_classes(y, classes, where) for where, y in labels.items()]
+    are = [_are_classes(y, classes, part) for part, y in labels.items()]
     if not any(are):
         return list(labels.values()), ()
-    known: list[Any] = np.unique(next(iter(labels.values()))).tolist()
-    for where, y in labels.items():
+    names: list[Any] = np.unique(next(iter(labels.values()))).tolist()
+    for part, y in labels.items():
         if not all(are):
-            raise UsageError(f"{where}: classes in one of the two parts and numbers in the other.")
-        if new := [item for item in np.unique(y).tolist() if item not in known]:
-            raise UsageError(f"{where}: the class {new[0]!r} of the test part is not among those of the training part.")
-    return [np.searchsorted(known, y) for y in labels.values()], tuple(map(name_of, known))
+            raise UsageError(f"{part}: classes in one of the two parts and numbers in the other.")
+        if new := [item for item in np.unique(y).tolist() if item not in names]:
+            raise UsageError(f"{part}: the class {new[0]!r} of the test part is not among those of the training part.")
+    return [np.searchsorted(names, y) for y in labels.values()], tuple(map(name_of, names))
 
 
 def name_of(value: Any) -> str:

@@ -91,10 +91,10 @@ class Part:
 
     def require(self, *columns: str) -> None:
         """Raise ``UsageError`` for a column that is not there."""
-        known = [str(name) for name in self.frame.columns]
+        names = [str(name) for name in self.frame.columns]
         for name in columns:
-            if name not in known:
-                hint = suggest(name, known) + (f" {self.remark}" if self.remark and len(known) == 1 else "")
+            if name not in names:
+                hint = suggest(name, names) + (f" {self.remark}" if self.remark and len(names) == 1 else "")
                 raise UsageError(f"{self.where}: there is no column {name!r}.{hint}")
 
     def complete(self, column: str, advice: str = "Leave such rows out, or set missing.") -> None:
@@ -112,13 +112,13 @@ class Part:
 
         series = self.frame[column]
         if pd.api.types.is_numeric_dtype(series) or pd.api.types.is_bool_dtype(series):
-            found = series
+            numbers = series
         else:
             values = series.astype(object)
             if self.decimal == ",":
                 values = values.map(_with_point)
-            found = pd.to_numeric(values, errors="coerce")
-        numeric = found.to_numpy(dtype=float, na_value=np.nan)
+            numbers = pd.to_numeric(values, errors="coerce")
+        numeric = numbers.to_numpy(dtype=float, na_value=np.nan)
         if (wrong := np.flatnonzero(np.isinf(numeric))).size:
             raise UsageError(f"{self.at(wrong[0], column)} must be finite. Got {numeric[wrong[0]]}.")
         empty = np.isnan(numeric)
@@ -273,9 +273,9 @@ def split_keys(part: Part, options: ColumnOptions) -> dict[str, Any]:
     part.require(split.column)
     part.complete(split.column, "Each row needs one for the split.")
     if split.group is not None:
-        known: dict[Any, int] = {}
+        codes: dict[Any, int] = {}
         values = part.frame[split.group].astype(object)
-        return {"groups": np.array([known.setdefault(value, len(known)) for value in values])}
+        return {"groups": np.array([codes.setdefault(value, len(codes)) for value in values])}
     times = _values(part, split.column, options.model_copy(update={"categories": []}))
     if times.dtype.kind != "f":
         raise UsageError(

@@ -28,9 +28,9 @@ def folders(kind: str) -> list[Path]:
 
 def find(kind: str, names: Sequence[str], package: str = "") -> Path:
     """The first of several files or folders that exists. Raises ``UsageError`` with what ``missing`` says."""
-    if (found := _found(kind, names)) is None:
+    if (folder := _found(kind, names)) is None:
         raise UsageError(_advice(kind, names, package))
-    return found
+    return folder
 
 
 def missing(kind: str, *files: Sequence[str], package: str = "") -> str | None:
@@ -67,6 +67,6 @@ def fetch(kind: str, files: Mapping[str, tuple[str, str]]) -> Path:
         try:
             pooch.retrieve(address, known_hash=f"md5:{md5}", fname=name, path=folder)
         except Exception as error:
-            said = " ".join(error_text(error).split())
-            raise BenchError(f"{kind}: {name} could not be fetched from {address}: {said}") from None
+            text = " ".join(error_text(error).split())
+            raise BenchError(f"{kind}: {name} could not be fetched from {address}: {text}") from None
     return folder

@@ -86,8 +86,8 @@ class Table(ColumnOptions, DataSet):
         except OSError as error:
             raise UsageError(f"{path} cannot be read: {error.strerror or error}.") from None
         except (ValueError, ImportError, Warning) as error:  # errors of pandas and of pyarrow are ValueErrors
-            said = " ".join(error_text(error).split()).rstrip(".")
-            raise UsageError(f"{path} is no table: {said}. {self._remark(file)}".strip()) from None
+            text = " ".join(error_text(error).split()).rstrip(".")
+            raise UsageError(f"{path} is no table: {text}. {self._remark(file)}".strip()) from None
 
     def _read(self, path: Path) -> Part:
         import pandas as pd

@@ -68,12 +68,12 @@ class Grammar:
     def given_class(self) -> list[np.ndarray]:
         """P(symbol at a position | class) of levels 0, ..., L - 1: (C, s^L, v), ..., (C, s, v)."""
         classes = len(self.rules[0])
-        p, found = np.eye(classes)[:, None, :], []
+        p, levels = np.eye(classes)[:, None, :], []
         for rule, frequency in zip(self.rules, self.frequencies, strict=True):
-            given = np.einsum("k,pksv->psv", frequency, rule[..., None] == np.arange(self.vocabulary))
-            p = np.einsum("cip,psv->cisv", p, given).reshape(classes, -1, self.vocabulary)
-            found.append(p)
-        return found[::-1]
+            probabilities = np.einsum("k,pksv->psv", frequency, rule[..., None] == np.arange(self.vocabulary))
+            p = np.einsum("cip,psv->cisv", p, probabilities).reshape(classes, -1, self.vocabulary)
+            levels.append(p)
+        return levels[::-1]
 
     def explained(self) -> list[float]:
         """R^2 of the class given one symbol of levels 0, ..., L - 1 alone, the mean over the level's positions.
@@ -81,13 +81,13 @@ class Grammar:
         This is the squared correlation of a symbol, as one of v one-hot vectors, with the class, as one of C: the
         variance of P(class | symbol), summed over classes, over that of the class, 1 - 1 / C.
         """
-        found = []
-        for given in self.given_class():
-            p = given.mean(axis=0)  # (positions, v)
-            classes = len(given)
-            posterior = np.divide(given / classes, p, out=np.zeros_like(given), where=p > 0)
-            found.append(float(((posterior**2).sum(axis=0) * p).sum(axis=1).mean() - 1 / classes) / (1 - 1 / classes))
-        return found
+        shares = []
+        for probabilities in self.given_class():
+            p = probabilities.mean(axis=0)  # (positions, v)
+            classes = len(probabilities)
+            posterior = np.divide(probabilities / classes, p, out=np.zeros_like(probabilities), where=p > 0)
+            shares.append(float(((posterior**2).sum(axis=0) * p).sum(axis=1).mean() - 1 / classes) / (1 - 1 / classes))
+        return shares
 
 
 def one_hot(symbols: np.ndarray, vocabulary: int) -> np.ndarray:

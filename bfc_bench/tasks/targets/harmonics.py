@@ -36,11 +36,11 @@ def harmonics_dimension(d: int, p: int) -> int:
 
 def legendre_sequence(d: int, p: int, t: Float) -> Iterator[Float]:
     """The Legendre polynomials P_0, ..., P_p, see ``legendre``."""
-    before, here = np.ones_like(t), np.array(t)
+    before, current = np.ones_like(t), np.array(t)
     yield before
     for q in range(1, p + 1):
-        yield here
-        before, here = here, ((2 * q + d - 2) * t * here - q * before) / (q + d - 2)
+        yield current
+        before, current = current, ((2 * q + d - 2) * t * current - q * before) / (q + d - 2)
 
 
 def legendre(d: int, p: int, t: Float) -> Float:

@@ -66,20 +66,20 @@ class IndexModel(Target):
         The degree of a term counts the exponents of directions that no earlier term has (arXiv 2302.11055, definition
         of the isotropic leap complexity, for these directions).
         """
-        remaining, known, largest = self._present, np.zeros(self._present.shape[1], bool), 0
+        remaining, learned, largest = self._present, np.zeros(self._present.shape[1], bool), 0
         while len(remaining):
-            new = remaining[:, ~known].sum(axis=1)
+            new = remaining[:, ~learned].sum(axis=1)
             first = int(new.argmin())  # learning a term earlier never makes another one harder
             largest = max(largest, int(new[first]))
-            known |= remaining[first] > 0
+            learned |= remaining[first] > 0
             remaining = np.delete(remaining, first, axis=0)
         return largest
 
     @property
     def _present(self) -> np.ndarray:
         """Exponents of the terms with a coefficient other than 0, (t, r)."""
-        kept = [True] * len(self.terms) if self.coefficients is None else [c != 0 for c in self.coefficients]
-        return exponents_of(self.terms)[kept]
+        nonzero = [True] * len(self.terms) if self.coefficients is None else [c != 0 for c in self.coefficients]
+        return exponents_of(self.terms)[nonzero]
 
     def check(self, d: int) -> str | None:
         """There are at most d orthonormal directions."""
