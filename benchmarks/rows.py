@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks.measurement import Measurement, Spread
 from bfc_bench.cli.results import SHOWN
 from bfc_bench.plugins import load_plugins
-from bfc_bench.run.grid import Cell, Grid, resolve
+from bfc_bench.run.grid import Cell, Grid, make_grid
 from bfc_bench.seeds import stream
 from bfc_bench.store.row import Row
 from bfc_bench.store.store import Store
@@ -144,7 +144,7 @@ def make_store(shape: Shape, folder: Path) -> tuple[Path, Path]:
     """The suite file of a shape, and a store with a row for each of its cells."""
     file, directory = folder / "rows.toml", folder / "store"
     file.write_text(_toml(shape))
-    grid = resolve(read_suite(file), load_plugins(), str(file))
+    grid = make_grid(read_suite(file), load_plugins(), str(file))
     suite = grid.suite
     with Store(directory, write=True) as store:
         store.begin_session("benchmarks", suite.name, suite.version, suite.definition(), {})

@@ -166,11 +166,11 @@ def grid_of(
     suite: str | Path | Suite, changes: Sequence[str], plugins: Plugins, learners: Sequence[str], tasks: Sequence[str]
 ) -> Grid:
     """The cells of a suite, or of some of its learners and tasks."""
-    from bfc_bench.run.grid import resolve
+    from bfc_bench.run.grid import make_grid
 
     if isinstance(suite, Suite):
-        return resolve(suite, plugins, "suite", learners, tasks)
+        return make_grid(suite, plugins, "suite", learners, tasks)
     if not isinstance(suite, str | Path):
         raise UsageError(f"a suite must be a name, a path or a bfc_bench.Suite. Got {type(suite).__name__}.")
     path = suite_path(suite, plugins.suites)
-    return resolve(read_suite(path, changes, learners), plugins, str(path), learners, tasks)
+    return make_grid(read_suite(path, changes, learners), plugins, str(path), learners, tasks)

@@ -23,7 +23,7 @@ from bfc_bench.cli.app import app_of
 from bfc_bench.errors import UsageError
 from bfc_bench.plugins import Plugins, load_plugins
 from bfc_bench.reference import ReferenceEntry, entries
-from bfc_bench.run.grid import resolve
+from bfc_bench.run.grid import make_grid
 from bfc_bench.suite.read import read_suite
 
 ROOT = Path(__file__).parent.parent
@@ -134,7 +134,7 @@ def cells(path: Path) -> int:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about options that a suite sets on purpose
-            return sum(1 for _ in resolve(suite, load_plugins(), str(path)).cells())
+            return sum(1 for _ in make_grid(suite, load_plugins(), str(path)).cells())
     except UsageError:
         return sum(
             sum(n <= (learner.max_n or n) for n in task.n) * suite.replicates

@@ -124,7 +124,7 @@ def _conclude(sessions: Sequence[Session], plugins: Plugins, out: Console, suite
     bad = sum(count for status, count in statuses.items() if status not in ("ok", "skipped"))
     bad += sum(len(plan.failed) for plan in plans)
     counts = counts_text(statuses)
-    cells, skipped = sum(plan.cells for plan in plans), [why for plan in plans for why in plan.skipped.values()]
+    cells, skipped = sum(plan.cell_count for plan in plans), [why for plan in plans for why in plan.skipped.values()]
     if len(skipped) == cells:
         for reason, count in Counter(skipped).items():
             print_text(out, f"skipped {count}: {reason}")

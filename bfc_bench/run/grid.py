@@ -116,10 +116,10 @@ class Grid:
                 yield Cell(cell_id(base, d, n, replicate), name, label, d, n, replicate)
 
 
-def resolve(
+def make_grid(
     suite: Suite, plugins: Plugins, where: str, learners: Sequence[str] = (), tasks: Sequence[str] = ()
 ) -> Grid:
-    """Resolve a suite to a grid."""
+    """The grid of a suite, or of some of its learners and tasks."""
     added = [LearnerEntry(name=name) for name in learners if _is_added(name, suite, plugins)]
     suite = suite.model_copy(update={"learner": [*suite.learner, *added]})
     wanted = _select("task", tasks, [(task.name, task.grid) for task in suite.task])

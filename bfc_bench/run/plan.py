@@ -73,7 +73,7 @@ class Plan:
         ]
 
     @property
-    def cells(self) -> int:
+    def cell_count(self) -> int:
         """Number of planned cells."""
         return len(self.todo) + len(self.done) + len(self.failed) + len(self.skipped)
 

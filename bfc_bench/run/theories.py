@@ -11,7 +11,7 @@ from typing import Any
 from bfc_bench.errors import BenchError, PluginError, describe_error
 from bfc_bench.learner import Learner, Theory
 from bfc_bench.plugins import Plugins
-from bfc_bench.run.grid import Grid, resolve
+from bfc_bench.run.grid import Grid, make_grid
 from bfc_bench.run.skip_reasons import ask
 from bfc_bench.suite.model import Suite
 from bfc_bench.toolkit.libraries import missing
@@ -57,7 +57,7 @@ class SuiteTheories:
         definition = {**self._definition, "task": drawn, "learner": learners, "claim": []}
         name = str(definition.get("name"))
         try:
-            return resolve(Suite.parse(definition, name), self._plugins, name)
+            return make_grid(Suite.parse(definition, name), self._plugins, name)
         except BenchError as error:
             log.warning("no theory is shown for suite %s: %s", name, error)
             return None

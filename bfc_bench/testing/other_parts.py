@@ -14,7 +14,7 @@ import numpy as np
 
 from bfc_bench.analysis.claims import Claim, Finding
 from bfc_bench.plugins import draw_figure, load_plugins
-from bfc_bench.run.grid import resolve
+from bfc_bench.run.grid import make_grid
 from bfc_bench.run.options import RunOptions
 from bfc_bench.run.session import run_cells
 from bfc_bench.store.row import Row
@@ -117,7 +117,7 @@ def it_plans_cells(path: Path) -> None:
     sets = [build_part(task.data, plugins.data, task.name) for task in suite.task if task.data]
     if reason := next(filter(None, (data.missing_files() for data in sets)), None):
         skip(reason)
-    planned = {cell.label for cell in resolve(suite, plugins, str(path)).cells()}
+    planned = {cell.label for cell in make_grid(suite, plugins, str(path)).cells()}
     idle = [entry.label for entry in suite.learner if entry.label not in planned]
     require(not idle, f"no cell is planned for {', '.join(idle)}")
 
@@ -132,5 +132,5 @@ def it_hears_a_run(listener: object) -> None:
     hooks = [hook.name for hook in plugins.manager.get_hookcallers(listener) or ()]
     require(bool(hooks), "it implements no hook with @bfc_bench.hookimpl, such as bfc_result")
     with TestCase().assertNoLogs("bfc_bench.plugins"), TemporaryDirectory() as folder:
-        grid = resolve(Suite.parse(SUITE, "check"), plugins, "check")
+        grid = make_grid(Suite.parse(SUITE, "check"), plugins, "check")
         run_cells(grid, RunOptions(store=folder, executor="serial", plugins=plugins))

@@ -16,7 +16,7 @@ from bfc_bench import hookspecs, toolkit
 from bfc_bench.errors import UsageError
 from bfc_bench.learner import Capabilities, Context, Learner, Predictor, TaskFacts
 from bfc_bench.plugins import Plugins, load_plugins
-from bfc_bench.run.grid import resolve
+from bfc_bench.run.grid import make_grid
 from bfc_bench.suite.read import read_suite
 from bfc_bench.testing import check_learner
 
@@ -93,12 +93,12 @@ def test_the_data_set_is_one_that_a_suite_can_name(
     (tmp_path / "log.txt").write_text("\n".join(lines))
     task = {"name": "weather", "data": {"kind": "logbook", "path": "log.txt"}, "n": [20]}
     suite = read_suite(suite_file(task=[task], learner=[{"name": "kernel-ridge"}]))
-    made = resolve(suite, plugins, "mine").tasks["weather"]
+    made = make_grid(suite, plugins, "mine").tasks["weather"]
     assert (made.dimension, made.kind) == (2, "binary")
     assert made.problem(0, 2, 0, 100).train(20).x.shape == (20, 2)
     (tmp_path / "log.txt").unlink()
     with pytest.raises(UsageError, match=r"task 'weather': data 'logbook': .*log.txt: there is no such file"):
-        resolve(suite, plugins, "mine")
+        make_grid(suite, plugins, "mine")
 
 
 def test_the_page_on_data_names_every_kind() -> None:

@@ -10,7 +10,7 @@ from small_tasks import SMALL
 from bfc_bench import Cost, RunOptions, open_store, run_suite
 from bfc_bench.plugins import load_plugins
 from bfc_bench.run.costs import FLOPS, overhead_and_rate
-from bfc_bench.run.grid import resolve
+from bfc_bench.run.grid import make_grid
 from bfc_bench.run.plan import Plan, plan_for
 from bfc_bench.store.row import Row
 from bfc_bench.store.store import Store
@@ -32,7 +32,7 @@ def suite(**values) -> Suite:
 
 
 def planned(store: Store | None = None, **values) -> Plan:
-    return plan_for(resolve(suite(**values), load_plugins(), "test"), store, "cpu")
+    return plan_for(make_grid(suite(**values), load_plugins(), "test"), store, "cpu")
 
 
 def total(made: Plan) -> float:

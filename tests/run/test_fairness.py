@@ -12,7 +12,7 @@ from stored_rows import read_results
 from bfc_bench import Data, RunOptions, run_suite
 from bfc_bench.plugins import load_plugins
 from bfc_bench.run.fitting import split
-from bfc_bench.run.grid import resolve
+from bfc_bench.run.grid import make_grid
 from bfc_bench.suite.read import read_suite
 
 BFC = {**SMALL, "target": {"kind": "quadratic-densenet", "widths": [2, 1], "alphas": [1.0, 0.5]}}
@@ -116,7 +116,7 @@ def test_the_validation_error_is_that_of_the_points_left_out_over_their_variance
     run_suite(path, RunOptions(store=tmp_path / "store", executor="serial"))
     (row,) = read_results(path, store=tmp_path / "store")
     plugins = load_plugins()
-    grid = resolve(read_suite(path), plugins, "test")
+    grid = make_grid(read_suite(path), plugins, "test")
     y = grid.tasks["t"].problem(0, 4, 0, 200).train(20).y
     left_out = y[4::5]
     expected = np.mean(left_out**2) / np.var(left_out)

@@ -12,7 +12,7 @@ from small_tasks import SMALL
 from bfc_bench import Capabilities, RunOptions, hookimpl, load_plugins, run_suite
 from bfc_bench.cli.app import run
 from bfc_bench.executors.processes import ProcessExecutor
-from bfc_bench.run.grid import resolve
+from bfc_bench.run.grid import make_grid
 from bfc_bench.run.memory_limits import machine_memory
 from bfc_bench.run.plan import plan_for
 from bfc_bench.suite.model import Suite
@@ -29,7 +29,7 @@ def suite(**values) -> Suite:
 
 
 def planned(device="cuda", executor=None, **values):
-    return plan_for(resolve(suite(**values), load_plugins(), "test"), None, device, executor=executor)
+    return plan_for(make_grid(suite(**values), load_plugins(), "test"), None, device, executor=executor)
 
 
 def test_a_cell_on_a_gpu_is_judged_by_the_gpus_memory_and_its_data_by_the_hosts(monkeypatch):
@@ -89,7 +89,7 @@ def test_batches_on_a_gpu_are_cut_by_its_memory_and_placed_by_that_of_the_host(m
 
 
 def test_what_a_gpu_has_names_no_cell_and_changes_no_definition():
-    grids = [resolve(suite(budget=budget), load_plugins(), "test") for budget in ({}, {"gpu_memory_gb": 2.0})]
+    grids = [make_grid(suite(budget=budget), load_plugins(), "test") for budget in ({}, {"gpu_memory_gb": 2.0})]
     ids = [[cell.id for cell in grid.cells()] for grid in grids]
     assert ids[0] == ids[1]
     assert "gpu_memory_gb" not in suite().definition()["budget"]

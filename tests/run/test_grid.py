@@ -4,7 +4,7 @@ import pytest
 
 from bfc_bench import UsageError
 from bfc_bench.plugins import load_plugins
-from bfc_bench.run.grid import resolve
+from bfc_bench.run.grid import make_grid
 from bfc_bench.run.plan import plan_for
 from bfc_bench.suite.model import Suite
 
@@ -25,9 +25,12 @@ SUITE = {
 }
 
 
+def grid(suite=SUITE, **chosen):
+    return make_grid(Suite.parse(suite, "test"), load_plugins(), "test", **chosen)
+
+
 def cells(**chosen):
-    grid = resolve(Suite.parse(SUITE, "test"), load_plugins(), "test", **chosen)
-    return {(cell.task, cell.label) for cell in grid.cells()}
+    return {(cell.task, cell.label) for cell in grid(**chosen).cells()}
 
 
 @pytest.mark.parametrize(
@@ -53,7 +56,7 @@ def test_tasks_are_chosen_by_name_and_unknown_names_are_errors():
 
 def test_an_option_that_the_suite_fixes_is_not_searched_by_default():
     fixed = {"name": "kernel-ridge", "options": {"ridge": 0.25}}
-    entry = resolve(Suite.parse({**SUITE, "learner": [fixed]}, "test"), load_plugins(), "test").entries["kernel-ridge"]
+    entry = grid({**SUITE, "learner": [fixed]}).entries["kernel-ridge"]
     assert len({learner.gamma for learner in entry.candidates}) > 1
     assert {learner.ridge for learner in entry.candidates} == {0.25}
 
@@ -68,5 +71,4 @@ def test_an_option_that_the_suite_fixes_is_not_searched_by_default():
 )
 def test_a_claim_about_a_size_that_its_task_does_not_have_is_told_of(claim, unplanned):
     reaches = {"id": "c", "kind": "reaches", "label": "wide", "task": "t", "at_most": 0.1, **claim}
-    grid = resolve(Suite.parse({**SUITE, "claim": [reaches]}, "test"), load_plugins(), "test")
-    assert plan_for(grid, None, "cpu").cautions == unplanned
+    assert plan_for(grid({**SUITE, "claim": [reaches]}), None, "cpu").cautions == unplanned

@@ -11,7 +11,7 @@ import pytest
 
 from bfc_bench.learner import Learner
 from bfc_bench.plugins import load_plugins
-from bfc_bench.run.grid import resolve
+from bfc_bench.run.grid import make_grid
 from bfc_bench.suite.model import Suite
 from bfc_bench.tasks.labels.pointwise import Sign
 
@@ -43,7 +43,7 @@ def cell(learner: type[Learner], **values) -> str:
     suite = Suite.parse(
         {"name": "s", "replicates": 1, "test_size": 100, "task": [TASK], "learner": [entry], **values}, "test"
     )
-    (found,) = resolve(suite, plugins, "test").cells()
+    (found,) = make_grid(suite, plugins, "test").cells()
     return found.id
 
 

@@ -6,7 +6,7 @@ from stored_rows import read_results
 from bfc_bench import RunOptions, run_suite
 from bfc_bench.plugins import load_plugins
 from bfc_bench.run.array_guard import ArrayGuard
-from bfc_bench.run.grid import resolve
+from bfc_bench.run.grid import make_grid
 from bfc_bench.run.plan import plan_for
 from bfc_bench.run.work_units import CellFit
 from bfc_bench.suite.model import Suite
@@ -84,7 +84,7 @@ def test_a_binary_task_has_a_column_more_and_an_error_rate(faulty, suite_file, t
 def test_a_learner_is_told_the_column_of_the_offset(labels, column):
     task = {**TASK, "n": [10], "labels": labels, "unlabeled": 30}
     suite = {"name": "s", "task": [task], "learner": [{"name": "kernel-ridge"}], "test_size": 200}
-    plan = plan_for(resolve(Suite.parse(suite, "s"), load_plugins(), "s"), None, "cpu")
+    plan = plan_for(make_grid(Suite.parse(suite, "s"), load_plugins(), "s"), None, "cpu")
     work = CellFit.prepare(plan.single(plan.todo[0]), plan.todo[0])
     told = work.job(work.learner, work.train, ArrayGuard("numpy", "cpu")).ctx
     assert told.margin_column == column

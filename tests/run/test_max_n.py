@@ -5,14 +5,14 @@ from small_tasks import SMALL
 
 from bfc_bench.errors import UsageError
 from bfc_bench.plugins import load_plugins
-from bfc_bench.run.grid import resolve
+from bfc_bench.run.grid import make_grid
 from bfc_bench.suite.read import read_suite
 
 TASK = {**SMALL, "d": [4, 6]}
 
 
 def cells(path):
-    return {(cell.n, cell.id) for cell in resolve(read_suite(path), load_plugins(), str(path)).cells()}
+    return {(cell.n, cell.id) for cell in make_grid(read_suite(path), load_plugins(), str(path)).cells()}
 
 
 def test_only_cells_up_to_it_are_planned_with_the_ids_that_they_had(suite_file):
@@ -34,7 +34,7 @@ def test_a_largest_d_leaves_the_cells_up_to_it(suite_file):
 
     def by_d(**bounds):
         path = suite_file(task=[TASK], learner=[{**learner, **bounds}])
-        return {(cell.d, cell.n, cell.id) for cell in resolve(read_suite(path), load_plugins(), str(path)).cells()}
+        return {(cell.d, cell.n, cell.id) for cell in make_grid(read_suite(path), load_plugins(), str(path)).cells()}
 
     every = by_d()
     assert {(d, n) for d, n, _ in every} == {(4, 10), (4, 20), (6, 10), (6, 20)}

@@ -13,7 +13,7 @@ from stored_rows import read_results
 from bfc_bench import RunOptions, run_suite
 from bfc_bench.plugins import load_plugins
 from bfc_bench.run.cell import run_batch
-from bfc_bench.run.grid import resolve
+from bfc_bench.run.grid import make_grid
 from bfc_bench.run.plan import SHORTEST_SECONDS, Plan, plan_for
 from bfc_bench.run.wire_format import receive
 from bfc_bench.store.row import Row
@@ -35,7 +35,7 @@ def planned(steps=20_000, device="cpu", **values) -> Plan:
         {"name": "kernel-ridge", "label": "rough", "options": {"ridge": 1e-6, "gamma": 0.1}, "tune": {}},
     ]
     suite = {"name": "s", "replicates": 8, "task": [TASK], "learner": learners, **values}
-    return plan_for(resolve(Suite.parse(suite, "test"), load_plugins(), "test"), None, device)
+    return plan_for(make_grid(Suite.parse(suite, "test"), load_plugins(), "test"), None, device)
 
 
 def key(plan: Plan, cell) -> object:
@@ -168,7 +168,7 @@ def test_a_worker_does_not_repeat_the_warnings_of_settings():
     learner = {"name": "ensemble:quad-densenet", "options": options}
     values = {"name": "s", "task": [{**TASK, "target": target}], "learner": [learner]}
     with pytest.warns(UserWarning, match="J_3 = .0, 1, 2. contains layer 1"):
-        grid = resolve(Suite.parse(values, "s"), load_plugins(), "s")
+        grid = make_grid(Suite.parse(values, "s"), load_plugins(), "s")
     cell = next(grid.cells())
     batch = plan_for(grid, None, "cpu").single(cell)
     (finished,), _ = receive(batch, run_batch(batch))  # a warning is an error in tests

@@ -15,7 +15,7 @@ from stored_rows import read_results
 from bfc_bench import RunOptions, run_suite
 from bfc_bench.plugins import load_plugins
 from bfc_bench.run.costs import WAITS
-from bfc_bench.run.grid import resolve
+from bfc_bench.run.grid import make_grid
 from bfc_bench.run.plan import plan_for
 from bfc_bench.run.stopwatch import Stopwatch
 from bfc_bench.store.store import Store
@@ -81,7 +81,7 @@ def test_plans_count_what_learners_wait(faulty: Any, suite_file: Any, tmp_path: 
     run_suite(path, RunOptions(store=tmp_path / "store", executor="serial"))
     for row in read_results(path, store=tmp_path / "store"):
         assert row.fit_cpu_seconds < NAPS[row.label] <= row.fit_wait_seconds + 1e-3
-    grid = resolve(read_suite(path, ["replicates=5"]), load_plugins(), "test")
+    grid = make_grid(read_suite(path, ["replicates=5"]), load_plugins(), "test")
     with Store(tmp_path / "store") as store:
         plan = plan_for(grid, store, "cpu")
     assert len(plan.todo) == 16

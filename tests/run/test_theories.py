@@ -9,7 +9,7 @@ from claim_results import cells
 from bfc_bench.analysis.claims import parse_claims
 from bfc_bench.learner import Learner, Theory
 from bfc_bench.plugins import load_plugins
-from bfc_bench.run.grid import resolve
+from bfc_bench.run.grid import make_grid
 from bfc_bench.run.plan import plan_for
 from bfc_bench.run.theories import SuiteTheories
 from bfc_bench.suite.model import Suite
@@ -71,7 +71,7 @@ def test_a_plan_and_a_verdict_say_why_a_learner_has_no_theory():
     assert claim.judge_beside(rows, SuiteTheories(DEFINITION, plugins)).note == reason
     for d, named in ((4, reason), (None, reason.replace("d = 4", "d = 6"))):  # by default the largest
         suite = Suite.parse({**DEFINITION, "claim": [{**follows, "d": d}]}, "s")
-        cautions = plan_for(resolve(suite, plugins, "s"), None, "cpu").cautions
+        cautions = plan_for(make_grid(suite, plugins, "s"), None, "cpu").cautions
         assert f"claim c cannot be decided: {named}." in cautions
 
 

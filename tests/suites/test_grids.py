@@ -7,7 +7,7 @@ import pytest
 
 from bfc_bench.errors import UsageError
 from bfc_bench.plugins import load_plugins
-from bfc_bench.run.grid import resolve
+from bfc_bench.run.grid import make_grid
 from bfc_bench.suite.axes import family, member_name, value_text
 from bfc_bench.suite.changes import apply
 from bfc_bench.suite.model import Suite
@@ -39,7 +39,7 @@ def values(*, task=(), learner=(), **others):
 
 
 def grid(chosen=None, **parts):
-    return resolve(Suite.parse(values(**parts), "s.toml"), PLUGINS, "s.toml", **(chosen or {}))
+    return make_grid(Suite.parse(values(**parts), "s.toml"), PLUGINS, "s.toml", **(chosen or {}))
 
 
 def refused(**parts):
@@ -92,7 +92,7 @@ def test_the_definition_is_read_back_without_a_second_expansion():
     suite = grid().suite
     again = Suite.parse(suite.definition(), "store")
     assert again.definition() == suite.definition()
-    assert resolve(again, PLUGINS, "store").task_digests == grid().task_digests
+    assert make_grid(again, PLUGINS, "store").task_digests == grid().task_digests
     tasks = {task["name"]: task for task in suite.definition()["task"]}
     assert tasks[MEMBERS[0]]["grid"] == "stairs"
     assert not {"grid", "axes"} & tasks["plain"].keys()  # as in releases without grids
@@ -252,4 +252,4 @@ def test_a_suite_without_grids_and_formulas_keeps_its_definition():
         values(learner=[{"name": "kernel-ridge", "max_n": 20}], task=[{**STAIRS, "n": {"d": {"6": [9], "9": [50]}}}]),
         "s",
     )
-    assert {cell.d for cell in resolve(suite, PLUGINS, "s").cells()} == {6}
+    assert {cell.d for cell in make_grid(suite, PLUGINS, "s").cells()} == {6}

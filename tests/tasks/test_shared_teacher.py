@@ -9,7 +9,7 @@ from stored_rows import read_results
 from bfc_bench import RunOptions, run_suite
 from bfc_bench.errors import UsageError
 from bfc_bench.plugins import load_plugins
-from bfc_bench.run.grid import resolve
+from bfc_bench.run.grid import make_grid
 from bfc_bench.suite.model import Suite
 from bfc_bench.tasks.inputs.uniform import Sphere, Uniform
 from bfc_bench.tasks.labels import Agnostic, Clean, Noise, Sign
@@ -127,7 +127,7 @@ def suite(*changes):
 )
 def test_what_cannot_be_shared_is_an_error_of_one_line(changes, message):
     with pytest.raises(UsageError) as caught:
-        resolve(suite(*changes), load_plugins(), "s.toml")
+        make_grid(suite(*changes), load_plugins(), "s.toml")
     assert message in str(caught.value)
     assert "\n" not in str(caught.value).strip()
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from bfc_bench.errors import describe_error
 from bfc_bench.plugins import Plugins
-from bfc_bench.run.grid import Cell, Grid, resolve
+from bfc_bench.run.grid import Cell, Grid, make_grid
 from bfc_bench.run.options import RunOptions
 from bfc_bench.run.provenance import package_versions, processor
 from bfc_bench.run.session import run_cells
@@ -113,7 +113,7 @@ class Cells:
             definition = {**self.store[suite].definition, "executor": None}
             limit = max(LEAST_SECONDS, MARGIN * self.seconds)
             definition["budget"] = {"cell_seconds": limit, "memory_gb": MEMORY_GB}
-            return resolve(Suite.parse(definition, suite), self.plugins, suite)
+            return make_grid(Suite.parse(definition, suite), self.plugins, suite)
         except Exception as error:  # also of hostile values that pass every check
             self.found.say(f"UNCHECKED  {suite} cannot be run here: {describe_error(error)}")
         return None

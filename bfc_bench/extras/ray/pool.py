@@ -86,7 +86,7 @@ class RayPool:
         """(key, result or UnitFailure) of units as they end. Raises ``BenchError`` if there is no node for them."""
         ran = time.monotonic()
         while self._calls or self._ended or any(self._queues.values()):
-            self._look()
+            self._follow_nodes()
             self._hand_out()
             if self._calls or self._ended:
                 ran = time.monotonic()
@@ -116,7 +116,7 @@ class RayPool:
         """Wait until the present nodes have opened their pools."""
         until = time.monotonic() + FIRST_SECONDS
         while time.monotonic() < until:
-            self._look()
+            self._follow_nodes()
             if not self._opening and (self._pools or self._left_out):
                 break
             some = bool(self._pools)
@@ -129,7 +129,7 @@ class RayPool:
                 f"not free within {FIRST_SECONDS:g} s. `ray status` shows what they run."
             )
 
-    def _look(self) -> None:
+    def _follow_nodes(self) -> None:
         """Find nodes that have joined or left."""
         if time.monotonic() - self._looked < LOOK:
             return

@@ -27,9 +27,9 @@ def bfc_run_started(session: Any) -> None:
     """Say that rows of shards are not collected, before warnings are shown."""
     if not (session.store.directory / SHARDS).is_dir():
         return
-    from bfc_bench.extras.slurm.job import jobs
+    from bfc_bench.extras.slurm.job import sharded_runs
 
-    names = [job.name for job in jobs(session.store.directory) if not job.collected]
+    names = [job.name for job in sharded_runs(session.store.directory) if not job.collected]
     if names:
         session.warnings.append(
             f"rows of the shards of {', '.join(names)} may be missing here: `bfc-bench collect` brings them. This run "

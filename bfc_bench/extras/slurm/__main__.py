@@ -13,7 +13,7 @@ from bfc_bench.errors import BenchError, UsageError
 from bfc_bench.executors.processes import ProcessExecutor
 from bfc_bench.extras.slurm.job import ShardJob
 from bfc_bench.plugins import load_plugins
-from bfc_bench.run.grid import resolve
+from bfc_bench.run.grid import make_grid
 from bfc_bench.run.options import RunOptions
 from bfc_bench.run.session import run_cells
 from bfc_bench.suite.model import Suite
@@ -25,7 +25,7 @@ def main(folder: Path, number: int) -> int:
         signal.signal(told, _interrupt)
     try:
         job, plugins = ShardJob.read(folder), load_plugins()
-        grid = resolve(Suite.parse(job.suite, job.where), plugins, job.where)
+        grid = make_grid(Suite.parse(job.suite, job.where), plugins, job.where)
         cells = job.cells[number]
         if strange := sum(cell != grid.cell(cell.task, cell.label, cell.d, cell.n, cell.replicate) for cell in cells):
             raise UsageError(

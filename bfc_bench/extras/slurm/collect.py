@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bfc_bench.extras.slurm.job import ShardJob, jobs, states
+from bfc_bench.extras.slurm.job import ShardJob, sharded_runs, states
 from bfc_bench.extras.slurm.queue import tasks
 from bfc_bench.store.merge import NEWER, merge
 
@@ -15,7 +15,7 @@ def collect(store: Path) -> list[str]:
     Of two rows of a cell, as when a cell runs again, the newer stays. Collecting again changes nothing. Raises
     ``StoreError``.
     """
-    return [_collect(store, job) for job in jobs(store) if not job.collected]
+    return [_collect(store, job) for job in sharded_runs(store) if not job.collected]
 
 
 def _collect(store: Path, job: ShardJob) -> str:

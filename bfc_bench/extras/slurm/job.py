@@ -90,7 +90,7 @@ class ShardJob:
         write_file(self.folder / name, text.encode())
 
 
-def jobs(store: Path) -> list[ShardJob]:
+def sharded_runs(store: Path) -> list[ShardJob]:
     """The jobs of a store in the order of submission."""
     return [ShardJob.read(path.parent) for path in sorted((store / SHARDS).glob("*/job.json"))]
 

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from functools import partial
 from pathlib import Path
 
-from bfc_bench.extras.slurm.job import ShardJob, jobs, next_folder, states
+from bfc_bench.extras.slurm.job import ShardJob, next_folder, sharded_runs, states
 from bfc_bench.extras.slurm.queue import tasks
 from bfc_bench.run.grid import Cell, Grid
 from bfc_bench.run.options import RunOptions
@@ -24,7 +24,7 @@ def prepare(
 
     The job is not yet written, and None if there is nothing to do. Rows of shards must have been collected.
     """
-    busy = {cell.id for job in jobs(store) if not job.collected for cell in _running(job)}
+    busy = {cell.id for job in sharded_runs(store) if not job.collected for cell in _running(job)}
     see = partial(results, grid, RunOptions(store=store))
     with see() as stored:
         plan = next_plan(strategy_of(grid, see), grid, stored, device, redo, None)

@@ -106,11 +106,11 @@ def _run_here(job: ShardJob) -> list[int]:
 def status(store: options.StoreOption = options.STORE) -> None:
     """Show the shards of every submitted job: what SLURM says of each, and how many of its cells have a row."""
     from bfc_bench.cli.tables import print_table
-    from bfc_bench.extras.slurm.job import jobs, states
+    from bfc_bench.extras.slurm.job import sharded_runs, states
     from bfc_bench.extras.slurm.queue import tasks
 
     lines = []
-    for job in jobs(store):
+    for job in sharded_runs(store):
         for number, state in enumerate(states(job, tasks(job))):
             log = str(job.log(number)) if job.log(number).exists() else ""
             lines.append([job.name, str(number), state, f"{_rows(job, number)} of {len(job.cells[number])}", log])

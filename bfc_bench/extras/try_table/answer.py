@@ -11,7 +11,7 @@ from bfc_bench.analysis.compare import ALPHA, compare
 from bfc_bench.analysis.curves import Curve
 from bfc_bench.analysis.intervals import Interval
 from bfc_bench.analysis.thresholds import threshold
-from bfc_bench.extras.try_table.look import TableFacts
+from bfc_bench.extras.try_table.table_facts import TableFacts
 from bfc_bench.report.tables import interval_text, number, sample_size, with_interval
 from bfc_bench.stored_suite import StoredSuite
 

@@ -7,7 +7,7 @@ import re
 from importlib.resources import files
 from typing import Any
 
-from bfc_bench.extras.try_table.look import TableFacts
+from bfc_bench.extras.try_table.table_facts import TableFacts
 from bfc_bench.utils.escape_control import visible
 
 SMALLEST = 16

@@ -44,8 +44,8 @@ def try_(
     from bfc_bench.cli.options import console
     from bfc_bench.errors import UsageError
     from bfc_bench.extras.try_table.answer import answer
-    from bfc_bench.extras.try_table.look import look_at
     from bfc_bench.extras.try_table.suite_file import plain_name, suite_text
+    from bfc_bench.extras.try_table.table_facts import facts_of_table
     from bfc_bench.extras.try_table.within import run_within
     from bfc_bench.stored_suite import open_store
     from bfc_bench.suite.changes import changed
@@ -59,7 +59,7 @@ def try_(
         )
     if out.suffix != ".toml" or out.is_symlink() or out.is_dir():
         raise UsageError(f"--output {out}: the suite file must end in .toml and be no link or folder.")
-    facts = look_at(table, target, group=group, time=time_, given=changed({}, set_))
+    facts = facts_of_table(table, target, group=group, time=time_, given=changed({}, set_))
     text = suite_text(facts, plain_name(out.stem))
     if out.exists() and not force and out.read_bytes() != text.encode():
         raise UsageError(f"{out}: the file exists. Run it with `bfc-bench run {out}`, or replace it with --force.")

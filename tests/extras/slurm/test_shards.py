@@ -14,7 +14,7 @@ from waiting import wait_until
 from bfc_bench import RunOptions, run_locating, run_suite
 from bfc_bench.api import grid_of
 from bfc_bench.extras.slurm.collect import collect
-from bfc_bench.extras.slurm.job import ShardJob, jobs
+from bfc_bench.extras.slurm.job import ShardJob, sharded_runs
 from bfc_bench.extras.slurm.prepare import divide, prepare
 from bfc_bench.extras.slurm.queue import tasks
 from bfc_bench.plugins import load_plugins
@@ -43,7 +43,7 @@ def start(*arguments):
 
 def processes(store, number):
     """The process of a shard of the last job."""
-    (job, *_) = reversed(jobs(store)) if jobs(store) else [None]
+    (job, *_) = reversed(sharded_runs(store)) if sharded_runs(store) else [None]
     path = job and job.folder / f"shard-{number}.process"
     return int(path.read_text().split()[0]) if path and path.exists() and job.runs_here(number) else 0
 
@@ -74,7 +74,7 @@ def test_a_shard_that_is_killed_is_collected_and_its_cells_are_submitted_again(s
     submitted = start("submit", path, "--shards", 3, "--local", "--store", store)
     wait_until(lambda: processes(store, 1))
     killed = processes(store, 1)
-    wait_until((jobs(store)[0].store(1) / "results.sqlite").exists)
+    wait_until((sharded_runs(store)[0].store(1) / "results.sqlite").exists)
     assert "open" not in " ".join(collect(store))  # while the shards run
     os.kill(killed, signal.SIGKILL)
     assert submitted.wait() == 1
@@ -127,7 +127,7 @@ def test_a_failed_cell_is_made_again_if_asked_and_has_one_row(suite_file, store,
     path = suite_file(learner=[{"name": "faulty", "options": {"how": "raise", "at": 20}}])
     for redo in ([], ["--redo", "failed"]):
         cli("submit", path, "--shards", "2", "--local", "--store", store, *redo)
-    assert len(jobs(store)) == 2
+    assert len(sharded_runs(store)) == 2
     rows = read_results(path, store=store)
     assert sorted((row.n, row.status) for row in rows) == [(10, "ok"), (20, "failed")]
 
@@ -135,9 +135,9 @@ def test_a_failed_cell_is_made_again_if_asked_and_has_one_row(suite_file, store,
 def test_a_shard_of_another_version_of_a_learner_is_one_line(suite_file, store, cli):
     path = suite_file(learner=[{"name": "mean"}])
     cli("submit", path, "--shards", "1", "--local", "--store", store)
-    folder = jobs(store)[0].folder
+    folder = sharded_runs(store)[0].folder
     text = (folder / "job.json").read_text()
-    cell = jobs(store)[0].cells[0][0].id
+    cell = sharded_runs(store)[0].cells[0][0].id
     (folder / "job.json").write_text(text.replace(cell, "0" * 16))
     done = subprocess.run(
         [sys.executable, "-m", "bfc_bench.extras.slurm", str(folder), "0"], capture_output=True, text=True, check=False
@@ -153,7 +153,7 @@ def test_shards_get_the_cells_of_the_next_round_of_a_run_that_locates_n_star(sui
     path = suite_file(learner=[learner], task=[{**SMALL, **tasks}], levels=[1e-6], locate={"factor": 1.5})
     made = []
     while "nothing to do" not in cli("submit", path, "--shards", "2", "--local", "--store", store).stdout:
-        made.append({cell.n for part in jobs(store)[-1].cells for cell in part})
+        made.append({cell.n for part in sharded_runs(store)[-1].cells for cell in part})
     located = run_locating(path, RunOptions(store=tmp_path / "one", executor="serial"))
     assert made == [{cell.n for cell in session.plan.todo} for session in located]
     assert rows_of(path, store) == rows_of(path, tmp_path / "one")
@@ -190,7 +190,7 @@ def test_a_real_slurm_runs_a_suite_whose_task_is_cancelled(suite_file, store, tm
         assert "invalid partition" in refused.stderr.lower()
         sent = bench("submit", path, "--shards", "3", "--store", store, "--sbatch", "--time=10")
         assert sent.returncode == 0, sent.stderr
-        job = next(job for job in jobs(store) if job.array)
+        job = next(job for job in sharded_runs(store) if job.array)
         wait_until(lambda: any((job.store(k) / "results.sqlite").exists() for k in range(3)))
         subprocess.run(["scancel", f"{job.array}_1"], check=True)
         wait_until(lambda: not subprocess.run(["squeue", "-h"], capture_output=True, check=True).stdout)

@@ -9,7 +9,7 @@ import pytest
 
 import bfc_bench as bb
 from bfc_bench.cli.app import run
-from bfc_bench.extras.try_table.look import look_at
+from bfc_bench.extras.try_table.table_facts import facts_of_table
 from bfc_bench.tasks.data.table import Table
 
 
@@ -123,7 +123,7 @@ def looked_at(folder, frame, **options):
     """What is found in a table with these columns."""
     frame["y"] = np.arange(len(frame)) % 11
     frame.to_csv(folder / "t.csv", index=False)
-    return look_at(folder / "t.csv", "y", **options)
+    return facts_of_table(folder / "t.csv", "y", **options)
 
 
 def points(folder, facts):
@@ -163,7 +163,7 @@ def test_lists_and_structures_in_parquet_are_left_out(tmp_path):
     frame = pd.DataFrame({"a": np.arange(80) % 3, "lists": [[1]] * 80, "structures": [{"b": 1}] * 80})
     frame["y"] = np.arange(80) % 11
     frame.to_parquet(tmp_path / "t.parquet")
-    assert list(look_at(tmp_path / "t.parquet", "y").columns) == ["a"]
+    assert list(facts_of_table(tmp_path / "t.parquet", "y").columns) == ["a"]
 
 
 def test_points_may_separate_thousands_before_a_decimal_comma(tmp_path):
@@ -199,11 +199,11 @@ def test_names_of_columns_that_toml_must_quote_are_kept(tmp_path):
     name = 'a "b" \\ # = €\n[x]'
     lines = [f'"{name.replace(chr(34), chr(34) * 2)}",y', *(f"{i % 7},{3 * i}" for i in range(80))]
     (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
-    facts = look_at(tmp_path / "t.csv", "y")
+    facts = facts_of_table(tmp_path / "t.csv", "y")
     text = suite_text(facts, "t")
     assert not [line for line in text.splitlines() if line.startswith("[x]")]
     assert tomllib.loads(text)["name"] == "t"
-    facts = look_at(tmp_path / "t.csv", name)
+    facts = facts_of_table(tmp_path / "t.csv", name)
     data = tomllib.loads(suite_text(facts, "t"))["task"][0]["data"]
     assert data["target"] == name
     Table.parse({key: value for key, value in data.items() if key != "kind"}, "t")

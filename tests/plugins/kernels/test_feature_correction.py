@@ -14,7 +14,7 @@ from teacher_fits import problem
 from bfc_bench.errors import BenchError, UsageError
 from bfc_bench.learner import Context, Data, TaskFacts
 from bfc_bench.plugins import load_plugins
-from bfc_bench.run.grid import resolve
+from bfc_bench.run.grid import make_grid
 from bfc_bench.suite.model import Suite
 from bfc_bench.tasks.feature_errors import measure_features
 from bfc_bench.testing import check_learner
@@ -214,4 +214,4 @@ def test_an_entry_with_nothing_but_its_name_is_one_fit():
         },
         "one",
     )
-    assert resolve(suite, load_plugins(), "one").entries["corrected-kernel"].candidates == ()
+    assert make_grid(suite, load_plugins(), "one").entries["corrected-kernel"].candidates == ()

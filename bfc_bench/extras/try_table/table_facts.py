@@ -59,7 +59,7 @@ class TableFacts:
         return str(self.data["target"])
 
 
-def look_at(
+def facts_of_table(
     path: Path, target: str, *, group: str | None = None, time: str | None = None, given: Mapping[str, Any] = {}
 ) -> TableFacts:
     """What a table holds, and the options with which it can be a task."""
