@@ -156,7 +156,7 @@ def _next_commands(stored: StoredSuite, suite: str, advised: Sequence[str]) -> l
 def _question(stored: StoredSuite) -> Sequence[str]:
     """Two labels with results on a common task: those of the suite's first claim that compares two, else any two."""
     ran = [set(rows.distinct("label")) for rows in stored.columns().where(status="ok").groups("task").values()]
-    compared = [looks.claim.labels[:2] for looks in stored.looks_by_claim()]
+    compared = [claim.labels[:2] for claim in stored.parsed_claims]
     others = [[label for label in stored.labels if label in labels][:2] for labels in ran]
     pairs = (pair for pair in [*compared, *others] if len(pair) == 2)
     return next((pair for pair in pairs if any(labels.issuperset(pair) for labels in ran)), ())

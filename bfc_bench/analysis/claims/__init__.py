@@ -77,7 +77,12 @@ def judge(
     undecided and its note has the exception.
     """
     rows, known, own_rows = Rows.of(rows), {} if theories is None else theories, rows_by_claim or {}
-    verdicts = [_judge(claim, own_rows.get(claim.id, rows), known) for claim in claims]
+    return together(_judge(claim, own_rows.get(claim.id, rows), known) for claim in claims)
+
+
+def together(verdicts: Iterable[Verdict]) -> list[Verdict]:
+    """The verdicts with p-values adjusted for all of them (Holm)."""
+    verdicts = list(verdicts)
     adjusted = holm([verdict.p for verdict in verdicts])
     return [replace(verdict, holm_p=p) for verdict, p in zip(verdicts, adjusted, strict=True)]
 
