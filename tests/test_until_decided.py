@@ -12,8 +12,10 @@ from small_tasks import NOISY
 from stored_rows import read_results
 from waiting import kill_at
 
-from bfc_bench import RunOptions, open_store, run_suite, run_until_decided
+from bfc_bench import RunOptions, load_plugins, open_store, run_suite, run_until_decided
+from bfc_bench.api import grid_of
 from bfc_bench.cli.app import run
+from bfc_bench.extras.slurm.prepare import prepare
 from bfc_bench.store.row import RUN_COLUMNS
 from bfc_bench.suite.model import Suite
 from bfc_bench.utils.hook_markers import hookimpl
@@ -329,6 +331,17 @@ def test_plan_says_what_would_decide_each_claim(suite, tmp_path, capsys):
     assert "none would do" in shown()
     decide(path, store)
     assert planned()[0]["says"] == "decided after look 1 of 3, at 98.12 %"
+
+
+def test_plan_and_submit_take_what_the_undecided_claims_need_next(suite, tmp_path, capsys):
+    path, store = suite(), tmp_path / "s"
+    run_suite(path, RunOptions(store=store, executor="serial"))
+    capsys.readouterr()
+    assert run(["plan", str(path), "--store", str(store), "--until-decided", "--format", "json"]) == 0
+    planned = json.loads(capsys.readouterr().out)
+    assert (planned["todo"], planned["done"]) == (2, GRID)
+    job, _ = prepare(grid_of(path, (), load_plugins(), (), ()), store, 1, 1, device="cpu", last=20)
+    assert {(cell.label, cell.d, cell.n, cell.replicate) for cell in job.cells[0]} == {("r", 4, 20, r) for r in (3, 4)}
 
 
 def test_the_looks_stand_in_the_report_and_the_verb(suite, tmp_path, capsys):
