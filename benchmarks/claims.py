@@ -27,7 +27,6 @@ from bfc_bench.analysis.alpha_spending import TOTAL
 from bfc_bench.analysis.claims import Verdict
 from bfc_bench.analysis.claims.verdict import SIGNS
 from bfc_bench.analysis.compare import ALPHA
-from bfc_bench.analysis.interim_analyses import ClaimLooks
 from bfc_bench.analysis.intervals import holm
 from bfc_bench.config import Settings
 from bfc_bench.errors import StoreError, UsageError
@@ -38,14 +37,13 @@ FIELDS = ("id", "source", "verdict", "estimate", "lo", "hi", "region", "replicat
 STATEMENTS = Path(__file__).with_name("statements.toml")
 QUOTED = re.compile(r"\{([^{}]+)\}")
 """A claim whose estimates stand in a sentence."""
-SIGNS_OF_OUTCOMES = {**SIGNS, "stopped": "stopped", "not run": "not run"}
+SIGNS_OF_OUTCOMES = {**SIGNS, "not run": "not run"}
 HOW_TO_READ = """\
 Made by `python -m benchmarks.claims STORE... --csv docs/claims.csv` from stores that `bfc-bench run SUITE --set
 seed=SEED` filled. [Claim kinds](claim-kinds.md) has the rules of the verdicts: none comes from an estimate alone.
-\N{CHECK MARK} supported, \N{BALLOT X} contradicted, ? undecided: the interval reaches across the bound. `stopped` is
-undecided too: `--until-decided` began another look at the claim and was ended before it made this look. Numbers with a
-/ between them are the estimates of the seeds. A sanity check could fail only if the program were wrong. Every claim of
-every seed, with its interval, is a line of [claims.csv](claims.csv)."""
+\N{CHECK MARK} supported, \N{BALLOT X} contradicted, ? undecided: the interval reaches across the bound. Numbers
+with a / between them are the estimates of the seeds. A sanity check could fail only if the program were wrong. Every
+claim of every seed, with its interval, is a line of [claims.csv](claims.csv)."""
 
 
 class Statement(Settings):
@@ -118,22 +116,13 @@ class Found:
     """What a seed says of a claim."""
 
     verdict: Verdict
-    looks: ClaimLooks
     needed: str
     """What would decide the claim, in words."""
 
     @property
-    def stopped(self) -> str:
-        """Before which look the claim was left undecided; empty if all looks that were begun were made."""
-        begun = next((look for look in self.looks.looks if look.verdict is None), None)
-        if begun is None or self.verdict.verdict != "undecided":
-            return ""
-        return f"before look {begun.at.number} of {begun.at.of}"
-
-    @property
     def outcome(self) -> str:
-        """``supported``, ``contradicted``, ``undecided`` or ``stopped``."""
-        return "stopped" if self.stopped else self.verdict.verdict
+        """``supported``, ``contradicted`` or ``undecided``."""
+        return self.verdict.verdict
 
     @property
     def numbers(self) -> str:
@@ -232,12 +221,12 @@ def seeds_of(known: Statements, stores: Sequence[OpenStore]) -> list[Seed]:
 
 def _found(suite: StoredSuite) -> list[Found]:
     """The verdicts of a suite on claims that were run: each of their learners has rows on one of their tasks."""
-    made = {(row.task, row.label) for row in suite.each()}
-    each = zip(suite.claims(), suite.looks_by_claim(suite.columns()), suite.replicates_needed(), strict=True)
+    made = set(zip(*map(suite.columns().column, ("task", "label")), strict=True))
+    each = zip(suite.parsed_claims, suite.claims(), suite.replicates_needed(), strict=True)
     return [
-        Found(verdict, looks, needs.says)
-        for verdict, looks, needs in each
-        if all(any((task, label) in made for task in looks.claim.tasks) for label in looks.claim.labels)
+        Found(verdict, needs.says)
+        for claim, verdict, needs in each
+        if all(any((task, label) in made for task in claim.tasks) for label in claim.labels)
     ]
 
 
@@ -247,13 +236,13 @@ def _outcomes(name: str, seeds: Sequence[Seed]) -> list[str]:
 
 
 def _counts(names: Sequence[str], seeds: Sequence[Seed]) -> str:
-    """How many claims are supported, contradicted, undecided and stopped, and on how many seeds differ."""
+    """How many claims are supported, contradicted and undecided, and on how many seeds differ."""
     outcomes = [{word for word in _outcomes(name, seeds) if word != "not run"} for name in names]
     agreed = Counter(next(iter(words)) for words in outcomes if len(words) == 1)
     opposite = sum({"supported", "contradicted"} <= words for words in outcomes)
     some = sum(len(words) > 1 for words in outcomes) - opposite
     checks = sum(any(name in seed.found and seed.found[name].verdict.sanity for seed in seeds) for name in names)
-    counted = ", ".join(f"{agreed[word]} {word}" for word in ("supported", "contradicted", "undecided", "stopped"))
+    counted = ", ".join(f"{agreed[word]} {word}" for word in ("supported", "contradicted", "undecided"))
     numbers = " and ".join(str(seed.seed) for seed in seeds)
     return (
         f"{len(names)} claims test what the papers state, on {'seeds' if len(seeds) > 1 else 'seed'} {numbers}: "
@@ -362,9 +351,7 @@ def _contradicted_claims(names: Sequence[str], seeds: Sequence[Seed], known: Sta
 def _undecided_claims(names: Sequence[str], seeds: Sequence[Seed], known: Statements) -> str:
     """How many claims each suite leaves undecided on a seed and contradicted on none, and the remarks on them."""
     outcomes = {name: set(_outcomes(name, seeds)) for name in names}
-    listed = [
-        name for name in names if outcomes[name] & {"undecided", "stopped"} and "contradicted" not in outcomes[name]
-    ]
+    listed = [name for name in names if "undecided" in outcomes[name] and "contradicted" not in outcomes[name]]
     left = Counter(name.partition("/")[0] for name in listed)
     counts = ", ".join(f"{count} of `{suite}`" for suite, count in left.most_common()) or "None"
     needed = " What would decide each is in the column `needed` of [claims.csv](claims.csv)." * bool(left)

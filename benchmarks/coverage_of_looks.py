@@ -8,31 +8,34 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
 from benchmarks.coverage import DIFFICULT_NOISE, EXPONENT, LARGE, LEVEL, OFFSET, SHAPES, SPREAD, dimensions, measured
-from bfc_bench.analysis.alpha_spending import LAST, SCHEDULE, LookSchedule
-from bfc_bench.analysis.claims import Claim, judge
+from bfc_bench.analysis.alpha_spending import LAST, SCHEDULE, levels
+from bfc_bench.analysis.claims import Claim
 from bfc_bench.analysis.claims.beats import Beats
 from bfc_bench.analysis.claims.exponent import ExponentClaim
 from bfc_bench.analysis.claims.reaches import Reaches
 from bfc_bench.analysis.claims.succeeds import Succeeds
-from bfc_bench.analysis.interim_analyses import Look, SizesByCurve
+from bfc_bench.analysis.interim_analyses import Look, SizesByCurve, looks_at
 from bfc_bench.analysis.intervals import t_quantile
 from bfc_bench.analysis.sizes_needed import finer_sizes, sizes_beyond_grid
 from bfc_bench.seeds import stream
 from bfc_bench.store.row import Row
 from bfc_bench.store.rows import Rows
+from bfc_bench.suite.model import Looks
+
+LOOKS = Looks(at=list(SCHEDULE))
 
 
-def error_of_looks(levels: Sequence[float], experiments: int) -> float:
-    """How often one of the looks of ``SCHEDULE``, at one-sided ``levels``, is wrong where the truth is the bound."""
+def error_of_looks(spent: Sequence[float], experiments: int) -> float:
+    """How often one of the looks of ``SCHEDULE``, at one-sided levels, is wrong where the truth is the bound."""
     x = stream("analysis self-test", "looks").standard_normal((experiments, SCHEDULE[-1]))
     wrong = np.zeros(experiments, dtype=bool)
-    for r, level in zip(SCHEDULE, levels, strict=True):
+    for r, level in zip(SCHEDULE, spent, strict=True):
         error = x[:, :r].std(axis=1, ddof=1) / math.sqrt(r)
         wrong |= x[:, :r].mean(axis=1) > t_quantile(r - 1, 1 - 2 * level) * error
     return float(wrong.mean())
@@ -91,14 +94,10 @@ def looked_at(claim: str, experiments: int, effect: float = 0.0) -> Looked:
     found = []
     for _ in range(experiments):
         rows = Rows.of(draw(rng, effect))
-        curves = {(task, label, d) for task, label, d in rows.groups("task", "label", "d")}
-        reads = {curve: tuple(np.unique(rows.n).tolist()) for curve in curves}
-        for r in SCHEDULE:
-            look = Look("c", "", "", r, reads, LookSchedule(), allows_skewness=True)
-            (verdict,) = judge([stated.at_look(look.at)], rows.at(look.row_mask(rows)))
-            if verdict.verdict != "undecided":
-                break
-        found.append((verdict.verdict, r))
+        curves = rows.groups("task", "label", "d")
+        sizes = {(task, label, d): tuple(np.unique(of.n).tolist()) for (task, label, d), of in curves.items()}
+        look = looks_at(stated, rows, sizes, LOOKS, {}).current_look
+        found.append(_found(look))
     return _looked(claim, effect, found)
 
 
@@ -119,40 +118,47 @@ def n_star_looked_at(shapes: Sequence[str], experiments: int, *, adds: bool) -> 
         sizes = tuple(np.rint(start * 2.0 ** np.arange(11)).astype(int).tolist())
         log_star = OFFSET + LARGE + SPREAD * rng.standard_normal((2, LAST, 1))
         draw = partial(_measured_at, number, dict(zip("ab", zip(shapes, log_star, strict=True), strict=True)))
-        reads: SizesByCurve = {("t", label, 8): sizes for label in "ab"}
+        own: SizesByCurve = {("t", label, 8): sizes for label in "ab"}
+        reads = own
         for r in SCHEDULE:
-            look = Look("c", "", "", r, reads, LookSchedule(), allows_skewness=True)
-            claim = stated.at_look(look.at)
-            if adds and look.at.number > 1:
-                look = _with_more_sizes(look, claim, draw)
-            reads = look.reads
-            (verdict,) = judge([claim], draw(look))
-            if verdict.verdict != "undecided":
+            look = looks_at(stated, draw(reads, r), own, LOOKS, {}).current_look
+            while adds and r > SCHEDULE[0] and (wider := _with_more_sizes(look, stated, reads)) != reads:
+                reads = wider
+                look = looks_at(stated, draw(reads, r), own, LOOKS, {}).current_look
+            if _found(look)[0] != "undecided":
                 break
-        found.append((verdict.verdict, r))
+        found.append(_found(look))
     return _looked(f"N*, {' beside '.join(shapes)}, {'with added' if adds else 'without added'} sizes", 0.0, found)
 
 
-def _with_more_sizes(look: Look, claim: Claim, draw: Callable[[Look], Rows]) -> Look:
-    while (verdict := judge([claim], rows := draw(look))[0]).verdict == "undecided":
-        reads = dict(look.reads)
-        for new in sizes_beyond_grid(claim, rows, verdict, look.more) or finer_sizes(claim, rows, look.more):
-            curve = (new.task, new.label, new.d)
-            reads[curve] = tuple(sorted({*reads[curve], *new.sizes}))
-        if reads == look.reads:
-            break
-        look = replace(look, reads=reads)
-    return look
+def _found(look: Look | None) -> tuple[str, int]:
+    assert look is not None, "all rows are there"
+    assert look.finding is not None
+    return look.finding.verdict, look.replicates
 
 
-def _measured_at(number: int, curves: Mapping[str, tuple[str, np.ndarray]], look: Look) -> Rows:
-    """The rows that a look reads of curves of a shape and log N*: an error at one size does not hang on the others."""
+def _with_more_sizes(look: Look | None, stated: Claim, reads: SizesByCurve) -> SizesByCurve:
+    """The sizes after those are added that would narrow the interval of an undecided claim."""
+    if _found(look)[0] != "undecided":
+        return reads
+    claim, wider = stated.at_look(look.at), dict(reads)
+    new_sizes = sizes_beyond_grid(claim, look.rows, look.finding, look.more) or finer_sizes(claim, look.rows, look.more)
+    for new in new_sizes:
+        curve = (new.task, new.label, new.d)
+        wider[curve] = tuple(sorted({*wider[curve], *new.sizes}))
+    return wider
+
+
+def _measured_at(
+    number: int, curves: Mapping[str, tuple[str, np.ndarray]], reads: SizesByCurve, replicates: int
+) -> Rows:
+    """The rows at some sizes of curves of a shape and log N*: an error at one size does not hang on the others."""
     rows = []
     for label, (shape, log_star) in curves.items():
-        n = look.reads["t", label, 8]
+        n = reads["t", label, 8]
         noise = [stream("analysis self-test", "size", number, label, size).standard_normal(LAST) for size in n]
         errors = SHAPES[shape](np.log(n) - log_star) * np.exp(DIFFICULT_NOISE * np.array(noise).T)
-        rows += _rows(label, errors[: look.replicates], n)
+        rows += _rows(label, errors[:replicates], n)
     return Rows.of(rows)
 
 
@@ -198,7 +204,7 @@ def looked_lines(experiments: int) -> Iterator[Looked]:
 def report(experiments: int = 200) -> Iterator[str]:
     """What looking again costs as text, line by line, each as soon as it is measured."""
     spending, again = (
-        100 * error_of_looks(levels, 200 * experiments) for levels in (LookSchedule().levels, (0.025,) * len(SCHEDULE))
+        100 * error_of_looks(spent, 200 * experiments) for spent in (levels(SCHEDULE), (0.025,) * len(SCHEDULE))
     )
     rates = f"{spending:.2f} % with the levels of `alpha_spending.py`, {again:.2f} % with .025 each"
     yield f"Looks at R = {', '.join(map(str, SCHEDULE))}, wrong on one side where the truth is the bound: {rates}."

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bfc_bench.analysis.alpha_spending import SCHEDULE, LookSchedule, schedule_from
+from bfc_bench.analysis.alpha_spending import SCHEDULE, levels, schedule_from
 from bfc_bench.analysis.claims.verdict import Evidence, Region, decide, evidence
 from bfc_bench.analysis.intervals import t_quantile
 from bfc_bench.analysis.skewed_t import cautious_reach
@@ -74,18 +74,18 @@ def verdicts(x: np.ndarray, schedule: Sequence[int], size: int = 1) -> dict[str,
         schedule: Replicates at each look; with a single one, at the usual level.
         size: Replicates per teacher, neighbours in ``x``.
     """
-    looks = LookSchedule(tuple(schedule))
+    confidences = [1 - 2 * level for level in levels(schedule)]
     words = {"student": "", "both": ""} | ({"blocks": ""} if size > 1 else {})
     counts = {rule: {"supported": 0, "contradicted": 0} for rule in words}
     for values in x:
         open_rules = set(words)
-        for r in schedule:
+        for r, confidence in zip(schedule, confidences, strict=True):
             piece = evidence(values[:r])
             pieces = {"student": piece.of_symmetric_values(), "both": piece}
             if "blocks" in open_rules:
                 pieces["blocks"] = evidence(np.mean(part) for part in np.split(values[:r], range(size, r, size)))
             for rule in sorted(open_rules):
-                word = _word(pieces[rule], looks.confidence_at(r))
+                word = _word(pieces[rule], confidence)
                 if word != "undecided":
                     counts[rule][word] += 1
                     open_rules.discard(rule)

@@ -61,14 +61,14 @@ def run_until_decided(
     """Run a suite, then add replicates, and sizes where N* lies beyond those tested, to its undecided claims.
 
     Claims are judged at growing numbers of replicates (looks), with significance levels that hold for all looks
-    together. The store keeps the looks, so that the same call continues an interrupted one. ``Decided.ended`` gives the
-    outcome of each claim and the reason.
+    together: those of the suite's ``looks``, else from its replicates to ``last``. Looks follow from the rows, so the
+    same call continues an interrupted one. ``Decided.ended`` gives the outcome of each claim and the reason.
 
     Args:
         suite: Name or path of a suite, or a ``Suite``.
         options: What to run and how.
         hours: Time in hours after which no cell starts; None for no limit.
-        last: Number of replicates at the last look.
+        last: No look has more replicates.
         tell: Called with a line of text at each look.
 
     Raises:
@@ -76,13 +76,14 @@ def run_until_decided(
         StoreError: The store cannot be written.
     """
     from bfc_bench.strategies import run_rounds
-    from bfc_bench.until_decided import Decided, UntilDecided
+    from bfc_bench.until_decided import Decided, UntilDecided, with_looks
 
     grid, options = _prepared(suite, options)
     _without_locate(grid)
     if hours is not None and not hours > 0:
         raise UsageError(f"--hours must be positive. Got {hours:g}.")
     until = math.inf if hours is None else time.monotonic() + 3600 * hours
+    grid = with_looks(grid, options, last)
     strategy = UntilDecided(grid, options, last, tell)
     done = Decided()
     try:

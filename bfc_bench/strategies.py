@@ -8,7 +8,7 @@ same n, so that one strategy continues what another has begun.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from math import inf
@@ -18,16 +18,12 @@ from typing import TypeAlias
 from bfc_bench.analysis.curves import Curve, by_task, curves, metric_of
 from bfc_bench.analysis.locating import Ladder, sizes_to_run
 from bfc_bench.analysis.thresholds import threshold
-from bfc_bench.executors.base import Executor
 from bfc_bench.plugins import load_plugins
 from bfc_bench.run.grid import Cell, Grid
 from bfc_bench.run.options import RunOptions
-from bfc_bench.run.plan import Plan, plan_for
 from bfc_bench.run.session import Session, run_cells
-from bfc_bench.store import Redo
 from bfc_bench.store.store import Store
 from bfc_bench.stored_suite import StoredSuite
-from bfc_bench.toolkit.precision import Device
 from bfc_bench.utils.counted import counted
 
 Rounds: TypeAlias = Iterator[Sequence[Cell]]
@@ -69,24 +65,6 @@ def run_rounds(grid: Grid, rounds: Rounds, options: RunOptions, until: float = i
         if session.interrupted or session.not_begun:
             return
         options = replace(options, redo=())
-
-
-def next_plan(
-    rounds: Rounds,
-    grid: Grid,
-    stored: StoredSuite | None,
-    device: Device,
-    redo: Collection[Redo],
-    executor: Executor | None,
-) -> Plan:
-    """The plan of the round that a run would compute next, together with the rounds that are done."""
-    cells, store = list[Cell](), stored.store if stored else None
-    for following in rounds:
-        cells += following
-        plan = plan_for(replace(grid, only=tuple(cells)), store, device, redo=redo, executor=executor)
-        if plan.todo or plan.to_skip:
-            break
-    return plan
 
 
 def locating(grid: Grid, see: See, tell: Callable[[str], None]) -> Rounds:

@@ -1,31 +1,34 @@
-"""Runs a suite until its claims are decided, adding replicates and sizes for the undecided claims only.
-
-A *look* is one interim analysis of a claim: a test that is made while replicates are still added.
-"""
+"""Runs a suite until its claims are decided, adding replicates and sizes for the undecided claims only."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from functools import partial
 
-from bfc_bench.analysis.claims import Claim, judge
+import numpy as np
+
+from bfc_bench.analysis.alpha_spending import schedule_from
+from bfc_bench.analysis.claims import Claim
 from bfc_bench.analysis.claims.verdict import MIN_REPLICATES
 from bfc_bench.analysis.interim_analyses import ClaimLooks, Look
 from bfc_bench.analysis.sizes_needed import NewSizes, finer_sizes, sizes_beyond_grid
 from bfc_bench.errors import UsageError
-from bfc_bench.plugins import load_plugins
-from bfc_bench.run.grid import Grid
+from bfc_bench.executors.base import Executor
+from bfc_bench.run.grid import Cell, Grid
 from bfc_bench.run.options import RunOptions
-from bfc_bench.run.plan import plan_for
+from bfc_bench.run.plan import Plan, plan_for
 from bfc_bench.run.session import Session, executor_and_device
+from bfc_bench.store import Redo
 from bfc_bench.store.export import FlatRecord, Records
 from bfc_bench.store.rows import Rows
 from bfc_bench.store.store import Store
 from bfc_bench.stored_suite import StoredSuite
-from bfc_bench.strategies import Rounds
+from bfc_bench.strategies import Rounds, results, strategy_of
+from bfc_bench.suite.model import Looks
+from bfc_bench.toolkit.precision import Device
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,155 +67,113 @@ class Decided:
 
 @dataclass
 class UntilDecided:
-    """Runs a grid, judges its claims at a series of looks, and runs what the undecided claims need for the next look.
+    """The strategy that runs a grid, judges its claims at each look, and runs what the undecided ones need next.
 
-    The confidence of each look is such that all looks hold together (``analysis.alpha_spending``). The store records
-    the looks, so the same call continues an earlier one. An undecided claim gets more replicates of the cells that it
-    reads. If it is judged by N*, it also gets sizes beyond the tested ones where N* lies there, and sizes between them
-    where these narrow the interval more for each CPU second than replicates do. The rounds end when all claims are
-    decided or have had all their looks, or when nothing more would help. Claims about learners or tasks that the grid
-    lacks are ignored.
+    The confidence of each look is such that all looks hold together (``analysis.alpha_spending``). Looks follow from
+    the rows (``analysis.interim_analyses``), so the same call continues an earlier one. An undecided claim gets more
+    replicates of the cells that it reads. If it is judged by N*, it also gets sizes beyond the tested ones where N*
+    lies there, and sizes between them where these narrow the interval more for each CPU second than replicates do. The
+    rounds end when all claims are decided or have had all their looks, or when nothing more would help. Claims about
+    learners or tasks that the grid lacks are ignored.
     """
 
     grid: Grid
     options: RunOptions
     last: int
+    """No look has more replicates."""
     tell: Callable[[str], None]
     """Called with what there is to say of a look."""
     why_stuck: dict[str, str] = field(default_factory=dict)
     """Why more replicates would not decide a claim, by claim id."""
 
-    def __post_init__(self) -> None:
-        if self.last < MIN_REPLICATES:
-            few = f"--up-to must be at least {MIN_REPLICATES}; fewer replicates give no verdict"
-            raise UsageError(f"{few}. Got {self.last}.")
-
     def rounds(self) -> Rounds:
         """The strategy: the suite as it is, then what the undecided claims need for their next look."""
         yield tuple(self.grid.cells())
-        while looks := self._plan_looks():
-            yield from self._make_looks(looks)
+        while cells := self._next_cells():
+            yield cells
 
     def ended(self, stopped: str) -> Records[ClaimOutcome]:
         """State of each claim at the end; ``stopped`` says why the rounds ended early, if they did."""
-        with self._opened() as (suite, rows):
-            return Records(self._ended(suite, rows, stopped))
+        with results(self.grid, self.options) as suite:
+            return Records(self._ended(suite, stopped) if suite else ())
 
-    def _plan_looks(self) -> list[Look]:
-        """Plan the next look at each claim that is undecided and can still be decided.
-
-        The store records the looks before their cells run, so that an interrupted run cannot repeat a look.
-        """
-        looks = []
-        with self._opened() as (suite, rows):
-            for claim_looks in self._looks_by_claim(suite, rows):
-                next_look = self._next_look(claim_looks)
-                if next_look is None or next_look.replicates > self.last:
-                    continue
-                if claim_looks.made and self._is_stuck(suite, claim_looks, rows):
-                    continue
-                reads = self._sizes_to_read(claim_looks, next_look)
-                looks.append(replace(next_look, reads=reads, fewer=self._beaten(claim_looks, next_look, rows)))
-            self._note(suite, looks)
-        for number, of, replicates in sorted({(look.at.number, look.at.of, look.replicates) for look in looks}):
-            claims = [look.claim for look in looks if (look.at.number, look.replicates) == (number, replicates)]
+    def _next_cells(self) -> list[Cell]:
+        """The cells without a row that undecided claims need."""
+        begun: dict[tuple[int, int, int], list[str]] = {}
+        with results(self.grid, self.options) as suite:
+            if suite is None:
+                return []
+            rows, cells = suite.columns(), dict[Cell, None]()
+            for claim_looks in self._looks_by_claim(suite):
+                cells |= dict.fromkeys(self._cells_of(suite, claim_looks, rows, begun))
+            known = suite.store.known_cells(suite.name, suite.version)
+        for (number, of, replicates), claims in sorted(begun.items()):
             self.tell(f"Look {number} of {of}, at {replicates} replicates: {', '.join(claims)}.")
-        return looks
+        return [cell for cell in cells if cell.id not in known]
 
-    def _next_look(self, claim_looks: ClaimLooks) -> Look | None:
-        return claim_looks.next(max(self.grid.suite.replicates, MIN_REPLICATES), self.last)
+    def _cells_of(
+        self, suite: StoredSuite, claim_looks: ClaimLooks, rows: Rows, begun: dict[tuple[int, int, int], list[str]]
+    ) -> Iterator[Cell]:
+        """The cells that a claim needs next: sizes for its last look, then the next look; notes the looks begun."""
+        look, following = claim_looks.current_look, claim_looks.next_look
+        if look and look.finding and look.finding.verdict == "undecided":
+            more = list(self._more_sizes(suite, claim_looks, look, rows))
+            if more or (following and self._is_stuck(suite, claim_looks, look)):
+                yield from more
+                return
+        if following and following.replicates <= self.last:
+            at = following.at.number, following.at.of, following.replicates
+            begun.setdefault(at, []).append(claim_looks.claim.id)
+            yield from (self.grid.cell(*curve, n, replicate) for curve, n, replicate in following.missing)
+            yield from self._added(claim_looks.claim, following, rows)
 
-    def _make_looks(self, looks: list[Look]) -> Rounds:
-        """Ask for the cells that the looks need, then judge the claims."""
-        yield from self._missing_cells(looks)
-        beyond = True  # one size beyond the tested ones a look: where an N* is never reached, sizes grow without end
-        while wider := self._with_more_sizes(looks, beyond):
-            looks, beyond = wider, False
-            yield from self._missing_cells(looks)
-        with self._opened() as (suite, rows):
-            claims = {claim_looks.claim.id: claim_looks.claim for claim_looks in self._looks_by_claim(suite, rows)}
-            rows_by_claim = {look.claim: rows.at(look.row_mask(rows)) for look in looks}
-            at_look = [claims[look.claim].at_look(look.at) for look in looks]
-            verdicts = judge(at_look, rows, suite.theories, rows_by_claim)
-            made = [replace(look, verdict=verdict.verdict) for look, verdict in zip(looks, verdicts, strict=True)]
-            self._note(suite, made)
+    def _more_sizes(self, suite: StoredSuite, claim_looks: ClaimLooks, look: Look, rows: Rows) -> Iterator[Cell]:
+        """The cells of a look at sizes beside those of the suite: those of earlier looks, else new ones.
 
-    def _missing_cells(self, looks: Iterable[Look]) -> Rounds:
-        """The cells of the looks that have no row yet, in one round if there are any."""
-        cells = dict.fromkeys(
-            self.grid.cell(*curve, n, replicate)
-            for look in looks
-            for curve, sizes in look.reads.items()
-            for n in sizes
-            for replicate in range(look.replicates_of(curve))
-        )
-        with Store(Path(self.options.store)) as store:
-            stored = store.known_cells(self.grid.suite.name, self.grid.suite.version)
-        if missing := [cell for cell in cells if cell.id not in stored]:
-            yield missing
-
-    def _sizes_to_read(self, claim_looks: ClaimLooks, look: Look) -> dict[tuple[str, str, int], tuple[int, ...]]:
-        """Sizes by (task, label, d): those of the grid that the claim is about, and those that earlier looks added."""
-        tasks = {task.name: task for task in self.grid.suite.task}
-        reads = {}
-        for point in claim_looks.points:
-            task = tasks[point.task]
-            for label in claim_looks.claim.labels:
-                max_n, max_d = self.grid.entries[label].max_n, self.grid.entries[label].max_d
-                for d in [d for d in (task.d if point.d is None else (point.d,)) if d <= max_d]:
-                    sizes = (
-                        {*task.sizes(d), *look.reads.get((task.name, label, d), ())} if point.n is None else {point.n}
-                    )
-                    reads[task.name, label, d] = tuple(sorted(n for n in sizes if n <= max_n))
-        return {curve: sizes for curve, sizes in reads.items() if sizes}
-
-    def _beaten(self, claim_looks: ClaimLooks, look: Look, rows: Rows) -> dict[tuple[str, str, int], int]:
-        """Replicates of the curves that need no more: those beaten at the confidence of this look and the one before.
-
-        At the confidence of this look alone, its level would be spent on the replicates of both.
-        """
-        if not claim_looks.made:
-            return {}
-        before = claim_looks.made[-1]
-        stricter = max(before.at, look.at, key=lambda at: at.confidence)
-        open_ = claim_looks.claim.at_look(stricter).undecided_part(rows.at(before.row_mask(rows)))
-        return {curve: before.replicates_of(curve) for curve in before.reads if curve[1] not in open_.labels}
-
-    def _with_more_sizes(self, looks: Sequence[Look], beyond: bool) -> list[Look]:
-        """The looks with sizes added where they would narrow the interval of N* and decide; empty if none can be added.
-
-        ``beyond`` says whether a look may add sizes beyond the tested ones.
-        """
-        wider, added = [], False
-        with self._opened() as (suite, rows):
-            claims = {claim_looks.claim.id: claim_looks.claim for claim_looks in self._looks_by_claim(suite, rows)}
-            for look in looks:
-                reads = dict(look.reads)
-                for new in self._possible_sizes(suite, look, claims[look.claim].at_look(look.at), rows, beyond):
-                    curve = (new.task, new.label, new.d)
-                    if sizes := sorted({*new.sizes} - {*reads[curve]}):
-                        reads[curve] = tuple(sorted({*reads[curve], *sizes}))
-                        self.tell(f"{look.claim}: {new.says}: adds n = {', '.join(map(str, sizes))}.")
-                        added = True
-                wider.append(replace(look, reads=reads))
-            if added:
-                self._note(suite, wider)
-        return wider if added else []
-
-    def _possible_sizes(self, suite: StoredSuite, look: Look, claim: Claim, rows: Rows, beyond: bool) -> list[NewSizes]:
-        """The sizes that would narrow the interval of a claim that a look leaves undecided, and can be added.
-
-        The first look adds none: it is at the suite as it is.
+        The first look adds none: it is at the suite as it is. Later ones add those that would narrow the interval of N*
+        and decide.
         """
         if look.at.number == 1:
-            return []
-        look_rows = rows.at(look.row_mask(rows))
-        (verdict,) = judge([claim], rows, suite.theories, {claim.id: look_rows})
-        if verdict.verdict != "undecided":
-            return []
-        outside = sizes_beyond_grid(claim, look_rows, verdict, look.more) if beyond else []
-        possible = [new for new in outside if not self._obstacle(suite.store, new, look_rows)]
-        return possible or finer_sizes(claim, look_rows, look.more)
+            return
+        known = suite.store.known_cells(suite.name, suite.version)
+        before = [cell for cell in self._added(claim_looks.claim, look, rows) if cell.id not in known]
+        yield from before
+        if before:
+            return
+        for new in self._possible_sizes(suite, look, claim_looks.claim_at_look):
+            cells = [
+                self.grid.cell(new.task, new.label, new.d, n, replicate)
+                for n in new.sizes
+                for replicate in range(look.counts[new.label])
+            ]
+            if sizes := sorted({cell.n for cell in cells if cell.id not in known}):
+                self.tell(f"{claim_looks.claim.id}: {new.says}: adds n = {', '.join(map(str, sizes))}.")
+            yield from (cell for cell in cells if cell.id not in known)
+
+    def _added(self, claim: Claim, look: Look, rows: Rows) -> Iterator[Cell]:
+        """The cells of a look at N* at sizes beside the suite's: those that all replicates of the first look have."""
+        first = self.looks.at[0]
+        for curve, own in look.sizes.items() if claim.n_star_level is not None else ():
+            place = rows.positions_by_curve.get(curve, np.zeros(0, dtype=np.intp))
+            begun = Counter(rows.n[place][rows.replicate[place] < first].tolist())
+            for n in sorted(n for n, count in begun.items() if n not in own and count == first):
+                yield from (self.grid.cell(*curve, n, replicate) for replicate in range(look.counts[curve[1]]))
+
+    def _possible_sizes(self, suite: StoredSuite, look: Look, claim: Claim) -> list[NewSizes]:
+        """The sizes that would narrow the interval of a claim that a look leaves undecided, and can be added.
+
+        A look adds at most one size beyond those of a curve: where an N* is never reached, sizes grow without end.
+        """
+        assert look.finding is not None, "it was made"
+        outside = sizes_beyond_grid(claim, look.rows, look.finding, look.more)
+        possible = []
+        for new in outside:
+            own = look.sizes[new.task, new.label, new.d]
+            tested = look.rows.where(task=new.task, label=new.label, d=new.d).n
+            beyond = {n for n in tested.tolist() if not own[0] <= n <= own[-1]}
+            if len(beyond) < look.at.number - 1 and not self._obstacle(suite.store, new, look.rows):
+                possible.append(new)
+        return possible or finer_sizes(claim, look.rows, look.more)
 
     def _obstacle(self, store: Store, beyond: NewSizes, rows: Rows) -> str:
         """Why a size beyond the tested ones cannot be added: a limit of the learner, the task or a cell's budget; empty
@@ -235,56 +196,88 @@ class UntilDecided:
         slow = f"a cell at n = {size} would take about {seconds:.0f} s; the budget is {budget:g} s"
         return slow if seconds > budget else ""
 
-    def _is_stuck(self, suite: StoredSuite, claim_looks: ClaimLooks, rows: Rows) -> bool:
+    def _is_stuck(self, suite: StoredSuite, claim_looks: ClaimLooks, look: Look) -> bool:
         """Whether neither replicates nor sizes would decide a claim after its last look; notes why in ``why_stuck``."""
-        look = claim_looks.made[-1]
-        look_rows = rows.at(look.row_mask(rows))
-        (verdict,) = judge([claim_looks.claim_at_look], rows, suite.theories, {claim_looks.claim.id: look_rows})
-        sizes = sizes_beyond_grid(claim_looks.claim_at_look, look_rows, verdict, look.more)
+        claim, finding = claim_looks.claim_at_look, look.finding
+        assert finding is not None, "it was made"
+        sizes = sizes_beyond_grid(claim, look.rows, finding, look.more)
         # Without N* there is no exponent, and so no estimate.
-        if not verdict.stuck and not (math.isnan(verdict.estimate) and sizes):
+        if not finding.stuck and not (math.isnan(finding.estimate) and sizes):
             return False
-        if not sizes and finer_sizes(claim_looks.claim_at_look, look_rows, look.more):
+        if not sizes and finer_sizes(claim, look.rows, look.more):
             return False
-        obstacles = [self._obstacle(suite.store, beyond, look_rows) for beyond in sizes]
+        obstacles = [self._obstacle(suite.store, beyond, look.rows) for beyond in sizes]
         reasons = [f"{beyond.says}, and {obstacle}" for beyond, obstacle in zip(sizes, obstacles, strict=True)]
         if stuck := all(obstacles):
-            self.why_stuck[claim_looks.claim.id] = "; ".join(reasons) or verdict.stuck
+            self.why_stuck[claim.id] = "; ".join(reasons) or finding.stuck
         return stuck
 
-    def _ended(self, suite: StoredSuite, rows: Rows, stopped: str) -> Iterator[ClaimOutcome]:
+    def _ended(self, suite: StoredSuite, stopped: str) -> Iterator[ClaimOutcome]:
         verdicts = {verdict.id: verdict for verdict in suite.claims()}
-        for claim_looks in self._looks_by_claim(suite, rows):
-            verdict, next_look = verdicts[claim_looks.claim.id], self._next_look(claim_looks)
-            if claim_looks.decided:
+        for claim_looks in self._looks_by_claim(suite):
+            verdict, look, following = (
+                verdicts[claim_looks.claim.id], claim_looks.current_look, claim_looks.next_look,
+            )  # fmt: skip
+            if look and verdict.verdict != "undecided":
                 why = "decided"
-            elif next_look is None:
-                why = f"no look is left: the first one planned them up to {claim_looks.made[-1].replicates} replicates"
+            elif following is None:
+                why = f"no look is left: the last is at {self.looks.at[-1]} replicates"
             elif claim_looks.claim.id in self.why_stuck:
                 why = self.why_stuck[claim_looks.claim.id]
-            elif next_look.replicates > self.last:
-                why = f"its next look is at {next_look.replicates} replicates"
+            elif following.replicates > self.last:
+                why = f"its next look is at {following.replicates} replicates"
             else:
-                why = f"{stopped}, before look {next_look.at.number}"
-            replicates = claim_looks.current_look.replicates if claim_looks.current_look else 0
-            yield ClaimOutcome(claim_looks.claim.id, verdict.words, replicates, why)
+                why = f"{stopped}, before look {following.at.number}"
+            yield ClaimOutcome(claim_looks.claim.id, verdict.words, look.replicates if look else 0, why)
 
-    def _looks_by_claim(self, suite: StoredSuite, rows: Rows) -> list[ClaimLooks]:
+    def _looks_by_claim(self, suite: StoredSuite) -> list[ClaimLooks]:
         """The looks at each claim whose learners and tasks are all in the grid."""
         entries = self.grid.entries
         return [
             looks
-            for looks in suite.looks_by_claim(rows)
+            for looks in suite.looks_by_claim()
             if all(label in entries and {*looks.claim.tasks} <= {*entries[label].tasks} for label in looks.claim.labels)
         ]
 
-    @contextmanager
-    def _opened(self) -> Iterator[tuple[StoredSuite, Rows]]:
-        """The suite in its store, opened for writing, and its current rows."""
-        suite = self.grid.suite
-        with Store(Path(self.options.store), write=True) as store:
-            stored = StoredSuite(store, self.options.plugins or load_plugins(), suite.name, suite.version, model=suite)
-            yield stored, stored.columns()
+    @property
+    def looks(self) -> Looks:
+        """The looks that the suite plans."""
+        assert self.grid.suite.looks is not None, "the grid is that of a suite with looks"
+        return self.grid.suite.looks
 
-    def _note(self, suite: StoredSuite, looks: Sequence[Look]) -> None:
-        suite.store.put_looks(suite.name, suite.version, [look.as_dict() for look in looks])
+
+def with_looks(grid: Grid, options: RunOptions, last: int) -> Grid:
+    """The grid of a suite with looks: its own, else those of an earlier run, else from its replicates to ``last``.
+
+    Raises ``UsageError`` if ``last`` is too small for a verdict.
+    """
+    if last < MIN_REPLICATES:
+        few = f"--up-to must be at least {MIN_REPLICATES}; fewer replicates give no verdict"
+        raise UsageError(f"{few}. Got {last}.")
+    with results(grid, options) as suite:
+        looks = grid.suite.looks or (suite and suite.looks)
+    first = max(grid.suite.replicates, MIN_REPLICATES)
+    looks = looks or Looks(at=list(schedule_from(first, last)))
+    return replace(grid, suite=grid.suite.model_copy(update={"looks": looks}))
+
+
+def next_plan(
+    grid: Grid, options: RunOptions, stored: StoredSuite | None, device: Device,
+    redo: Collection[Redo] = (), executor: Executor | None = None, last: int | None = None,
+) -> Plan:  # fmt: skip
+    """The plan of the round that a run would compute next, together with the rounds that are done.
+
+    With ``last`` it is a run until claims are decided, which makes no look at more replicates.
+    """
+    if last is None:
+        rounds = strategy_of(grid, partial(results, grid, options))
+    else:
+        grid = with_looks(grid, options, last)
+        rounds = UntilDecided(grid, options, last, lambda text: None).rounds()
+    cells, store = list[Cell](), stored.store if stored else None
+    for following in rounds:
+        cells += following
+        plan = plan_for(replace(grid, only=tuple(cells)), store, device, redo=redo, executor=executor)
+        if plan.todo or plan.to_skip:
+            break
+    return plan

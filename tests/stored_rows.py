@@ -6,17 +6,6 @@ from bfc_bench import Row, Verdict, open_store
 from bfc_bench.store import DEFAULT_STORE
 from bfc_bench.store.store import Store
 
-LOOK = {
-    "claim": "c",
-    "content": "x",
-    "data": "y",
-    "replicates": 3,
-    "reads": [["t", "l", 2, [3]]],
-    "looks": {"schedule": [3, 5], "total": 0.025, "made": []},
-    "verdict": None,
-}
-"""The record of a look that is planned."""
-
 
 def stored_rows(folder: Path, suite: str = "tiny", version: int = 1) -> list[Row]:
     """The rows of a suite."""

@@ -1,6 +1,5 @@
 """Runs that go on until claims are decided: what is added, what is paid for each look, and what ends them."""
 
-import itertools
 import json
 import time
 from dataclasses import replace
@@ -13,11 +12,11 @@ from small_tasks import NOISY
 from stored_rows import read_results
 from waiting import kill_at
 
-from bfc_bench import RunOptions, open_store, run_suite, run_until_decided
-from bfc_bench.analysis.interim_analyses import Look
+from bfc_bench import RunOptions, load_plugins, open_store, run_suite, run_until_decided
+from bfc_bench.api import grid_of
 from bfc_bench.cli.app import run
+from bfc_bench.extras.slurm.prepare import prepare
 from bfc_bench.store.row import RUN_COLUMNS
-from bfc_bench.store.store import Store
 from bfc_bench.suite.model import Suite
 from bfc_bench.utils.hook_markers import hookimpl
 
@@ -74,9 +73,10 @@ def verdicts(path, store):
         return {verdict.id: verdict for verdict in held[str(path)].claims()}
 
 
-def looks(store):
-    with Store(store) as held:
-        return [Look.of(record) for record in held.looks("tiny", 1)]
+def looks(path, store, claim):
+    """The looks at a claim."""
+    with open_store(store) as held:
+        return next(found.looks for found in held[str(path)].looks_by_claim() if found.claim.id == claim)
 
 
 def test_replicates_are_added_to_the_cells_that_an_undecided_claim_reads_and_to_no_others(suite, tmp_path):
@@ -114,11 +114,10 @@ def test_a_verdict_that_was_reached_at_a_look_is_not_reopened_by_more_replicates
     assert verdicts(path, store)["clear"] == before["clear"]
 
 
-def test_the_looks_cannot_be_had_again(suite, tmp_path, capsys):
+def test_the_looks_cannot_be_had_again(suite, tmp_path):
     path, store = suite(suite.near | {"id": "open"}), tmp_path / "s"
     decide(path, store)
-    before = looks(store)
-    ended = before[-1].replicates
+    assert [look.replicates for look in looks(path, store, "open")] == [3, 5, 8]
     for claims, options in (
         ([{**suite.near, "id": "open"}], {"last": 40}),
         ([{**suite.near, "id": "another-name"}], {"last": 40}),
@@ -126,34 +125,15 @@ def test_the_looks_cannot_be_had_again(suite, tmp_path, capsys):
     ):
         again = decide(suite(*claims), store, **options)
         assert [session.statuses for session in again.sessions] == [{}], "nothing is run"
-        assert [look.replicates for look in looks(store)] == [look.replicates for look in before]
-        assert again.ended[0].why == f"no look is left: the first one planned them up to {ended} replicates"
+        assert again.ended[0].why == "no look is left: the last is at 8 replicates"
 
 
-def test_a_run_that_goes_on_with_fewer_replicates_makes_no_look_beyond_them(suite, tmp_path, monkeypatch):
-    def interrupted_at_the_second_look(_, planned, beyond):
-        if planned[0].replicates > 3:
-            raise KeyboardInterrupt
-
-    path, store = suite(suite.near | {"id": "open"}), tmp_path / "s"
-    with monkeypatch.context() as context:
-        context.setattr("bfc_bench.until_decided.UntilDecided._with_more_sizes", interrupted_at_the_second_look)
-        decide(path, store, last=20)
-    assert [(look.replicates, look.verdict) for look in looks(store)] == [(3, "undecided"), (5, None)]
-    ended = decide(path, store, last=5).ended
-    assert [(look.replicates, look.verdict) for look in looks(store)] == [(3, "undecided"), (5, "undecided")]
-    assert [outcome.why for outcome in ended] == ["its next look is at 8 replicates"]
-    (more, *_) = decide(path, tmp_path / "more", last=3, changes=["replicates=5"]).ended
-    assert more.why == "its next look is at 5 replicates"
-
-
-def test_results_of_another_seed_are_looked_at_anew_and_say_what_was_looked_at_before(suite, tmp_path):
-    path, store = suite(), tmp_path / "s"
-    decide(path, store)
-    decide(path, store, changes=["seed=1"])
-    found = verdicts(path, store)["clear"]
-    assert found.look == 1
-    assert "looks before, under other definitions or with another seed: 1" in found.note
+def test_a_run_makes_no_look_beyond_its_replicates_and_a_later_one_goes_on(suite, tmp_path):
+    path, store = suite(suite.near | {"id": "open"}, looks={"at": [3, 5, 8, 12]}), tmp_path / "s"
+    (ended,) = decide(path, store, last=5).ended
+    assert (ended.why, points(store)) == ("its next look is at 8 replicates", [("r", 4, 20, 3), ("r", 4, 20, 4)])
+    decide(path, store, last=8)
+    assert points(store)[-1] == ("r", 4, 20, 7)
 
 
 def test_what_is_added_for_one_claim_moves_no_other_and_no_sample_size_of_the_report(suite, tmp_path):
@@ -164,7 +144,7 @@ def test_what_is_added_for_one_claim_moves_no_other_and_no_sample_size_of_the_re
 
     def seen():
         with open_store(store) as held:
-            found = held[str(suite(near, sizes, learner=learners))]
+            found = held[str(suite(near, sizes, learner=learners, looks={"at": [3, 5, 8]}))]
             verdict = replace(found.claims()[1], holm_p=0.0)
             return verdict, [str(one.threshold.interval) for one in found.thresholds([0.55]) if one.d == 3]
 
@@ -225,19 +205,20 @@ NEVER = {"id": "fourth", "kind": "beats", "label": "p", "against": "mean", "task
 def test_a_look_adds_at_most_one_size_beyond_to_an_opponent_that_never_gets_there(suite, tmp_path):
     path = suite(NEVER, learner=[{"name": "mean"}, POLY], task=[{**SMALL, "d": [3], "n": [4, 8, 16, 32]}])
     decide(path, tmp_path / "s", last=20)
-    largest = [max(look.reads["t", "mean", 3]) for look in looks(tmp_path / "s")]
-    assert looks(tmp_path / "s")[-1].verdict == "supported"
-    assert largest[:2] == [32, 64]
-    assert all(after in (before, 2 * before) for before, after in itertools.pairwise(largest))
+    made = looks(path, tmp_path / "s", "fourth")
+    assert made[-1].finding.verdict == "supported"
+    added = {row.n for row in read_results(path, store=tmp_path / "s") if row.label == "mean"} - {4, 8, 16, 32}
+    assert sorted(added) == [32 * 2**k for k in range(1, len(added) + 1)]
+    assert 0 < len(added) < made[-1].at.number
 
 
 def test_a_look_whose_replicates_decide_adds_no_sizes(suite, tmp_path):
     task = {**SMALL, "d": [3], "n": [4, 8, 16, 32, 64, 128, 256]}
     path = suite(NEVER, learner=[{"name": "mean"}, POLY], task=[task])
     decide(path, tmp_path / "s", last=20)
-    first, second = looks(tmp_path / "s")
-    assert (first.verdict, second.verdict) == ("undecided", "supported")
-    assert first.reads == second.reads
+    first, second = looks(path, tmp_path / "s", "fourth")
+    assert (first.finding.verdict, second.finding.verdict) == ("undecided", "supported")
+    assert {row.n for row in read_results(path, store=tmp_path / "s")} == {4, 8, 16, 32, 64, 128, 256}
 
 
 def test_an_opponent_that_is_beaten_gets_no_more_replicates(suite, tmp_path):
@@ -250,10 +231,10 @@ def test_an_opponent_that_is_beaten_gets_no_more_replicates(suite, tmp_path):
     path = suite({**claim, "factor": 1 / verdicts("tiny", first)["both"].estimate}, **grid)
     decide(path, store)
     added = {(label, replicate) for label, _, _, replicate in points(store)}
-    assert added == {(label, r) for label in ("p", "rival") for r in range(3, looks(store)[-1].replicates)} != set()
-    before = verdicts(path, store)
+    used = max(look.replicates for look in looks(path, store, "both") if look.finding)
+    assert added == {(label, r) for label in ("p", "rival") for r in range(3, used)} != set()
     run_suite(path, RunOptions(store=store, executor="serial", changes=["replicates=8"]))
-    assert repr(verdicts(path, store)) == repr(before), "the look reads no more of the mean than it did"
+    assert {look.counts["mean"] for look in looks(path, store, "both")} == {3}, "looks read no more of the mean"
 
 
 def test_where_no_size_may_be_added_it_says_why_and_adds_no_replicates(suite, tmp_path):
@@ -267,7 +248,7 @@ def test_where_no_size_may_be_added_it_says_why_and_adds_no_replicates(suite, tm
 def test_looks_read_no_dimension_beyond_the_learners_largest(suite, tmp_path):
     path, store = suite(STEEP, learner=[*LEARNERS, {**POLY, "max_d": 4}], task=[SMALL]), tmp_path / "s"
     decide(path, store)
-    assert {(label, d) for look in looks(store) for _, label, d in look.reads} == {("p", 3), ("p", 4)}
+    assert {curve for look in looks(path, store, "steep") for curve in look.sizes} == {("t", "p", 3), ("t", "p", 4)}
     assert {row.d for row in read_results(path, store=store) if row.label == "p"} == {3, 4}
 
 
@@ -302,12 +283,10 @@ def test_no_batch_begins_when_the_hours_are_over_and_the_next_run_goes_on(suite,
     done = decide(path, store, hours=4.5 / 3600, listeners=[clock])
     assert len(read_results(path, store=store)) == 6, "a batch is a curve of two sizes: the third began at 4"
     assert (done.sessions[-1].not_begun, done.exit_code) == (GRID // 2 - 3, 0)
-    assert [end.why for end in done.ended] == ["the hours are over, before look 1"] * 2
-    assert looks(store) == []
+    assert [end.why for end in done.ended] == [f"the hours are over, before look {look}" for look in (1, 2)]
 
     clock.now = 0.0
     again = decide(path, store, hours=(GRID - 6 + 0.5) / 3600, listeners=[clock])
-    assert [look.verdict is None for look in looks(store)] == [False, False, True]
     assert again.ended[1].why == "the hours are over, before look 2"
     assert len(again.sessions) == 2
     last = decide(path, store)
@@ -319,13 +298,11 @@ def test_a_run_that_is_killed_between_looks_goes_on_where_it_was(suite, tmp_path
     kill_at(GRID + 1, "bfc_bench.run_until_decided(suite, options, last=8)", path, store)
     kept = {row.cell: row for row in read_results(path, store=store)}
     assert points(store) == [("r", 4, 20, 3), ("r", 4, 20, 4)]  # both were of one unit
-    assert {look.replicates for look in looks(store) if look.verdict} == {3}
 
     decide(path, store)
     rows = read_results(path, store=store)
     assert all(row == kept.get(row.cell, row) for row in rows)
     decide(path, undisturbed)
-    assert looks(store) == looks(undisturbed)
     assert numbers(rows) == numbers(read_results(path, store=undisturbed))
     assert repr(verdicts(path, store)) == repr(verdicts(path, undisturbed))
 
@@ -356,12 +333,23 @@ def test_plan_says_what_would_decide_each_claim(suite, tmp_path, capsys):
     assert planned()[0]["says"] == "decided after look 1 of 3, at 98.12 %"
 
 
+def test_plan_and_submit_take_what_the_undecided_claims_need_next(suite, tmp_path, capsys):
+    path, store = suite(), tmp_path / "s"
+    run_suite(path, RunOptions(store=store, executor="serial"))
+    capsys.readouterr()
+    assert run(["plan", str(path), "--store", str(store), "--until-decided", "--format", "json"]) == 0
+    planned = json.loads(capsys.readouterr().out)
+    assert (planned["todo"], planned["done"]) == (2, GRID)
+    job, _ = prepare(grid_of(path, (), load_plugins(), (), ()), store, 1, 1, device="cpu", last=20)
+    assert {(cell.label, cell.d, cell.n, cell.replicate) for cell in job.cells[0]} == {("r", 4, 20, r) for r in (3, 4)}
+
+
 def test_the_looks_stand_in_the_report_and_the_verb(suite, tmp_path, capsys):
     path, store = suite(), tmp_path / "s"
     options = ("--executor", "serial", "--store", str(store))
     assert run(["run", str(path), "--until-decided", "--up-to", "8", *options]) == 0
     out = capsys.readouterr().out
-    assert "Look 1 of 3, at 3 replicates: clear, open." in out
+    assert "Look 2 of 3, at 5 replicates: open." in out
     assert "clear: supported after look 1 of 3, at 98.12 %. decided" in out
     page = (store / "reports" / "tiny@1" / "report.html").read_text()
     assert "after look 1 of 3, at 98.12 %" in page
@@ -389,7 +377,6 @@ def test_claims_about_what_is_left_out_are_left_alone(suite, tmp_path):
     path, store = suite(), tmp_path / "s"
     done = decide(path, store, learners=["mean"])
     assert [end.claim for end in done.ended] == ["clear"]
-    assert {look.claim for look in looks(store)} == {"clear"}
-    assert verdicts(path, store)["open"].look == 0
+    assert "look 1 of 3 lacks" in verdicts(path, store)["open"].note
     again = decide(path, store)
     assert [end.claim for end in again.ended] == ["clear", "open"]

@@ -10,8 +10,8 @@ side.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from itertools import pairwise
 
 SCHEDULE = (3, 5, 8, 12, 20)
 """Replicates at each look, for a suite with 3 replicates."""
@@ -22,34 +22,9 @@ TOTAL = 0.025
 """Significance level on one side, for all looks together."""
 
 
-@dataclass(frozen=True, slots=True)
-class LookSchedule:
-    """The planned looks at a claim and those already made. The store keeps both, so that no run starts afresh."""
-
-    schedule: tuple[int, ...] = SCHEDULE
-    total: float = TOTAL
-    made: tuple[int, ...] = ()
-    """Replicates at the looks already made: the first entries of the schedule."""
-
-    @property
-    def levels(self) -> tuple[float, ...]:
-        """Significance level of each planned look on one side, in proportion to its new replicates."""
-        before = (0, *self.schedule)
-        return tuple(self.total * (r - b) / self.schedule[-1] for b, r in zip(before, self.schedule, strict=False))
-
-    @property
-    def next(self) -> int | None:
-        """Replicates at the next look; None if all are made."""
-        return self.schedule[len(self.made)] if len(self.made) < len(self.schedule) else None
-
-    def confidence_at(self, replicates: int) -> float:
-        """Confidence of the two-sided interval at the look with this number of replicates."""
-        return 1 - 2 * self.levels[self.schedule.index(replicates)]
-
-    @classmethod
-    def of(cls, record: dict[str, Any]) -> LookSchedule:
-        """The schedule with the fields of ``record``, as the store keeps them."""
-        return cls(tuple(record["schedule"]), record["total"], tuple(record["made"]))
+def levels(schedule: Sequence[int], total: float = TOTAL) -> tuple[float, ...]:
+    """Significance level of each look on one side, in proportion to its new replicates."""
+    return tuple(total * (r - before) / schedule[-1] for before, r in pairwise((0, *schedule)))
 
 
 def schedule_from(first: int, last: int = LAST) -> tuple[int, ...]:

@@ -1,204 +1,166 @@
-"""Interim analyses (*looks*) of the claims of a suite: which rows each look reads, and at what confidence.
+"""Interim analyses (*looks*) of claims, as a function of the rows.
 
-A look is one test of a claim while replicates are still added. It reads some points of the grid, in the replicates that
-existed when it was made. Rows added for one claim therefore change no other verdict, and a decided claim stays decided.
+A look is one test of a claim while replicates are still added. Replicates are nested, so a look reads those below its
+number, whatever was added since, and needs no record: a claim is judged at each look whose cells all have rows, and the
+first look that decides it is its verdict.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from bfc_bench.analysis.alpha_spending import LAST, LookSchedule, schedule_from
-from bfc_bench.analysis.claims import Claim, Point
-from bfc_bench.analysis.claims.verdict import LookLevel, Word
+from bfc_bench.analysis.alpha_spending import levels
+from bfc_bench.analysis.claims import Claim, Finding, finding_of
+from bfc_bench.analysis.claims.verdict import LookLevel
+from bfc_bench.analysis.theory import Theories
 from bfc_bench.store.rows import Rows
+from bfc_bench.suite.model import Looks
 from bfc_bench.suite.sizes import sizes_at
-from bfc_bench.utils.plain_json import digest
+from bfc_bench.utils.counted import counted
 
 Curve: TypeAlias = tuple[str, str, int]
 """Task, label and d."""
 SizesByCurve: TypeAlias = Mapping[Curve, tuple[int, ...]]
 """Sample sizes n by curve."""
 
-UNDECIDED: Word = "undecided"
-NOT_CONTENT = frozenset({"id", "source", "sanity"})
-"""Fields of a claim that do not change its statement."""
 
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Look:
-    """One interim analysis of one claim: planned before its cells run, made when the claim is judged."""
+    """One interim analysis of one claim."""
 
-    claim: str
-    """Id of the claim."""
-    content: str
-    """Digest of the claim's statement, without its id and source."""
-    data: str
-    """Digest of the definitions of the claim's tasks and learners, and of its points."""
+    at: LookLevel
+    """Number and confidence."""
     replicates: int
-    """The look reads replicates 0 to ``replicates`` - 1."""
-    reads: SizesByCurve
-    """The sizes that the look reads."""
-    looks: LookSchedule
-    """The schedule, with the looks made before this one."""
-    verdict: Word | None = None
-    """None until the look is made."""
-    allows_skewness: bool = False
-    """Whether its interval allows for skewed values; False for records without this field, so that a claim that was
-    decided before the field existed stays decided."""
-    fewer: Mapping[Curve, int] = field(default_factory=dict)
-    """Replicates of curves where the look reads fewer than ``replicates``: of learners that were beaten before."""
-
-    @property
-    def at(self) -> LookLevel:
-        """Number and confidence of the look."""
-        schedule = self.looks.schedule
-        number, confidence = schedule.index(self.replicates) + 1, self.looks.confidence_at(self.replicates)
-        return LookLevel(number, len(schedule), confidence, self.allows_skewness)
-
-    @property
-    def more(self) -> int:
-        """How many replicates the look after this one adds; 0 if it is the last."""
-        return next((r - self.replicates for r in self.looks.schedule if r > self.replicates), 0)
-
-    def row_mask(self, rows: Rows) -> np.ndarray:
-        """Mask (N,) of the rows that the look reads."""
-        read, n, replicate = np.zeros(len(rows), dtype=bool), rows.n, rows.replicate
-        for curve, sizes in self.reads.items():
-            if curve in rows.positions_by_curve:
-                at = rows.positions_by_curve[curve]
-                read[at] = np.isin(n[at], sizes) & (replicate[at] < self.replicates_of(curve))
-        return read
-
-    def replicates_of(self, curve: Curve) -> int:
-        """The look reads the replicates of a curve below this number."""
-        return self.fewer.get(curve, self.replicates)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values for the store, which ``of`` reads back."""
-        reads = [[*curve, list(sizes)] for curve, sizes in self.reads.items()]
-        fewer = [[*curve, replicates] for curve, replicates in self.fewer.items()]
-        return asdict(self) | {"reads": reads, "fewer": fewer}
-
-    @classmethod
-    def of(cls, record: Mapping[str, Any]) -> Look:
-        """The look that ``as_dict`` returned ``record`` for."""
-        reads = {(task, label, d): tuple(sizes) for task, label, d, sizes in record["reads"]}
-        fewer = {(task, label, d): replicates for task, label, d, replicates in record.get("fewer", ())}
-        return cls(**{**record, "reads": reads, "fewer": fewer, "looks": LookSchedule.of(record["looks"])})
+    more: int
+    """How many replicates the look after this one adds; 0 if it is the last."""
+    counts: Mapping[str, int]
+    """By label, the look reads the replicates below this number: fewer of a learner that was beaten before."""
+    sizes: SizesByCurve
+    """The sizes of the suite that it reads; a look at N* reads others too."""
+    rows: Rows
+    """The rows that it reads, as far as they are there."""
+    missing: Sequence[tuple[Curve, int, int]]
+    """Curve, n and replicate of the cells that it lacks, of the suite's own sizes."""
+    finding: Finding | None
+    """What the rows say; None if cells are missing."""
 
 
 @dataclass(frozen=True)
 class ClaimLooks:
-    """A claim with its looks, also those under another id with the same statement."""
+    """A claim with its looks: those made, and the next one if the claim is undecided."""
 
     claim: Claim
-    content: str
-    data: str
-    points: tuple[Point, ...]
-    """Points of the grid that the claim is about."""
     looks: tuple[Look, ...]
-    """Planned and made looks at the current data, by number of replicates."""
-    made_at_other_data: int = 0
-    """Number of looks made under other definitions or with another seed."""
-
-    @property
-    def made(self) -> tuple[Look, ...]:
-        """The looks made."""
-        return tuple(look for look in self.looks if look.verdict is not None)
-
-    @property
-    def decided(self) -> Look | None:
-        """The first look that decided the claim with its current statement; None if there is none."""
-        deciding = (look for look in self.made if look.content == self.content and look.verdict != UNDECIDED)
-        return next(deciding, None)
+    """Empty if the suite plans no looks."""
 
     @property
     def current_look(self) -> Look | None:
-        """The look that gives the verdict: the one that decided the claim, else the last one made."""
-        return self.decided or (self.made[-1] if self.made else None)
+        """The look that gives the verdict: the last one made."""
+        return next((look for look in reversed(self.looks) if look.finding), None)
+
+    @property
+    def next_look(self) -> Look | None:
+        """The look that lacks cells; None if the claim is decided or all looks are made."""
+        return next((look for look in self.looks if not look.finding), None)
 
     @property
     def claim_at_look(self) -> Claim:
-        """The claim at the confidence of the look that gives its verdict."""
-        return self.claim if self.current_look is None else self.claim.at_look(self.current_look.at)
+        """The claim at the confidence of the look that gives its verdict, else of the first one."""
+        look = self.current_look or self.next_look
+        return self.claim.at_look(look.at) if look else self.claim
 
-    def next(self, first: int, last: int = LAST) -> Look | None:
-        """The next look, with the ``reads`` of the look before; None if the claim is decided or all looks are made.
-
-        ``first`` and ``last`` are the replicates at the first and last look of a claim that has no schedule yet. The
-        first look fixes the schedule.
-        """
-        if self.decided:
-            return None
-        schedule = self.made[0].looks if self.made else LookSchedule(schedule_from(first, last))
-        done = max((look.replicates for look in self.made), default=0)
-        schedule = replace(schedule, made=tuple(r for r in schedule.schedule if r <= done))
-        if schedule.next is None:
-            return None
-        reads = self.looks[-1].reads if self.looks else {}
-        return Look(self.claim.id, self.content, self.data, schedule.next, reads, schedule, allows_skewness=True)
-
-    def notes(self, word: Word) -> Iterator[str]:
-        """Anything unusual about the looks of a claim whose verdict is ``word`` now."""
-        if self.decided and self.decided.verdict != word:
-            yield f"was {self.decided.verdict} when the look was made; some of its cells were run again since"
-        if self.made_at_other_data:
-            yield f"looks before, under other definitions or with another seed: {self.made_at_other_data}"
+    def without_look(self, finding: Finding) -> Finding:
+        """What the rows say before the first look: nothing yet, if looks are planned."""
+        if not (look := self.next_look):
+            return finding
+        note = f"look 1 of {look.at.of} lacks {counted(len(look.missing), 'cell')}"
+        return replace(finding, verdict="undecided", but="", note="; ".join(filter(None, (note, finding.note))))
 
 
-def looks_by_claim(
-    claims: Iterable[Claim],
-    rows: Rows,
-    looks: Sequence[Look],
-    digests: Mapping[tuple[str, str], str],
-    suite: Mapping[str, Any],
-) -> list[ClaimLooks]:
-    """The looks at each claim.
+def looks_at(claim: Claim, rows: Rows, sizes: SizesByCurve, looks: Looks, theories: Theories) -> ClaimLooks:
+    """The looks at a claim.
 
-    A claim keeps its looks if only its id changes, and also if its statement changes under the same id.
+    A claim about N* reads all sizes of its curves, any other claim those of the suite.
 
     Args:
-        claims: Claims of the suite.
+        claim: A claim of the suite.
         rows: Current rows of the suite.
-        looks: All looks of the suite in the store.
-        digests: Digests of the suite's tasks and learners, by (kind, name).
-        suite: The suite's definition.
+        sizes: The suite's own sizes.
+        looks: The looks that the suite plans.
+        theories: Theories of its learners.
     """
-    grid_rows = without_added_rows(rows, looks, suite)
-    result = []
-    for claim in claims:
-        points = tuple(claim.points(grid_rows))
-        statement = {name: value for name, value in claim.changed().items() if name not in NOT_CONTENT}
-        content = digest([claim.kind, statement])
-        names = sorted([*(("task", task) for task in claim.tasks), *(("learner", label) for label in claim.labels)])
-        data = digest([[*name, digests.get(name)] for name in names] + [str(point) for point in points])
-        own = [look for look in looks if look.claim == claim.id or look.content == content]
-        current = {look.replicates: look for look in own if look.data == data}
-        # A look with the same statement takes precedence over one that only has the same id.
-        current |= {look.replicates: look for look in own if look.data == data and look.content == content}
-        at_other_data = sum(look.data != data and look.verdict is not None for look in own)
-        in_order = tuple(current[r] for r in sorted(current))
-        result.append(ClaimLooks(claim, content, data, points, in_order, at_other_data))
-    return result
+    return ClaimLooks(claim, tuple(_looks(claim, rows, sizes, looks, theories)))
 
 
-def without_added_rows(rows: Rows, looks: Iterable[Look], suite: Mapping[str, Any]) -> Rows:
-    """The rows without those that were added for looks beyond the suite's own sizes and replicates."""
-    looks = list(looks)
-    if not looks or not len(rows):
-        return rows
-    tasks = {task["name"]: task for task in suite["task"]}
-    beyond, n, added = rows.replicate >= suite["replicates"], rows.n, np.zeros(len(rows), dtype=bool)
-    for (task, _, d), at in rows.positions_by_curve.items():
-        beyond[at] |= ~np.isin(n[at], _sizes(tasks[task], d) if task in tasks else ())
-    for look in looks:
-        added |= look.row_mask(rows)
-    return rows.at(~(beyond & added))
+def _looks(claim: Claim, rows: Rows, sizes: SizesByCurve, looks: Looks, theories: Theories) -> Iterator[Look]:
+    curves = _curves(claim, of_sizes(rows, sizes), sizes)
+    read = of_sizes(rows, curves) if claim.n_star_level is None else rows
+    counts = dict.fromkeys(claim.labels, 0)
+    before: tuple[LookLevel, Rows] | None = None
+    for number, (replicates, level) in enumerate(zip(looks.at, levels(looks.at), strict=True), 1):
+        at = LookLevel(number, len(looks.at), 1 - 2 * level, looks.skewness)
+        counts = {**counts, **dict.fromkeys(_open_labels(claim, before, at), replicates)}
+        mask, missing = np.zeros(len(read), dtype=bool), []
+        for curve, own_sizes in curves.items():
+            place = read.positions_by_curve.get(curve, np.zeros(0, dtype=np.intp))
+            n, replicate = read.n[place], read.replicate[place]
+            mask[place] = replicate < counts[curve[1]]
+            there = set(zip(n.tolist(), replicate.tolist(), strict=True))
+            cells = [(n, replicate) for n in own_sizes for replicate in range(counts[curve[1]])]
+            missing += [(curve, *cell) for cell in cells if cell not in there]
+        look_rows = read.at(mask)
+        finding = None if missing else finding_of(claim.at_look(at), look_rows, theories)
+        after = looks.at[number] - replicates if number < len(looks.at) else 0
+        yield Look(at, replicates, after, counts, curves, look_rows, missing, finding)
+        if finding is None or finding.verdict != "undecided":
+            return
+        before = at, look_rows
+
+
+def _open_labels(claim: Claim, before: tuple[LookLevel, Rows] | None, at: LookLevel) -> Sequence[str]:
+    """The learners that need more replicates: not those beaten at the confidence of this look and of the one before.
+
+    At the confidence of this look alone, its level would be spent on the replicates of both.
+    """
+    if before is None:
+        return claim.labels
+    stricter = max(before[0], at, key=lambda one: one.confidence)
+    return claim.at_look(stricter).undecided_part(before[1]).labels
+
+
+def _curves(claim: Claim, own: Rows, sizes: SizesByCurve) -> SizesByCurve:
+    """The sizes of the suite that a claim reads."""
+    return {
+        (task, label, d): tuple(n for n in of_curve if point.n in (None, n)) or (point.n or 0,)
+        for point in claim.points(own)
+        for (task, label, d), of_curve in sizes.items()
+        if task == point.task and label in claim.labels and point.d in (None, d)
+    }
+
+
+def own_sizes(suite: Mapping[str, Any]) -> SizesByCurve:
+    """The sizes of each curve in the definition of a suite."""
+    return {
+        (task["name"], entry.get("label") or entry["name"], d): sizes
+        for entry in suite.get("learner", ())
+        for task in suite.get("task", ())
+        if task["name"] in (entry.get("tasks") or [task["name"]])
+        for d in task.get("d") or ()
+        if d <= (entry.get("max_d") or d)
+        if (sizes := tuple(n for n in _sizes(task, d) if n <= (entry.get("max_n") or n)))
+    }
+
+
+def of_sizes(rows: Rows, sizes: SizesByCurve) -> Rows:
+    """The rows of some sizes."""
+    kept = np.zeros(len(rows), dtype=bool)
+    for curve, place in rows.positions_by_curve.items():
+        kept[place] = np.isin(rows.n[place], sizes.get(curve, ()))
+    return rows.at(kept)
 
 
 def _sizes(task: Mapping[str, Any], d: int) -> Sequence[int]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bfc_bench.analysis.alpha_spending import LAST
 from bfc_bench.analysis.claims import Claim, Verdict
 from bfc_bench.analysis.claims.verdict import MIN_REPLICATES, Word
 from bfc_bench.analysis.interim_analyses import ClaimLooks
@@ -35,18 +35,19 @@ class ReplicatesNeeded(FlatRecord):
 
 
 def replicates_needed(
-    claim_looks: ClaimLooks, verdict: Verdict, rows: Rows, first: int, last: int = LAST
+    claim_looks: ClaimLooks, verdict: Verdict, rows: Rows, planned: Sequence[int]
 ) -> ReplicatesNeeded:
-    """What would decide a claim."""
-    next_look = claim_looks.next(max(first, MIN_REPLICATES), last)
-    look = claim_looks.current_look or next_look
-    looks = () if look is None else look.looks.schedule
-    words = _in_words(claim_looks.claim_at_look, verdict, rows, 0 if look is None else look.more)
-    if next_look is None and verdict.verdict == "undecided" and not claim_looks.decided:
-        words += f"; no look is left: the first one planned them up to {looks[-1]} replicates"
+    """What would decide a claim; ``planned`` are the replicates at the looks of ``run --until-decided``."""
+    look, following = claim_looks.current_look, claim_looks.next_look
+    before_next = look or following
+    more = before_next.more if before_next else 0 if len(planned) == 1 else planned[1] - planned[0]
+    words = _in_words(claim_looks.claim_at_look, verdict, rows, more)
+    at = following.replicates if following else None if claim_looks.looks else planned[0]
+    if at is None and verdict.verdict == "undecided":
+        words += f"; no look is left: the last is at {planned[-1]} replicates"
     return ReplicatesNeeded(
-        verdict.id, verdict.verdict, verdict.replicates, verdict.needed, verdict.look, len(looks),
-        None if next_look is None else next_look.replicates, words,
+        verdict.id, verdict.verdict, verdict.replicates, verdict.needed, verdict.look if look else 0, len(planned), at,
+        words,
     )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ def merge(
         str, typer.Option("--prefer", metavar="newer|STORE", help="Which row to keep if two stores differ.")
     ] = "",
 ) -> None:
-    """Merge several stores into one store, with their runs, looks and artifacts.
+    """Merge several stores into one store, with their runs and artifacts.
 
     Nothing is written if an error occurs. Merging again adds nothing.
     """

@@ -116,6 +116,32 @@ LocateOption: TypeAlias = Annotated[
         help="Instead of all sizes, run those that locate N* of each replicate within this factor, such as 1.1.",
     ),
 ]
+UntilDecidedOption: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--until-decided",
+        help="Then add replicates, or sizes where these narrow N* more for a CPU second, until claims are decided.",
+    ),
+]
+UpToOption: TypeAlias = Annotated[
+    int | None,
+    typer.Option("--up-to", metavar="R", help="With --until-decided: maximum number of replicates; 20 by default."),
+]
+
+
+def last_look(until_decided: bool, up_to: int | None, locate: float | None) -> int | None:
+    """The largest number of replicates at a look; None without ``--until-decided``. Raises ``UsageError``."""
+    from bfc_bench.analysis.alpha_spending import LAST
+
+    if not until_decided:
+        if up_to is not None:
+            raise UsageError("--up-to needs --until-decided.")
+        return None
+    if locate is not None:
+        raise UsageError("--locate and --until-decided choose the sizes differently; give one, then the other.")
+    return LAST if up_to is None else up_to
+
+
 DimsOption: TypeAlias = Annotated[
     list[int] | None, typer.Option("--d", metavar="D", min=1, help="Restrict to this dimension. Repeatable.")
 ]

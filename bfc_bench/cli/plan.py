@@ -6,7 +6,6 @@ import json
 import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bfc_bench.cli import options
@@ -36,6 +35,8 @@ def plan(
     store: options.StoreOption = options.STORE,
     data: options.DataOption = None,
     locate: options.LocateOption = None,
+    until_decided: options.UntilDecidedOption = False,
+    up_to: options.UpToOption = None,
     jobs: options.JobsOption = None,
     redo: options.RedoOption = None,
     format: options.FormatOption = "table",
@@ -49,20 +50,22 @@ def plan(
     from bfc_bench.run.executor_selection import executor_of
     from bfc_bench.run.options import RunOptions
     from bfc_bench.store.unpacking import store_folder
-    from bfc_bench.strategies import next_plan, results, strategy_of
+    from bfc_bench.strategies import results
     from bfc_bench.toolkit.gpu import count_gpus
+    from bfc_bench.until_decided import next_plan
 
     plugins = load_plugins()
     grid = located(grid_of(suite, set_ or (), plugins, learner or (), task or ()), locate)
     chosen = executor_of(grid.suite, plugins, executor, options.executor_options(executor_option))
-    see = partial(results, grid, RunOptions(store=store_folder(store), plugins=plugins))
-    with see() as stored:
-        plan = next_plan(strategy_of(grid, see), grid, stored, _device(chosen, device), options.redo_of(redo), chosen)
+    last, run = options.last_look(until_decided, up_to, locate), RunOptions(store=store_folder(store), plugins=plugins)
+    with results(grid, run) as stored:
+        plan = next_plan(grid, run, stored, _device(chosen, device), options.redo_of(redo), chosen, last)
         claims = stored.replicates_needed() if stored and stored.sessions else None
     forecast = _Forecast(plan, jobs, chosen)
     remarks = [*plan.remarks, *plan.costs.notes(cell for cell in plan.todo if cell not in plan.broken)]
-    if grid.suite.locate:
-        remarks.append("these are the cells of the next round of --locate; what follows depends on their errors.")
+    if grid.suite.locate or until_decided:
+        how = "--until-decided" if until_decided else "--locate"
+        remarks.append(f"these are the cells of the next round of {how}; what follows depends on their errors.")
     if forecast.gpu and not count_gpus():
         remarks.append(
             f"no GPU is visible here: times are for an unknown GPU, of whose memory a cell may use "

@@ -32,29 +32,19 @@ def run(
     store: options.StoreOption = options.STORE,
     data: options.DataOption = None,
     redo: options.RedoOption = None,
-    until_decided: Annotated[
-        bool,
-        typer.Option(
-            "--until-decided",
-            help="Then add replicates, or sizes where these narrow N* more for a CPU second, until claims are decided.",
-        ),
-    ] = False,
+    until_decided: options.UntilDecidedOption = False,
     locate: options.LocateOption = None,
     hours: Annotated[
         float | None,
         typer.Option("--hours", metavar="H", help="With --until-decided: start no cells after this many hours."),
     ] = None,
-    up_to: Annotated[
-        int | None,
-        typer.Option("--up-to", metavar="R", help="With --until-decided: maximum number of replicates; 20 by default."),
-    ] = None,
+    up_to: options.UpToOption = None,
     listeners: Sequence[object] = (),
 ) -> None:
     """Run the cells of a suite that are not in the store yet.
 
     Repeat the command to continue after an interruption, or to add learners, sizes or replicates.
     """
-    from bfc_bench.analysis.alpha_spending import LAST
     from bfc_bench.api import located, run_as_asked, run_until_decided
     from bfc_bench.cli.display import Display
     from bfc_bench.cli.prestart import BackgroundImports
@@ -63,11 +53,9 @@ def run(
     from bfc_bench.run.options import RunOptions
     from bfc_bench.until_decided import Decided
 
-    for option, value in (("--hours", hours), ("--up-to", up_to)):
-        if value is not None and not until_decided:
-            raise UsageError(f"{option} needs --until-decided.")
-    if locate is not None and until_decided:
-        raise UsageError("--locate and --until-decided choose the sizes differently; give one, then the other.")
+    if hours is not None and not until_decided:
+        raise UsageError("--hours needs --until-decided.")
+    last = options.last_look(until_decided, up_to, locate)
     out, plugins = options.console(160), load_plugins()
     with Display(out) as display:
         run_options = RunOptions(
@@ -83,8 +71,7 @@ def run(
             plugins=plugins,
             listeners=[display, *listeners, *([BackgroundImports()] if executor != "serial" else [])],
         )
-        if until_decided:
-            last = LAST if up_to is None else up_to
+        if last is not None:
             done = run_until_decided(suite, run_options, hours=hours, last=last, tell=display.say)
         else:
             done = Decided(run_as_asked(suite, run_options, partial(located, factor=locate), display.say))
@@ -156,7 +143,7 @@ def _next_commands(stored: StoredSuite, suite: str, advised: Sequence[str]) -> l
 def _question(stored: StoredSuite) -> Sequence[str]:
     """Two labels with results on a common task: those of the suite's first claim that compares two, else any two."""
     ran = [set(rows.distinct("label")) for rows in stored.columns().where(status="ok").groups("task").values()]
-    compared = [looks.claim.labels[:2] for looks in stored.looks_by_claim()]
+    compared = [claim.labels[:2] for claim in stored.parsed_claims]
     others = [[label for label in stored.labels if label in labels][:2] for labels in ran]
     pairs = (pair for pair in [*compared, *others] if len(pair) == 2)
     return next((pair for pair in pairs if any(labels.issuperset(pair) for labels in ran)), ())

@@ -1,4 +1,4 @@
-"""Merges stores: the rows of cells, and their runs, definitions, looks and artifacts."""
+"""Merges stores: the rows of cells, and their runs, definitions and artifacts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any, Literal
 from bfc_bench.errors import StoreError, UsageError
 from bfc_bench.store.equality import GPU_TOLERANCE, differing, exactly_differing
 from bfc_bench.store.new_folder import new_folder
-from bfc_bench.store.records import CELL, FINISHED, ROW, STARTED, VERDICT, Record, insert, records_of
+from bfc_bench.store.records import CELL, FINISHED, ROW, STARTED, Record, insert, records_of
 from bfc_bench.store.row import cell_id, curve_digest, parse
 from bfc_bench.store.store import Store
 from bfc_bench.store.unpacking import store_folder
@@ -59,7 +59,7 @@ def merge(sources: Sequence[Path], into: Path, *, prefer: str = "") -> Merged:
     Of two equal rows of a cell, that of ``into`` is kept, else that of the store named first. Rows are equal if they
     agree in all columns but those about the run (``row.measured``), with a tolerance for rows made on GPUs
     (``equality.differing``). Runs are sorted by time, in each store's own order. The store with the last run of a suite
-    defines what is current of it. A finished look replaces a planned one. Artifacts follow their rows.
+    defines what is current of it. Artifacts follow their rows.
     """
     known = {str(path) for path in (*sources, into)}
     if prefer and prefer != NEWER and prefer not in known:
@@ -98,7 +98,6 @@ class _Merge:
                 raise StoreError(self._conflict_message())
             _replace(db, "sessions", self._sessions())
             _replace(db, "definitions", self._definitions())
-            _replace(db, "looks", self._looks())
             self._copy_artifacts()
         return self.merged
 
@@ -196,27 +195,6 @@ class _Merge:
             for (suite, version, winner), keys in changed.items()
         ]
         return sorted(record for _, record in kept.values())
-
-    def _looks(self) -> Iterable[Record]:
-        """The looks by claim, data and replicates. Raises ``StoreError`` if two finished ones differ."""
-        kept: dict[Record, tuple[str, Record]] = {}
-        for name, store in self._stores:
-            for record in records_of(store, "looks"):
-                suite, claim, replicates, verdict = record[:2], record[2], record[5], record[VERDICT]
-                here, present = kept.setdefault((*record[:3], record[4], replicates), (name, record))
-                if verdict is None or present[VERDICT:] == record[VERDICT:]:
-                    continue
-                stores = (here, name)
-                winner = self._winner({store: self.last_runs.get((store, suite), 0.0) for store in stores})
-                if present[VERDICT] is None or winner == name:
-                    kept[(*record[:3], record[4], replicates)] = name, record
-                elif winner is None:
-                    raise StoreError(
-                        f"Claim {claim} of {suite[0]}@{suite[1]} was looked at with {replicates} replicates in both "
-                        f"{here} ({present[VERDICT]}) and {name} ({verdict}), with different results. Nothing was "
-                        f"merged. Choose which to keep by --prefer {NEWER} or --prefer with one of the stores."
-                    )
-        return [record for _, record in kept.values()]
 
     @property
     def _stores(self) -> list[tuple[str, Store]]:

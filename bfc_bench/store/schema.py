@@ -1,4 +1,4 @@
-"""The tables of a store's SQLite file."""
+"""The tables of a store's SQLite file. Older files also have a table of looks, which is not read."""
 
 from __future__ import annotations
 
@@ -19,9 +19,6 @@ CREATE TABLE definitions (
 CREATE TABLE sessions (
   id TEXT PRIMARY KEY, suite TEXT, version INTEGER, started_at REAL, finished_at REAL,
   definition TEXT, provenance TEXT);
-CREATE TABLE looks (
-  suite TEXT, version INTEGER, claim TEXT, content TEXT, data TEXT, replicates INTEGER, verdict TEXT, record TEXT,
-  PRIMARY KEY (suite, version, claim, data, replicates));
 """
 
 

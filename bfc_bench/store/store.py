@@ -1,4 +1,4 @@
-"""The results in one folder: rows, sessions (runs) and looks in an SQLite file, artifacts beside it."""
+"""The results in one folder: rows and sessions (runs) in an SQLite file, artifacts beside it."""
 
 from __future__ import annotations
 
@@ -204,18 +204,3 @@ class Store(Database):
         """Current digests by kind (``task`` or ``learner``) and name."""
         records = records_of(self, "definitions", (suite, version))
         return {(kind, name): digest for _, _, kind, name, digest in records}
-
-    # --- looks ---
-
-    def put_looks(self, suite: str, version: int, looks: Iterable[Mapping[str, Any]]) -> None:
-        """Commit looks in one transaction. A look at the same claim, data and replicates is replaced."""
-        key = ("claim", "content", "data", "replicates", "verdict")
-        with self.transaction() as db:
-            for look in looks:
-                record = canonical_json(dict(look))
-                insert(db, "looks", (suite, version, *(look[name] for name in key), record))
-
-    def looks(self, suite: str, version: int) -> list[dict[str, Any]]:
-        """The looks at the claims of a suite, sorted by claim, data and replicates."""
-        found = [json.loads(record[-1]) for record in records_of(self, "looks", (suite, version))]
-        return sorted(found, key=lambda look: (look["claim"], look["data"], look["replicates"]))

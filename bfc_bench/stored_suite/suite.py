@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from bfc_bench.analysis.claims import Verdict, judge, parse_claims
+from bfc_bench.analysis.alpha_spending import schedule_from
+from bfc_bench.analysis.claims import Claim, Finding, Verdict, finding_of, parse_claims, verdicts_on
+from bfc_bench.analysis.claims.verdict import MIN_REPLICATES
 from bfc_bench.analysis.compare import (
     Comparison,
     ThresholdComparison,
@@ -23,7 +25,7 @@ from bfc_bench.analysis.compare import (
 )
 from bfc_bench.analysis.compute import CostName, FrontierPoint, cost_curves, frontiers, least_costs
 from bfc_bench.analysis.curves import by_task, curves, metric_of
-from bfc_bench.analysis.interim_analyses import ClaimLooks, Look, looks_by_claim, without_added_rows
+from bfc_bench.analysis.interim_analyses import ClaimLooks, looks_at, own_sizes
 from bfc_bench.analysis.laws import ScalingLaw, law_of, scaling_laws
 from bfc_bench.analysis.replicates_needed import ReplicatesNeeded, replicates_needed
 from bfc_bench.analysis.scaling import Scaling, scalings
@@ -36,7 +38,7 @@ from bfc_bench.store.row import Row
 from bfc_bench.store.rows import Rows
 from bfc_bench.store.store import Store
 from bfc_bench.stored_suite.curves import Curves
-from bfc_bench.suite.model import Suite
+from bfc_bench.suite.model import Looks, Suite
 from bfc_bench.utils.files import inside, make_folder
 from bfc_bench.utils.plain_json import digest
 
@@ -217,34 +219,47 @@ class StoredSuite:
     def _judged(self, rows: Rows, family: bool = False) -> Iterator[tuple[ClaimLooks, Rows, Verdict]]:
         """Each claim with the rows that it is judged on and its verdict.
 
-        A claim with a current look is judged on the rows of the look, another one on all rows but those that were added
-        for looks.
+        A claim is judged at the last look whose cells all have rows, and undecided before. If the suite plans no looks,
+        it is judged once, on all rows.
         """
-        all_looks, grid = self.looks_by_claim(rows), without_added_rows(rows, self._looks, self.definition)
-        judged_rows = {
-            looks.claim.id: grid if looks.current_look is None else rows.at(looks.current_look.row_mask(rows))
-            for looks in all_looks
-        }
-        notes = {looks.claim.id: looks.notes for looks in all_looks}
-        verdicts = judge([looks.claim_at_look for looks in all_looks], rows, self.theories, judged_rows, notes, family)
-        for looks, verdict in zip(all_looks, verdicts, strict=True):
-            yield looks, judged_rows[looks.claim.id], verdict
+        found = list[tuple[ClaimLooks, Rows, Claim, Finding]]()
+        for looks in self.looks_by_claim(rows):
+            look = looks.current_look or looks.next_look
+            own = look.rows if look else rows
+            if look and look.finding:
+                found.append((looks, own, looks.claim_at_look, look.finding))
+            else:
+                finding = looks.without_look(finding_of(looks.claim, own, self.theories))
+                found.append((looks, own, looks.claim, finding))
+        verdicts = verdicts_on([(claim, finding) for *_, claim, finding in found], family)
+        for (looks, own, *_), verdict in zip(found, verdicts, strict=True):
+            yield looks, own, verdict
+
+    @cached_property
+    def parsed_claims(self) -> list[Claim]:
+        """The claims of the suite. Raises ``UsageError`` for one that does not fit it."""
+        return parse_claims(self.suite, self.plugins.claims, str(self.path or self.name))
 
     def looks_by_claim(self, rows: Rows | None = None) -> list[ClaimLooks]:
-        """The claims with their looks of ``run --until-decided``; ``rows`` are by default all current ones."""
-        claims = parse_claims(self.suite, self.plugins.claims, str(self.path or self.name))
-        digests = self.store.definitions(self.name, self.version)
-        rows = self.columns() if rows is None else rows
-        return looks_by_claim(claims, rows, self._looks, digests, self.definition)
+        """The claims with their looks; ``rows`` are by default all current ones."""
+        looks, rows = self.looks, self.columns() if rows is None else rows
+        if looks is None:
+            return [ClaimLooks(claim, ()) for claim in self.parsed_claims]
+        sizes = own_sizes(self.definition)
+        return [looks_at(claim, rows, sizes, looks, self.theories) for claim in self.parsed_claims]
 
     @property
-    def _looks(self) -> list[Look]:
-        return [Look.of(record) for record in self.store.looks(self.name, self.version)]
+    def looks(self) -> Looks | None:
+        """The looks that the suite plans, else those of the first ``run --until-decided``; None if there are none."""
+        planned = (run["definition"].get("looks") for run in self.sessions)
+        first = next(filter(None, planned), None)
+        return self.suite.looks or (Looks.parse(first, f"{self.name}: looks") if first else None)
 
     def replicates_needed(self) -> Records[ReplicatesNeeded]:
         """What would decide each claim: replicates, given the spread so far, or the sizes that would show N*."""
-        judged, first = self._judged(self.columns()), self.suite.replicates
-        return Records(replicates_needed(looks, verdict, rows, first) for looks, rows, verdict in judged)
+        planned = self.looks.at if self.looks else schedule_from(max(self.suite.replicates, MIN_REPLICATES))
+        judged = self._judged(self.columns())
+        return Records(replicates_needed(looks, verdict, rows, planned) for looks, rows, verdict in judged)
 
     def compare(
         self, a: str, b: str, metric: str = "nmse", *, tasks: Collection[str] = (), dims: Collection[int] = ()
@@ -415,9 +430,10 @@ class StoredSuite:
     @property
     def _key(self) -> str:
         """A digest of everything that a report shows: rows, looks, the suite as run and in its file, the release."""
-        looks = self.store.looks(self.name, self.version)
+        looks = self.looks.model_dump() if self.looks else None
         times = self.store.finish_times(self.name, self.version)
-        return digest([installed_version("bfc-bench"), self.definition, self.suite.definition(), *looks, times])
+        suite = self.suite.model_copy(update={"looks": None, "locate": None})  # a run may have set them
+        return digest([installed_version("bfc-bench"), self.definition, suite.definition(), looks, times])
 
     def _repr_html_(self) -> str:
         import pandas as pd

@@ -312,6 +312,15 @@ class Locate(Settings):
     """Levels of N*; None: those of the suite."""
 
 
+class Looks(Settings):
+    """``looks``: the numbers of replicates at which claims are judged, in turn, until they are decided."""
+
+    at: Annotated[list[Annotated[Size, Field(ge=3)]], Field(min_length=1), AfterValidator(check_increasing)]
+    """Replicates at each look."""
+    skewness: bool = True
+    """Whether the intervals allow for skewed values; false for looks that were made before they did."""
+
+
 class Suite(Settings):
     """A whole suite file."""
 
@@ -326,6 +335,8 @@ class Suite(Settings):
     """Error levels eps at which N*(eps) is estimated."""
     locate: Locate | None = None
     """The sizes that are run instead of those of the tasks; None: those of the tasks."""
+    looks: Looks | None = None
+    """The looks at claims; None: they are judged once, on all rows."""
     budget: Budget = Budget()
     executor: ExecutorEntry | None = None
     """Where cells run; None: in processes on this machine."""
@@ -408,7 +419,8 @@ class Suite(Settings):
 
     def definition(self) -> dict[str, Any]:
         """The suite as plain data, without the executor, which does not define it."""
-        values = self.model_dump(mode="json", exclude={"executor", *({"locate"} if self.locate is None else ())})
+        left_out = {key for key in ("locate", "looks") if getattr(self, key) is None}
+        values = self.model_dump(mode="json", exclude={"executor", *left_out})
         if self.budget.gpu_memory_gb is None:  # keep the definition of suites without this option
             del values["budget"]["gpu_memory_gb"]
         for entry in (*values["task"], *values["learner"]):  # likewise those without later options

@@ -1,24 +1,18 @@
 import math
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import pytest
 
 from benchmarks import coverage_of_looks as coverages
-from bfc_bench.analysis.alpha_spending import SCHEDULE, LookSchedule, schedule_from
+from bfc_bench.analysis import interim_analyses
+from bfc_bench.analysis.alpha_spending import SCHEDULE, levels, schedule_from
 from bfc_bench.analysis.claims import Finding, Reaches, judge
 from bfc_bench.analysis.claims.verdict import LookLevel, Region, decide, evidence
 
 
 def test_each_look_spends_in_proportion_to_its_new_replicates():
-    assert LookSchedule().levels == pytest.approx((0.00375, 0.0025, 0.00375, 0.005, 0.01))
-    assert sum(LookSchedule((4, 9, 10), 0.05).levels) == pytest.approx(0.05)
-
-
-def test_a_record_is_read_back():
-    looks = LookSchedule(made=(3, 5))
-    assert (looks.next, looks.confidence_at(5)) == (8, pytest.approx(0.995))
-    assert LookSchedule.of(asdict(looks)) == looks
-    assert LookSchedule(made=SCHEDULE).next is None
+    assert levels(SCHEDULE) == pytest.approx((0.00375, 0.0025, 0.00375, 0.005, 0.01))
+    assert sum(levels((4, 9, 10), 0.05)) == pytest.approx(0.05)
 
 
 FIRST = LookLevel(1, 5, 0.9925)
@@ -33,8 +27,7 @@ def at_look(monkeypatch, finding, level=FIRST):
 @pytest.mark.parametrize("look", range(5))
 def test_the_p_value_at_a_look_is_for_all_looks(look, monkeypatch):
     """p at most .05 and the interval of the look on one side of the bound are one statement."""
-    schedule = LookSchedule()
-    replicates, confidence = schedule.schedule[look], schedule.confidence_at(schedule.schedule[look])
+    replicates, confidence = SCHEDULE[look], 1 - 2 * levels(SCHEDULE)[look]
     words = set()
     for shift in (0.05, 0.3, 0.6, 1.0, 2.0, 5.0, 15.0):
         values = [shift + (-1) ** k * (1 + 0.01 * k) for k in range(replicates)]
@@ -57,7 +50,7 @@ def test_a_verdict_at_the_usual_level_is_undecided_at_a_look_that_has_less(monke
 
 def test_at_the_boundary_spending_keeps_the_rate_and_looking_again_does_not():
     """20,000 experiments: Monte Carlo error .1 points about 2.1 and .2 about 8.3."""
-    assert coverages.error_of_looks(LookSchedule().levels, 20_000) < 0.025
+    assert coverages.error_of_looks(levels(SCHEDULE), 20_000) < 0.025
     assert coverages.error_of_looks((0.025,) * len(SCHEDULE), 20_000) > 0.07
 
 
@@ -66,8 +59,8 @@ def test_at_the_boundary_spending_keeps_the_rate_and_looking_again_does_not():
 )
 def test_the_schedule_begins_with_the_suite_and_grows_by_about_a_factor(first, schedule):
     assert schedule_from(first) == schedule
-    assert LookSchedule(schedule).levels[-1] > 0
-    assert sum(LookSchedule(schedule).levels) == pytest.approx(0.025)
+    assert levels(schedule)[-1] > 0
+    assert sum(levels(schedule)) == pytest.approx(0.025)
 
 
 @pytest.mark.parametrize("claim", ["beats", "succeeds"])
@@ -89,7 +82,7 @@ def test_exponents_that_are_looked_at_again_are_rarely_wrong_on_the_bound():
 
 def test_without_the_levels_of_looks_the_same_claims_would_be_wrong_too_often(monkeypatch):
     """The self-test can tell: with .025 at each look 10 % are."""
-    monkeypatch.setattr(LookSchedule, "levels", property(lambda looks: (0.025,) * len(looks.schedule)))
+    monkeypatch.setattr(interim_analyses, "levels", lambda schedule: (0.025,) * len(schedule))
     found = coverages.looked_at("beats", 300)
     assert found.supported + found.contradicted > 0.08
 

@@ -1,149 +1,94 @@
-"""What the record of looks says: which rows a claim is judged on, what comes next, and that nothing is had twice."""
+"""Looks are a function of the rows: which rows a claim is judged on, at what level, what it lacks, what comes next."""
 
 from dataclasses import replace
 
 import pytest
 import synthetic
 
-from bfc_bench.analysis.alpha_spending import LookSchedule
 from bfc_bench.analysis.claims import Beats, Reaches
-from bfc_bench.analysis.interim_analyses import Look, looks_by_claim, without_added_rows
+from bfc_bench.analysis.interim_analyses import looks_at, of_sizes, own_sizes
 from bfc_bench.store.rows import Rows
+from bfc_bench.suite.model import Looks
 
-SUITE = {"replicates": 3, "task": [{"name": "t", "n": [10, 20]}]}
-DIGESTS = {("task", "t"): "task", ("learner", "a"): "learner"}
+LEARNERS = [{"name": "x", "label": "a"}, {"name": "x", "label": "b", "max_n": 10}, {"name": "c", "tasks": ["u"]}]
+SUITE = {"task": [{"name": "t", "d": [4], "n": [10, 20]}], "learner": LEARNERS}
+SIZES = {("t", "a", 4): (10, 20), ("t", "b", 4): (10, 20)}
 CLAIM = Reaches(id="c", label="a", task="t", at_most=1.0)
+N_STAR = Beats(id="b", label="a", against=("b",), task="t", level=0.1)
 
 
-def row(n, replicate, label="a", d=4):
-    return synthetic.row(task="t", label=label, d=d, n=n, replicate=replicate, nmse=0.5)
+def row(n, replicate, label="a", d=4, nmse=0.5):
+    return synthetic.row(task="t", label=label, d=d, n=n, replicate=replicate, nmse=nmse)
 
 
-def grid(*more):
-    return Rows.of([*[row(n, r, label) for label in ("a", "b") for n in (10, 20) for r in range(3)], *more])
+def grid(replicates, *more):
+    return Rows.of([*[row(n, r, label) for label in ("a", "b") for n in (10, 20) for r in range(replicates)], *more])
 
 
-def course(claim=CLAIM, held=(), rows=None, digests=DIGESTS):
-    (found,) = looks_by_claim([claim], grid() if rows is None else rows, held, digests, SUITE)
-    return found
+def spread(values):
+    """Rows of the claim's point with these errors, beside others."""
+    return Rows.of([*grid(0), *[row(20, r, nmse=value) for r, value in enumerate(values)]])
 
 
-def looked(claim=CLAIM, verdicts=("undecided",), **changes):
-    """The looks at a claim, made one after the other."""
-    held = []
-    for verdict in verdicts:
-        look = course(claim, held).next(3)
-        reads = {("t", "a", 4): (20,)}
-        held.append(replace(look, verdict=verdict, reads=reads, **changes))
-    return held
+def course(rows, claim=CLAIM, at=(3, 5, 8), **more):
+    return looks_at(claim, rows, SIZES, Looks(at=list(at), **more), {})
 
 
-def test_a_look_reads_its_points_in_its_replicates_whatever_else_there_is():
-    look = Look("c", "", "", 2, {("t", "a", 4): (20,)}, LookSchedule())
-    rows = grid(row(20, 3), row(40, 0), row(20, 0, d=5))
-    assert [(r.label, r.d, r.n, r.replicate) for r in rows.at(look.row_mask(rows))] == [
-        ("a", 4, 20, 0),
-        ("a", 4, 20, 1),
-    ]
+def test_the_sizes_of_a_suite_are_those_of_its_tasks_within_the_limits_of_its_learners():
+    assert own_sizes(SUITE) == {("t", "a", 4): (10, 20), ("t", "b", 4): (10,)}
+    assert own_sizes({**SUITE, "task": [{"name": "t", "d": [4], "n": {"d": {"8": [5]}}}]}) == {}
 
 
-def test_a_record_is_what_it_was_when_it_is_read_again():
-    (look,) = looked()
-    assert Look.of(look.as_dict()) == look
-    assert (look.at.number, look.at.of, look.at.confidence) == (1, 5, pytest.approx(0.9925))
+def test_a_look_reads_its_point_in_its_replicates_whatever_else_there_is():
+    rows = spread([0.9, 1.2, 0.95, 1.0, 1.1])
+    first, second, third = course(Rows.of([*rows, row(40, 0), row(20, 0, d=5), row(10, 0)])).looks
+    assert [(of.label, of.d, of.n, of.replicate) for of in first.rows] == [("a", 4, 20, r) for r in range(3)]
+    assert [of.replicate for of in second.rows] == [0, 1, 2, 3, 4]
+    assert third.missing == [(("t", "a", 4), 20, r) for r in (5, 6, 7)]
+    assert [look.finding and look.finding.verdict for look in (first, second, third)] == ["undecided"] * 2 + [None]
 
 
-def test_a_look_recorded_before_intervals_allowed_for_skewness_is_judged_by_student_s_interval():
+def test_the_first_look_that_decides_is_the_verdict_whatever_comes_after():
+    """Three small errors decide at the first look; the large ones of later replicates are not read."""
+    errors = [0.3, 0.31, 0.29]
+    decided = course(spread(errors))
+    assert decided.next_look is None
+    later = course(spread([*errors, *[50.0] * 10]))
+    assert repr(later.current_look.finding) == repr(decided.current_look.finding)
+    assert later.current_look.finding.verdict == "supported"
+
+
+def test_a_look_is_made_when_all_its_cells_have_rows_and_at_its_level():
+    errors = [0.9, 1.2, 0.95, 1.0, 1.1, 1.0, 0.9, 1.2]
+    for count, number in ((2, 0), (3, 1), (4, 1), (5, 2), (7, 2), (8, 3)):
+        found = course(spread(errors[:count]))
+        assert (found.current_look.at.number if found.current_look else 0) == number
+    assert found.next_look is None
+    assert [look.at.confidence for look in found.looks] == pytest.approx([1 - 0.05 * k / 8 for k in (3, 2, 3)])
+
+
+def test_replicates_that_were_not_run_in_order_make_no_look():
+    rows = Rows.of([row(20, r) for r in (0, 1, 3, 4, 5)])
+    assert course(rows).next_look.missing == [(("t", "a", 4), 20, 2)]
+
+
+def test_before_the_first_look_a_claim_is_undecided():
+    found = course(spread([0.1, 0.1001]))
+    verdict = found.without_look(replace(CLAIM.judge(spread([0.1, 0.1001])), verdict="supported"))
+    assert (verdict.verdict, verdict.note.split(";")[0]) == ("undecided", "look 1 of 3 lacks 1 cell")
+
+
+def test_looks_made_before_intervals_allowed_for_skewness_are_judged_by_student_s_interval():
     """Of eleven errors near .1 and one of 1, the upper end lies below .2 by Student's t, and above with skewness."""
-    (look,) = looked(verdicts=("supported",))
-    record = {key: value for key, value in look.as_dict().items() if key != "allows_skewness"}
-    schedule = {"schedule": [12], "total": 0.025, "made": []}
-    recorded, now = (Look.of({**fields, "replicates": 12, "looks": schedule}) for fields in (record, look.as_dict()))
-    rows = Rows.of([replace(row(20, r), nmse=1.0 if r == 11 else 0.1 + r / 1000) for r in range(12)])
+    rows = spread([1.0 if r == 11 else 0.1 + r / 1000 for r in range(12)])
     claim = CLAIM.model_copy(update={"at_most": 0.2})
-    assert claim.at_look(recorded.at).judge(rows).verdict == "supported"
-    assert claim.at_look(now.at).judge(rows).verdict == "undecided"
+    found = [course(rows, claim, (12,), skewness=skewness).current_look.finding.verdict for skewness in (False, True)]
+    assert found == ["supported", "undecided"]
 
 
-def test_looks_follow_the_schedule_until_the_claim_is_decided():
-    assert [look.replicates for look in looked(verdicts=("undecided",) * 5)] == [3, 5, 8, 12, 20]
-    assert course(held=looked(verdicts=("undecided",) * 5)).next(3) is None
-    decided = course(held=looked(verdicts=("undecided", "supported")))
-    assert decided.next(3) is None
-    assert decided.current_look.replicates == 5
-    assert decided.claim_at_look.confidence == pytest.approx(0.995)
-    assert course().claim_at_look.confidence == 0.95
-
-
-def test_the_schedule_stays_what_it_was_at_the_first_look():
-    assert course(held=looked()).next(12, 100).looks.schedule == (3, 5, 8, 12, 20)
-
-
-def test_a_planned_look_is_not_made_and_comes_again():
-    planned = course().next(3)
-    again = course(held=[planned])
-    assert (again.current_look, again.next(3).replicates) == (None, 3)
-
-
-@pytest.mark.parametrize(
-    "claim", [CLAIM.model_copy(update={"id": "new-name"}), CLAIM.model_copy(update={"source": "elsewhere"})]
-)
-def test_neither_a_new_name_nor_another_source_gives_looks_back(claim):
-    found = course(claim, looked(verdicts=("undecided", "supported")))
-    assert found.decided
-    assert found.next(3) is None
-
-
-def test_another_bound_under_the_same_name_has_what_is_left_and_no_verdict():
-    other = CLAIM.model_copy(update={"at_most": 2.0})
-    found = course(other, looked(verdicts=("undecided", "supported")))
-    assert found.decided is None
-    assert found.next(3).replicates == 8
-
-
-def test_of_two_looks_at_equal_replicates_the_one_with_the_statement_counts():
-    same_statement = replace(looked()[0], claim="earlier-name")
-    same_name = replace(same_statement, claim="c", content="other")
-    for held in ([same_statement, same_name], [same_name, same_statement]):
-        assert course(held=held).made == (same_statement,)
-
-
-@pytest.mark.parametrize("other", [("task", "t"), ("learner", "a")])
-def test_looks_at_other_data_give_neither_their_verdict_nor_their_schedule(other):
-    """Looks are found by the digest of their data: with the statement alone a decided claim would stay decided."""
-    held = looked(verdicts=("undecided", "supported"))
-    changed = {**DIGESTS, other: "something else"}
-    found = course(held=held, digests=changed)
-    assert (found.decided, found.current_look, found.made_at_other_data) == (None, None, 2)
-    first = found.next(3)
-    assert (first.replicates, first.looks.made, first.data) != (held[0].replicates, (), held[0].data)
-    assert first.at.number == 1
-    # And those of the data as it was before are found again.
-    again = replace(first, verdict="undecided")
-    assert course(held=[*held, again]).decided == held[1]
-    assert course(held=[*held, again], digests=changed).made == (again,)
-
-
-def test_a_point_that_moves_with_the_grid_is_other_data_and_one_that_was_added_does_not_move_it():
-    held = looked()
-    wider = replace(held[0], claim="sizes", content="other", reads={("t", "a", 4): (10, 20, 40)}, verdict=None)
-    rows = grid(*[row(40, r) for r in range(3)])
-    assert course(held=[*held, wider], rows=rows).made, "n = 40 was added for another claim"
-    assert not course(held=held, rows=rows).made, "n = 40 was run by hand: the largest n is another one"
-
-
-def test_the_grid_is_what_the_suite_has_and_what_was_run_by_hand():
-    look = Look("c", "", "", 5, {("t", "a", 4): (20, 40)}, LookSchedule())
-    added = [row(20, 3), row(20, 4), row(40, 0)]
-    by_hand = [row(10, 3), row(20, 5), row(40, 0, label="b")]
-    kept = without_added_rows(grid(*added, *by_hand), [look], SUITE)
-    assert sorted(r.cell for r in kept) == sorted(r.cell for r in grid(*by_hand))
-    assert len(without_added_rows(grid(*added), [look], {**SUITE, "replicates": 5})) == len(grid()) + 2
-
-
-def test_a_claim_that_compares_n_star_is_about_all_sizes():
-    claim = Beats(id="b", label="a", against=("b",), task="t", level=0.1)
-    (point,) = course(claim).points
-    assert (point.d, point.n) == (4, None)
-    (at,) = course().points
-    assert (at.d, at.n) == (4, 20)
+def test_a_claim_that_compares_n_star_reads_all_sizes_and_others_those_of_the_suite():
+    rows = grid(3, *[row(40, r) for r in range(3)])
+    assert set(course(rows, N_STAR).looks[0].rows.n.tolist()) == {10, 20, 40}
+    (look, *_) = course(rows).looks
+    assert set(look.rows.n.tolist()) == {20}, "the point of a claim without n is the suite's largest size"
+    assert set(of_sizes(rows, SIZES).n.tolist()) == {10, 20}

@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 from synthetic import row
 
+from bfc_bench.analysis.alpha_spending import SCHEDULE
 from bfc_bench.analysis.claims import Beats, Finding, Reaches, judge
-from bfc_bench.analysis.interim_analyses import looks_by_claim
+from bfc_bench.analysis.interim_analyses import ClaimLooks
 from bfc_bench.analysis.replicates_needed import replicates_needed
 from bfc_bench.analysis.sizes_needed import finer_sizes, sizes_beyond_grid
 from bfc_bench.store.rows import Rows
@@ -68,8 +69,7 @@ def test_no_size_beyond_is_added_where_the_replicates_of_the_next_look_would_dec
 
 
 def needed(claim, at, **changes):
-    (looks,) = looks_by_claim([claim], at, [], {}, {"replicates": 3, "task": [{"name": "t", "n": [10, 20, 40]}]})
-    return replicates_needed(looks, replace(judge([claim], at)[0], **changes), at, 3)
+    return replicates_needed(ClaimLooks(claim, ()), replace(judge([claim], at)[0], **changes), at, SCHEDULE)
 
 
 def test_the_words_say_what_would_decide():

@@ -9,8 +9,6 @@ from pathlib import Path
 import pytest
 
 from benchmarks import claims as claims_page
-from bfc_bench.analysis.alpha_spending import LookSchedule
-from bfc_bench.analysis.interim_analyses import Look
 from bfc_bench.errors import UsageError
 from bfc_bench.store.row import Row
 from bfc_bench.store.store import Store
@@ -97,17 +95,6 @@ def fill(folder, seed, level, commits=(None,), replicates=3):
     return folder
 
 
-def look(folder, verdicts, **changes):
-    """Add looks at the claim ``small`` to a store, by replicates; those without a verdict were not made."""
-    with open_store(folder) as store:
-        small = store["tiny"].looks_by_claim()[0]
-    about = {"claim": "small", "content": small.content, "data": small.data, "allows_skewness": True} | changes
-    reads = {("t", "kernel-ridge", 4): (10,)}
-    looks = [Look(replicates=r, reads=reads, looks=LookSchedule(), verdict=v, **about) for r, v in verdicts.items()]
-    with Store(folder, write=True) as store:
-        store.put_looks("tiny", 1, [one.as_dict() for one in looks])
-
-
 @pytest.fixture
 def stores(tmp_path):
     """Two stores of the suite ``tiny``, of seeds 0 and 1: an error of .01 in the one and of 1 in the other."""
@@ -137,7 +124,7 @@ def test_the_page_begins_with_questions_and_answers_and_then_has_every_statement
     start = text.split("\n## ")[0]
     assert start.startswith("# What the suites found\n\n2 claims test what the papers state, on seeds 0 and 1: ")
     assert (
-        "**0 supported, 1 contradicted, 0 undecided, 0 stopped on every seed that ran them**, 0 decided on "
+        "**0 supported, 1 contradicted, 0 undecided on every seed that ran them**, 0 decided on "
         "some seeds only, 1 with opposite verdicts" in start
     )
     assert "Sanity checks among them: 1." in start
@@ -173,19 +160,6 @@ def test_every_claim_of_every_seed_is_a_line_of_the_table(stores):
         ("tiny", "1", "small", "contradicted"),
         ("tiny", "1", "smaller", "contradicted"),
     ]
-
-
-def test_a_claim_with_a_look_that_was_begun_and_not_made_is_stopped(tmp_path):
-    folder = fill(tmp_path / "store", 0, 0.095)
-    look(folder, {3: "undecided", 5: None})
-    text = page_of(folder)
-    assert "0 undecided, 1 stopped**" in text
-    assert "| **Theorem 1**: small | 1 stopped |" in text
-    folder = fill(tmp_path / "made", 0, 0.095)
-    look(folder, {3: "undecided", 5: "undecided"})
-    text = page_of(folder)
-    assert "1 undecided, 0 stopped**" in text
-    assert "| **Theorem 1**: small | 1? |" in text
 
 
 def test_the_number_of_wrong_verdicts_is_bounded_without_sanity_checks(stores):

@@ -1,6 +1,5 @@
 """Several stores become one: equal rows once, different ones never in silence, all or nothing."""
 
-import json
 import shutil
 import sqlite3
 import subprocess
@@ -9,7 +8,6 @@ from contextlib import closing
 from dataclasses import replace
 
 import pytest
-from stored_rows import LOOK
 
 from benchmarks.same import main as same
 from bfc_bench import RunOptions, open_store, run_suite
@@ -37,7 +35,7 @@ def made(tmp_path, monkeypatch):
     """Makes a store with one run and some rows: ``made("a", [row, ...], host="h", at=1.0)``."""
     from bfc_bench.store import store as module
 
-    def make(name, rows, *, id=None, host="", at=1.0, definitions=DEFINITIONS, looks=()):
+    def make(name, rows, *, id=None, host="", at=1.0, definitions=DEFINITIONS):
         id = id or f"run-of-{name}"
         monkeypatch.setattr(module.time, "time", lambda: at)
         with Store(tmp_path / name, write=True) as store:
@@ -45,7 +43,6 @@ def made(tmp_path, monkeypatch):
             store.define("s", 1, *definitions)
             digests = definitions[0]["t"], definitions[1]["l"]
             store.put((replace(row, provenance=id), *digests, "") for row in rows)
-            store.put_looks("s", 1, looks)
             store.end_session(id)
         return tmp_path / name
 
@@ -146,34 +143,13 @@ def test_a_row_whose_id_is_not_that_of_its_cell_is_refused(change, made, tmp_pat
 
 
 def test_merging_twice_is_as_merging_once(made, tmp_path):
-    a = made("a", [ROW], at=1.0, looks=[LOOK])
-    b = made("b", [replace(ROW, cell=cell(4), n=4)], at=2.0, looks=[{**LOOK, "verdict": "supported"}])
+    a = made("a", [ROW], at=1.0)
+    b = made("b", [replace(ROW, cell=cell(4), n=4)], at=2.0)
     merge([a, b], tmp_path / "c")
     first = content(tmp_path / "c")
     done = merge([b, a], tmp_path / "c")
     assert (done.new, done.equal, done.sessions) == (0, 2, 0)
     assert content(tmp_path / "c") == first
-    assert [json.loads(look[-1])["verdict"] for look in first["looks"]] == ["supported"]
-
-
-def test_looks_that_saw_different_things_are_an_error(made, tmp_path):
-    look = {**LOOK, "verdict": "supported"}
-    a, b = made("a", [ROW], looks=[look], at=1.0), made("b", [], looks=[{**look, "verdict": "contradicted"}], at=2.0)
-    with pytest.raises(StoreError, match=r"Claim c of s@1 was looked at.*supported.*contradicted"):
-        merge([a, b], tmp_path / "c")
-    for prefer, verdict in (("newer", "contradicted"), (str(a), "supported")):
-        merge([a, b], tmp_path / verdict, prefer=prefer)
-        with Store(tmp_path / verdict) as store:
-            assert [look["verdict"] for look in store.looks("s", 1)] == [verdict]
-
-
-@pytest.mark.parametrize("other", [{"claim": "d"}, {"data": "z"}, {"replicates": 5}])
-def test_looks_at_another_claim_other_data_or_other_replicates_are_all_kept(other, made, tmp_path):
-    look = {**LOOK, "verdict": "supported"}
-    a, b = made("a", [ROW], looks=[look]), made("b", [], looks=[{**look, **other, "verdict": "contradicted"}])
-    merge([a, b], tmp_path / "c")
-    with Store(tmp_path / "c") as store:
-        assert sorted(look["verdict"] for look in store.looks("s", 1)) == ["contradicted", "supported"]
 
 
 @pytest.mark.parametrize("order", [["a", "b"], ["b", "a"]])

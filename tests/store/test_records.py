@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from stored_rows import LOOK
 from synthetic import row
 
 from bfc_bench.errors import StoreError
@@ -69,39 +68,6 @@ def test_a_row_that_could_not_be_written_is_refused_with_its_number(odd, tmp_pat
 
 
 @pytest.mark.parametrize(
-    "odd",
-    [
-        {"data": None},
-        {"content": {}},
-        {"replicates": 4},
-        {"reads": 1},
-        {"reads": [["t", {}, 2, [3]]]},
-        {"reads": [["t", "l", 2, 3]]},
-        {"looks": {"schedule": 3, "total": 0.025, "made": []}},
-        {"looks": {"schedule": [5, 3], "total": 0.025, "made": []}},
-        {"looks": {"schedule": [3, 5], "total": 0.6, "made": []}},
-        {"looks": {"schedule": [3, 5], "total": 0.025, "made": [5]}},
-        {"looks": {"schedule": [3, 5], "total": 0.025}},
-        {"verdict": "certain"},
-        {"allows_skewness": 1},
-    ],
-    ids=str,
-)
-def test_a_look_that_could_not_be_written_is_refused(odd, tmp_path):
-    folder = store_of(tmp_path / "s", ROW)
-    with Store(folder, write=True) as store:
-        store.put_looks("s", 1, [LOOK])
-    with Store(folder) as store:
-        assert store.looks("s", 1) == [LOOK]
-    columns = {name: value for name, value in odd.items() if name in ("replicates", "verdict")}
-    for name, value in columns.items():
-        change(folder, f"UPDATE looks SET {name} = ?", value)
-    change(folder, "UPDATE looks SET record = ?", json.dumps(LOOK | odd))
-    with Store(folder) as store, pytest.raises(StoreError, match="record 1 of the table 'looks' is not one"):
-        store.looks("s", 1)
-
-
-@pytest.mark.parametrize(
     ("column", "value"),
     [
         ("suite", "../x"),
@@ -119,6 +85,7 @@ def test_a_look_that_could_not_be_written_is_refused(odd, tmp_path):
         ("definition", '{"task": {}}'),
         ("definition", '{"task": ["t"]}'),
         ("definition", '{"learner": 1}'),
+        ("definition", '{"looks": [3, 5]}'),
         ("definition", '{"learner": ["l"]}'),
         ("provenance", "no"),
         ("provenance", '{"command": 1}'),
@@ -167,6 +134,6 @@ def test_a_folder_of_artifacts_that_is_a_link_is_not_followed(tmp_path):
 def test_a_damaged_file_is_one_message(tmp_path):
     folder = store_of(tmp_path / "s", ROW)
     content = (folder / "results.sqlite").read_bytes()
-    (folder / "results.sqlite").write_bytes(content.replace(b"CREATE TABLE looks", b"CREATE \xd4ABLE looks"))
+    (folder / "results.sqlite").write_bytes(content.replace(b"CREATE TABLE sessions", b"CREATE \xd4ABLE sessions"))
     with pytest.raises(StoreError, match="cannot be read"):
         Store(folder)

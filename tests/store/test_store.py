@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from stored_rows import LOOK, judge_claims, read_results, stored_rows
+from stored_rows import judge_claims, read_results, stored_rows
 
 import bfc_bench
 from bfc_bench.cli.app import run
@@ -230,18 +230,6 @@ def test_a_read_only_store_can_be_read_but_not_run(tmpfs, faulty, suite_file, cl
     assert ran.returncode == 2
     assert "cannot be written" in ran.stderr
     assert "Traceback" not in ran.stderr
-
-
-def test_looks_at_claims_are_kept_whole_and_a_planned_one_is_replaced_when_it_is_made(tmp_path):
-    made, other = {**LOOK, "verdict": "undecided"}, {**LOOK, "data": "z"}
-    with Store(tmp_path, write=True) as store:
-        store.put_looks("s", 1, [LOOK, other])
-        store.put_looks("s", 1, [made])
-        with pytest.raises(KeyError):
-            store.put_looks("s", 1, [{**made, "replicates": 5}, {}])
-    with Store(tmp_path) as store:
-        assert store.looks("s", 1) == [made, other]
-        assert store.looks("s", 2) == []
 
 
 def open_files() -> list[str]:

@@ -55,7 +55,7 @@ def test_what_is_no_bundle_is_refused_in_one_line(bundle, tmp_path, cache, capsy
     path = zipped(tmp_path / "other.zip", notes_txt="text")
     if what == "damaged":
         content = bytearray(bundle.read_bytes())
-        content[2000:3000] = bytes(1000)
+        content[2000:3000] = b"\xff" * 1000
         path.write_bytes(content)
     assert run(["merge", str(path), "--into", str(tmp_path / "into")]) == 2
     said = capsys.readouterr().err

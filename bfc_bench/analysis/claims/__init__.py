@@ -7,7 +7,8 @@ that the claim names, contradicted if it lies outside, else undecided.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 
 from bfc_bench.analysis.claims.axes import resolve_grids
 from bfc_bench.analysis.claims.base import Bounded, Claim, Label, Labels, MetricName, PointClaim, TaskName
@@ -20,7 +21,7 @@ from bfc_bench.analysis.claims.scaling_law import ScalingLawClaim
 from bfc_bench.analysis.claims.slope import Slope
 from bfc_bench.analysis.claims.succeeds import Succeeds
 from bfc_bench.analysis.claims.unchanged import Unchanged
-from bfc_bench.analysis.claims.verdict import Finding, Region, Verdict, Word, evidence, nothing, short
+from bfc_bench.analysis.claims.verdict import Finding, Region, Verdict, evidence, nothing, short
 from bfc_bench.analysis.intervals import CONFIDENCE, holm
 from bfc_bench.analysis.theory import Theories
 from bfc_bench.errors import PluginError, UsageError, suggest
@@ -46,12 +47,14 @@ __all__ = [
     "difference_of",
     "evidence",
     "expected_errors",
+    "finding_of",
     "judge",
     "mean_of",
     "measure",
     "nothing",
     "parse_claims",
     "ratio_of",
+    "verdicts_on",
 ]
 
 KINDS: tuple[type[Claim], ...] = (Reaches, Succeeds, Beats, ExponentClaim, Slope, ScalingLawClaim, Unchanged, Follows)
@@ -66,35 +69,40 @@ def parse_claims(suite: Suite, kinds: Registry[type[Claim]], where: str = "suite
     return [_parse(entry, suite, kinds, f"{where}: claim {entry.id!r}") for entry in suite.claim]
 
 
-def judge(
-    claims: Iterable[Claim],
-    rows: Sequence[Row],
-    theories: Theories | None = None,
-    rows_by_claim: Mapping[str, Sequence[Row]] | None = None,
-    notes_by_claim: Mapping[str, Callable[[Word], Iterable[str]]] | None = None,
-    family: bool = False,
-) -> list[Verdict]:
-    """A verdict per claim, with p-values adjusted for all of them (Holm).
+def judge(claims: Iterable[Claim], rows: Sequence[Row], theories: Theories | None = None) -> list[Verdict]:
+    """A verdict per claim on the rows of their suite, given the theories of its learners."""
+    rows, known = Rows.of(rows), {} if theories is None else theories
+    return verdicts_on([(claim, finding_of(claim, rows, known)) for claim in claims])
 
-    A claim with a look (``Claim.at_look``) is judged at the confidence of that look. If a plugin's claim raises, it is
-    undecided and its note has the exception.
 
-    Args:
-        claims: The claims.
-        rows: Rows of their suite.
-        theories: Theories of its learners.
-        rows_by_claim: The rows for claims, by id, that are not judged on all of them.
-        notes_by_claim: Remarks on the verdicts, by id.
-        family: Whether a claim is undecided if its adjusted p exceeds .05: with a probability of .95 or more, none of
-            the verdicts that are decided is then wrong.
+def finding_of(claim: Claim, rows: Sequence[Row], theories: Theories) -> Finding:
+    """What the rows say of a claim by itself, at the confidence of its look (``Claim.at_look``), with p for all looks.
+
+    If a plugin's claim raises, it is undecided and its note has the exception.
     """
-    rows, known, own_rows = Rows.of(rows), {} if theories is None else theories, rows_by_claim or {}
-    findings = [(claim, _judge(claim, own_rows.get(claim.id, rows), known)) for claim in claims]
-    p = [claim.look.p_of_all(finding.p) for claim, finding in findings]
-    return [
-        _verdict(claim, finding, of_looks, holm_p, (notes_by_claim or {}).get(claim.id, lambda word: ()), family)
-        for (claim, finding), of_looks, holm_p in zip(findings, p, holm(p), strict=True)
-    ]
+    try:
+        finding = claim.about(rows).judge_beside(rows, theories)
+        if not isinstance(finding, Finding):
+            raise TypeError(f"judge must return a Finding. Got {finding!r}")
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt) or type(claim) in KINDS:
+            raise
+        note = f"{type(claim).__module__}.{type(claim).__qualname__} raised {type(error).__name__}: {error}"
+        return Finding("", "undecided", math.nan, math.nan, math.nan, "", 0, math.nan, note)
+    p = claim.look.p_of_all(finding.p)
+    if claim.look.number and p > (1 - CONFIDENCE) * (1 + 1e-9):
+        return replace(finding, p=p, verdict="undecided", but="")
+    return replace(finding, p=p)
+
+
+def verdicts_on(findings: Sequence[tuple[Claim, Finding]], family: bool = False) -> list[Verdict]:
+    """The verdicts on claims, with p-values adjusted for all of them (Holm).
+
+    With ``family`` a claim is undecided if its adjusted p exceeds .05: with a probability of .95 or more, none of the
+    verdicts that are decided is then wrong.
+    """
+    adjusted = holm([finding.p for _, finding in findings])
+    return [_verdict(claim, finding, p, family) for (claim, finding), p in zip(findings, adjusted, strict=True)]
 
 
 def expected_errors(verdicts: Collection[Verdict], family: bool = False) -> str:
@@ -121,34 +129,13 @@ def expected_errors(verdicts: Collection[Verdict], family: bool = False) -> str:
     return f"{text} With {fewest_behind}, a failure of up to {unseen:.2g} % of replicates can go unseen."
 
 
-def _judge(claim: Claim, rows: Sequence[Row], theories: Theories) -> Finding:
-    try:
-        finding = claim.about(rows).judge_beside(rows, theories)
-        if not isinstance(finding, Finding):
-            raise TypeError(f"judge must return a Finding. Got {finding!r}")
-        return finding
-    except BaseException as error:
-        if isinstance(error, KeyboardInterrupt) or type(claim) in KINDS:
-            raise
-        note = f"{type(claim).__module__}.{type(claim).__qualname__} raised {type(error).__name__}: {error}"
-        return Finding("", "undecided", math.nan, math.nan, math.nan, "", 0, math.nan, note)
-
-
-def _verdict(
-    claim: Claim, finding: Finding, p: float, holm_p: float, notes: Callable[[Word], Iterable[str]], family: bool
-) -> Verdict:
-    """The verdict with p for all looks and Holm's for all claims; undecided if the one that decides exceeds .05."""
-    word, look = finding.verdict, claim.look
-    if look.number and p > (1 - CONFIDENCE) * (1 + 1e-9):
-        word = "undecided"
-    remarks = [*notes(word), *[finding.note] * bool(finding.note)]
-    if family and word != "undecided" and holm_p > 1 - CONFIDENCE:
-        remarks.insert(0, f"{word} by itself, but not together with the other claims: Holm p = {short(holm_p)}")
-        word = "undecided"
-    but = finding.but if word == finding.verdict else ""
-    judged = {"verdict": word, "but": but, "p": p, "note": "; ".join(remarks)}
+def _verdict(claim: Claim, finding: Finding, holm_p: float, family: bool) -> Verdict:
+    own, look = vars(finding), claim.look
+    if family and finding.verdict != "undecided" and holm_p > 1 - CONFIDENCE:
+        why = f"{finding.verdict} by itself, but not together with the other claims: Holm p = {short(holm_p)}"
+        own = own | {"verdict": "undecided", "but": "", "note": "; ".join(filter(None, (why, finding.note)))}
     return Verdict(
-        **vars(finding) | judged, id=claim.id, kind=claim.kind, source=claim.source, sanity=claim.sanity,
+        **own, id=claim.id, kind=claim.kind, source=claim.source, sanity=claim.sanity,
         holm_p=holm_p, look=look.number, looks=look.of, confidence=look.confidence,
     )  # fmt: skip
 

@@ -26,7 +26,7 @@ def bundle(
 ) -> None:
     """Write the results of suites as one file that others can check, merge and cite.
 
-    It holds all rows, runs and looks, and the claims with their verdicts. It does not hold tracebacks, artifacts and
+    It holds all rows and runs, and the claims with their verdicts. It does not hold tracebacks, artifacts and
     folders of this machine in command lines.
     """
     from bfc_bench.errors import UsageError

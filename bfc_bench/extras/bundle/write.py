@@ -52,7 +52,7 @@ def bundle(
 ) -> Bundled:
     """Write suites of a store as a bundle.
 
-    It has all rows of the suites, their runs and looks, and the claims of their present files with verdicts.
+    It has all rows of the suites, their runs, and the claims of their present files with verdicts.
     Tracebacks, artifacts, credentials and folders in command lines are left out.
     """
     if not _LICENCE.fullmatch(licence):

@@ -4,38 +4,40 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Collection
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 
 from bfc_bench.extras.slurm.job import ShardJob, next_folder, sharded_runs, states
 from bfc_bench.extras.slurm.queue import tasks
 from bfc_bench.run.grid import Cell, Grid
 from bfc_bench.run.options import RunOptions
-from bfc_bench.run.plan import Plan
+from bfc_bench.run.plan import Plan, plan_for
 from bfc_bench.store import Redo
-from bfc_bench.strategies import next_plan, results, strategy_of
+from bfc_bench.strategies import results
 from bfc_bench.toolkit.precision import Device
+from bfc_bench.until_decided import next_plan
 
 
 def prepare(
-    grid: Grid, store: Path, shards: int, workers: int, *, device: Device, redo: Collection[Redo] = ()
-) -> tuple[ShardJob | None, int]:
+    grid: Grid, store: Path, shards: int, workers: int, *,
+    device: Device, redo: Collection[Redo] = (), last: int | None = None,
+) -> tuple[ShardJob | None, int]:  # fmt: skip
     """The job with the cells that a run would compute next and no running shard has, and the number of cells left out.
 
     The job is not yet written, and None if there is nothing to do. Rows of shards must have been collected.
     """
     busy = {cell.id for job in sharded_runs(store) if not job.collected for cell in _running(job)}
-    see = partial(results, grid, RunOptions(store=store))
-    with see() as stored:
-        plan = next_plan(strategy_of(grid, see), grid, stored, device, redo, None)
+    options = RunOptions(store=store)
+    with results(grid, options) as stored:
+        plan = next_plan(grid, options, stored, device, redo, last=last)
         if busy:
-            free = [cell for cell in plan.grid.cells() if cell.id not in busy]
-            plan = next_plan(iter([free]), grid, stored, device, redo, None)
+            free = tuple(cell for cell in plan.grid.cells() if cell.id not in busy)
+            plan = plan_for(replace(plan.grid, only=free), stored.store if stored else None, device, redo=redo)
     parts = divide(plan, shards, workers)
     if not parts:
         return None, len(busy)
     folder = next_folder(store, grid.suite.name)
-    return ShardJob(folder, grid.suite.name, grid.suite.definition(), device, workers, parts), len(busy)
+    return ShardJob(folder, grid.suite.name, plan.grid.suite.definition(), device, workers, parts), len(busy)
 
 
 def _running(job: ShardJob) -> list[Cell]:

@@ -43,6 +43,8 @@ def submit(
     store: options.StoreOption = options.STORE,
     data: options.DataOption = None,
     locate: options.LocateOption = None,
+    until_decided: options.UntilDecidedOption = False,
+    up_to: options.UpToOption = None,
     redo: options.RedoOption = None,
 ) -> None:
     """Run the missing cells of a suite in shards, as an array of SLURM jobs.
@@ -56,10 +58,11 @@ def submit(
     from bfc_bench.plugins import load_plugins
     from bfc_bench.store.store import Store
 
+    last = options.last_look(until_decided, up_to, locate)
     for line in () if dry_run else collect(store):
         typer.echo(line)
     grid = located(grid_of(suite, set_ or (), load_plugins(), learner or (), task or ()), locate)
-    job, left_out = prepare(grid, store, shards, cpus, device=device, redo=options.redo_of(redo))
+    job, left_out = prepare(grid, store, shards, cpus, device=device, redo=options.redo_of(redo), last=last)
     if left_out:
         typer.echo(f"{left_out} cells are left out, since shards that wait or run have them.")
     if job is None:
