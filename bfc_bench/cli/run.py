@@ -63,7 +63,6 @@ def run(
     from bfc_bench.analysis.alpha_spending import LAST
     from bfc_bench.api import RunOptions, run_locating, run_suite, run_until_decided
     from bfc_bench.cli.display import Display
-    from bfc_bench.cli.prestart import BackgroundImports
     from bfc_bench.errors import UsageError
     from bfc_bench.plugins import load_plugins
     from bfc_bench.suite.find import suite_path
@@ -88,7 +87,7 @@ def run(
             jobs=jobs,
             redo=options.redo_of(redo),
             plugins=plugins,
-            listeners=[display, *listeners, *([BackgroundImports()] if executor != "serial" else [])],
+            listeners=[display, *listeners],
         )
         if locate is None and not until_decided:
             in_suite = read_suite(suite_path(suite, plugins.suites), given.changes, given.learners).locate
