@@ -47,7 +47,6 @@ def run(
     """
     from bfc_bench.api import located, run_as_asked, run_until_decided
     from bfc_bench.cli.display import Display
-    from bfc_bench.cli.prestart import BackgroundImports
     from bfc_bench.errors import UsageError
     from bfc_bench.plugins import load_plugins
     from bfc_bench.run.options import RunOptions
@@ -69,7 +68,7 @@ def run(
             jobs=jobs,
             redo=options.redo_of(redo),
             plugins=plugins,
-            listeners=[display, *listeners, *([BackgroundImports()] if executor != "serial" else [])],
+            listeners=[display, *listeners],
         )
         if last is not None:
             done = run_until_decided(suite, run_options, hours=hours, last=last, tell=display.say)

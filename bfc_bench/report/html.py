@@ -141,10 +141,10 @@ def write_report(
 
 def flat_texts(values: Mapping[str, Any]) -> dict[str, str]:
     """Nested settings as flat texts: ``{"budget.memory_gb": "8"}``."""
-    return {key: as_text(value) for key, value in flat(values).items()}
+    return {key: setting_text(value) for key, value in flat(values).items()}
 
 
-def as_text(value: Any) -> str:
+def setting_text(value: Any) -> str:
     """Text as it is, None as a dash, anything else as JSON."""
     if value is None:
         return tables.MISSING
@@ -194,7 +194,7 @@ def _status(rows: Rows, tasks: Sequence[str], labels: Sequence[str]) -> ReportTa
 def _learners(rows: Rows, labels: Sequence[str]) -> ReportTable:
     of = {label: group for (label,), group in rows.groups("label").items()}
     records = [
-        {"label": x, "learner": of[x].distinct("learner")[0], "options": as_text(of[x].distinct("options")[0])}
+        {"label": x, "learner": of[x].distinct("learner")[0], "options": setting_text(of[x].distinct("options")[0])}
         for x in labels
     ]
     return listing("", records, {"label": "learner", "learner": "plugin", "options": "options (tuned ones may differ)"})

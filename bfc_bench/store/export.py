@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
 from itertools import islice
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from pydantic_core import to_json
@@ -91,16 +92,11 @@ def json_parts(rows: Iterable[Row], columns: Sequence[str] = COLUMNS) -> Iterato
 
 def csv_parts(rows: Iterable[Row], columns: Sequence[str] = COLUMNS, *, raw: bool = False) -> Iterator[bytes]:
     """Parts of a CSV file with one line per row; lists are JSON texts."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
+    writer = csv.writer(SimpleNamespace(write=str.encode), lineterminator="\n")  # ``writerow`` returns what it writes
+    yield writer.writerow(columns)
     for row in rows:
         texts = map(as_text, row.cells(columns))
-        writer.writerow(texts if raw else map(without_formula, texts))
-        yield text.getvalue().encode()
-        text.seek(0)
-        text.truncate()
-    yield text.getvalue().encode()
+        yield writer.writerow(texts if raw else map(without_formula, texts))
 
 
 def without_formula(value: Any) -> Any:

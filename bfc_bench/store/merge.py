@@ -15,7 +15,8 @@ from bfc_bench.errors import StoreError, UsageError
 from bfc_bench.store.equality import GPU_TOLERANCE, differing, exactly_differing
 from bfc_bench.store.new_folder import new_folder
 from bfc_bench.store.records import CELL, FINISHED, ROW, STARTED, Record, insert, records_of
-from bfc_bench.store.row import cell_id, curve_digest, parse
+from bfc_bench.store.row import cell_id, curve_digest, outcome, parse
+from bfc_bench.store.row_origin import machine
 from bfc_bench.store.store import Store
 from bfc_bench.store.unpacking import store_folder
 from bfc_bench.utils.files import make_folder, write_file
@@ -145,7 +146,9 @@ class _Merge:
         for rows in list(self.conflicts.values())[:SHOWN]:
             first, *others = rows.values()
             columns = sorted({c for other in others for c in differing(first, other)})
-            shown = "; ".join(f"{_result(row)} in {name} ({self._machine(name, row)})" for name, row in rows.items())
+            runs = [self.sources.get(name, self.target).provenance(rows[name].get("provenance", "")) for name in rows]
+            made = zip(rows.items(), runs, strict=True)
+            shown = "; ".join(f"{outcome(row)} in {name} ({machine(run or {})})" for (name, row), run in made)
             lines.append(
                 f"  {first['label']} on {first['task']}, d = {first['d']}, n = {first['n']}, "
                 f"replicate {first['replicate']}: {shown}; they differ in {', '.join(columns)}"
@@ -153,12 +156,6 @@ class _Merge:
         if count > SHOWN:
             lines.append(f"  and {count - SHOWN} more")
         return "\n".join(lines)
-
-    def _machine(self, name: str, row: Mapping[str, Any]) -> str:
-        """The machine of the run that made a row: host, processor and platform, as far as they are known."""
-        facts = self.sources.get(name, self.target).provenance(row.get("provenance", "")) or {}
-        parts = [facts.get("host"), facts.get("processor"), facts.get("platform")]
-        return ", ".join(part for part in parts if part) or "an unknown machine"
 
     def _sessions(self) -> Iterable[Record]:
         """The runs of all stores in the order of their starts, those of one store in their own order."""
@@ -241,11 +238,3 @@ def _equality(one: Record, other: Record) -> Literal["exactly", "closely"] | Non
     if not exactly_differing(a, b):
         return "exactly"
     return None if differing(a, b) else "closely"
-
-
-def _result(row: Mapping[str, Any]) -> str:
-    """A row in a few words: its error, or its status and reason."""
-    if row.get("status") != "ok":
-        return f"{row.get('status')}: {str(row.get('reason')).splitlines()[0][:200] if row.get('reason') else ''}"
-    name = "error_rate" if row.get("nmse") is None else "nmse"
-    return f"{name} {row.get(name)!r}"

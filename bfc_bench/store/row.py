@@ -174,6 +174,14 @@ def checked(values: Mapping[str, Any]) -> dict[str, Any]:
     return validated(_schema(frozenset(COLUMNS)).validate_python, values)
 
 
+def outcome(values: Mapping[str, Any]) -> str:
+    """What came of a cell, from the columns of its row: its error, or its status and the first line of the reason."""
+    if values["status"] != "ok":
+        return f"{values['status']}: {values.get('reason', '').partition(chr(10))[0][:200]}"
+    nmse = values.get("nmse")
+    return f"error rate {values.get('error_rate')!r}" if nmse is None else f"NMSE {nmse!r}"
+
+
 def curve_digest(task_digest: str, learner_digest: str, label: str) -> str:
     """What the ids of the cells of one label on one task begin from."""
     return digest([task_digest, learner_digest, label])

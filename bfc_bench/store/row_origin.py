@@ -1,17 +1,24 @@
-"""Remarks for readers of rows that were made by several releases, devices or learner versions."""
+"""Says where rows come from: the machine of a run, and several releases, devices or learner versions."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from importlib.metadata import version
-from typing import get_args
+from typing import Any, get_args
 
 from bfc_bench.store.row import Origin, Row, Status
 from bfc_bench.store.rows import Rows
 from bfc_bench.utils.counted import counted
 
 ORIGIN = ("release", "device", "learner_version")
+
+
+def machine(provenance: Mapping[str, Any]) -> str:
+    """Host, processor, number of cores and GPU of a run, as far as they are known."""
+    cores, gpu = provenance.get("cores"), (provenance.get("precision") or {}).get("gpu")
+    known = (provenance.get("host"), provenance.get("processor"), f"{cores} cores" if cores else "", gpu)
+    return ", ".join(filter(None, known)) or "an unknown machine"
 
 
 def origin_remarks(rows: Iterable[Row]) -> list[str]:

@@ -1,10 +1,10 @@
 """Exponents and slopes along an axis of a grid, from rows that follow a known law."""
 
-import numpy as np
 import pytest
 from claim_results import PLUGINS, cell, spread
 
-from bfc_bench.analysis.claims import judge, parse_claims
+from bfc_bench.analysis.claims import Claim, Label, Labels, TaskName, judge, parse_claims
+from bfc_bench.analysis.claims.axes import resolve_grids
 from bfc_bench.analysis.curves import curves
 from bfc_bench.analysis.scaling import scalings
 from bfc_bench.errors import UsageError
@@ -50,8 +50,7 @@ ROWS = [
 
 
 def verdict(**claim):
-    (found,) = judge(parse_claims(suite(claim), PLUGINS.claims, "s.toml"), ROWS)
-    return found
+    return judge(parse_claims(suite(claim), PLUGINS.claims, "s.toml"), ROWS)[0]
 
 
 def refused(**claim):
@@ -74,20 +73,11 @@ def test_n_star_grows_along_an_axis_with_the_power_that_the_rows_have():
     assert scalings(curves(ROWS), [0.1], "nothing") == []
 
 
-def test_an_exponent_in_d_says_what_it_said():
-    rows = [cell("a", r, 10 * d**2 * f / n, d=d, n=n)
-            for d in (4, 8, 16) for n in SIZES for r, f in enumerate(spread(str(d), sd=0.05))]  # fmt: skip
-    (found,) = scalings(curves(rows), [1.0])
-    assert (found.axis, found.d, "d_first" in found.as_dict(), "axis" in found.as_dict()) == ("d", None, True, False)
-    assert found.exponent.dims == (4, 8, 16)
-
-
 def test_an_axis_of_texts_has_thresholds_and_no_exponent():
     rows = [cell(f"a:kind-{kind}", r, f / n, n=n, axes={"kind": kind})
             for kind in ("x", "y") for n in SIZES for r, f in enumerate(spread(kind))]  # fmt: skip
     (found,) = scalings(curves(rows), [0.1], "kind")
-    assert list(found.thresholds) == ["x", "y"]
-    assert "positive numbers" in found.exponent.refused
+    assert (list(found.thresholds), "positive numbers" in found.exponent.refused) == (["x", "y"], True)
 
 
 @pytest.mark.parametrize(("at_most", "word"), [(3.3, "supported"), (2.5, "contradicted")])
@@ -140,9 +130,23 @@ def test_a_grid_where_one_member_is_meant_needs_at():
         **exponent, "task": "rhm:degree2:L2"})  # fmt: skip
 
 
+class Custom(Claim):
+    """Fields as a plugin may call them."""
+
+    where: TaskName
+    student: Label
+    teachers: Labels | None = None
+
+
+def test_types_of_fields_say_which_of_them_name_grids():
+    given = {"where": "rhm", "student": "net/step1", "teachers": "other", "at": {"degree": 2, "L": 3, "width": 4}}
+    names = resolve_grids(given, suite(), Custom, "c").values()
+    assert list(names) == ["rhm:degree2:L3", "net:width4/step1", ["other:width4"]]
+
+
 def test_points_of_a_claim_along_an_axis_are_those_of_its_members():
     along = {"kind": "exponent", "label": "net", "task": "rhm:degree6:L3", "axis": "width", "at_most": 0}
     (claim,) = parse_claims(suite(along), PLUGINS.claims, "s.toml")
     assert claim.labels == ("net:width1", "net:width2", "net:width4")
     assert [(p.task, p.d, p.n) for p in claim.points(ROWS)] == [("rhm:degree6:L3", 6, None)]
-    assert np.array_equal([point.value for point in claim.sweep], [1, 2, 4])
+    assert [point.value for point in claim.sweep] == [1, 2, 4]

@@ -102,7 +102,7 @@ def test_different_rows_of_a_cell_are_an_error_that_shows_both(made, tmp_path, c
     assert run(["merge", str(a), str(b), "--into", str(c)]) == 2
     said = capsys.readouterr().err
     assert "l on t, d = 2, n = 3, replicate 0" in said
-    assert f"nmse 0.5 in {a} (host-a); nmse 0.25 in {b} (host-b)" in said
+    assert f"NMSE 0.5 in {a} (host-a); NMSE 0.25 in {b} (host-b)" in said
     assert "--prefer" in said
     assert content(c) == before
 

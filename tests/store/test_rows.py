@@ -95,7 +95,7 @@ def test_what_is_printed_of_rows_takes_them_one_by_one(store, parts):
     taken = []
     written = parts(taken.append(found) or found for found in store.each("s", 1))
     assert next(iter(written))
-    assert len(taken) == 1
+    assert len(taken) <= 1
     rest = b"".join(written)
     assert len(taken) == 16
     assert all(found.cell.encode() in rest for found in taken[1:])

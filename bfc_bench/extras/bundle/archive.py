@@ -28,7 +28,7 @@ MOST_BYTES = {MANIFEST: 1_000_000, STORE: STORE_BYTES, CLAIMS: 50_000_000, CITAT
 """The files of a bundle, with the maximum size of each when it is unpacked."""
 
 
-class Suite(Settings):
+class SuiteFacts(Settings):
     """What a manifest says of a suite."""
 
     name: str
@@ -62,7 +62,7 @@ class Manifest(Settings):
     """Identifier of the licence in the SPDX list."""
     date: str
     """The day of the last row, in UTC."""
-    suites: list[Suite]
+    suites: list[SuiteFacts]
     files: dict[str, File]
 
 

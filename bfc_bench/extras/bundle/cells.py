@@ -17,7 +17,7 @@ from bfc_bench.run.provenance import package_versions, processor
 from bfc_bench.run.session import run_cells
 from bfc_bench.seeds import stream
 from bfc_bench.store.equality import GPU_TOLERANCE, closely_differing, differing
-from bfc_bench.store.row import Row
+from bfc_bench.store.row import Row, outcome
 from bfc_bench.store.store import Store
 from bfc_bench.stored_suite import OpenStore
 from bfc_bench.suite.model import Suite
@@ -139,17 +139,15 @@ class Cells:
             self.found.say(f"UNCHECKED  {where}: {new.status} here: {new.reason}")
             return
         one, other = _of_common_options(stored, new)
+        here, both = outcome(other), f"{outcome(one)} in the bundle, {outcome(other)} here"
         if not differing(one, other):
-            shown, remark = "reproduced", _result(new)
+            shown, remark = "reproduced", here
         elif not (columns := closely_differing(one, other)):
-            shown, remark = "consistent", f"{_result(new)}, equal within a relative {GPU_TOLERANCE:g}"
+            shown, remark = "consistent", f"{here}, equal within a relative {GPU_TOLERANCE:g}"
         elif self._are_alike(stored, new):
-            shown, remark = (
-                "alike",
-                f"{_result(stored)} in the bundle, {_result(new)} here, as two trainings may differ",
-            )
+            shown, remark = "alike", f"{both}, as two trainings may differ"
         else:
-            self.found.differs(f"{where}: {_result(stored)} in the bundle, {_result(new)} here ({', '.join(columns)})")
+            self.found.differs(f"{where}: {both} ({', '.join(columns)})")
             return
         self.found.cells[shown] += 1
         self.found.say(f"{shown.upper()}  {where}: {remark}")
@@ -188,9 +186,3 @@ def _of_common_options(stored: Row, new: Row) -> tuple[dict[str, Any], dict[str,
     common = stored.options.keys() & new.options.keys()
     one, other = ({**row.as_dict(), "options": {name: row.options[name] for name in common}} for row in (stored, new))
     return one, other
-
-
-def _result(row: Row) -> str:
-    if row.status != "ok":
-        return f"{row.status}: {row.reason}"
-    return f"error rate {row.error_rate!r}" if row.nmse is None else f"NMSE {row.nmse!r}"

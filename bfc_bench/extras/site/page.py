@@ -15,6 +15,7 @@ from bfc_bench.analysis.claims.verdict import SIGNS
 from bfc_bench.report.tables import MISSING, STATUSES, ReportTable, TableCell, with_interval
 from bfc_bench.report.template import date, template
 from bfc_bench.report.vega import page_script
+from bfc_bench.store.row_origin import machine
 from bfc_bench.store.rows import Rows
 from bfc_bench.utils.files import inside, make_folder, write_file
 
@@ -56,7 +57,7 @@ class SiteEntry:
             statuses=Counter(rows.column("status")),
             finished_at=max(finished[finished > 0].tolist(), default=None),
             verdicts=tuple(verdicts),
-            machines=list(dict.fromkeys(_machine(session.get("provenance") or {}) for session in sessions)),
+            machines=list(dict.fromkeys(machine(session.get("provenance") or {}) for session in sessions)),
             releases=sorted(filter(None, rows.distinct("release"))),
         )
 
@@ -86,13 +87,6 @@ def write_site(directory: Path, entries: Sequence[SiteEntry], omissions: Mapping
     make_folder(directory)
     write_file(inside(directory, "index.html"), page.encode())
     return directory / "index.html"
-
-
-def _machine(provenance: Mapping[str, Any]) -> str:
-    """Host, processor, number of cores and GPU of a run."""
-    cores, gpu = provenance.get("cores"), (provenance.get("precision") or {}).get("gpu")
-    parts = (provenance.get("host"), provenance.get("processor"), f"{cores} cores" if cores else "", gpu)
-    return ", ".join(filter(None, parts)) or "unknown"
 
 
 def _facts(entries: Sequence[SiteEntry]) -> list[str]:
