@@ -1,12 +1,6 @@
 __all__: list[str]
 
 from .analysis.claims import Claim as Claim, Finding as Finding, PointClaim as PointClaim, Verdict as Verdict
-from .api import (
-    load_learner as load_learner,
-    run_locating as run_locating,
-    run_suite as run_suite,
-    run_until_decided as run_until_decided,
-)
 from .errors import (
     BenchError as BenchError,
     Diverged as Diverged,
@@ -35,8 +29,8 @@ from .learner import (
     Theory as Theory,
 )
 from .loaded_task import LoadedTask as LoadedTask, load_task as load_task, task as task
-from .plugins import Plugins as Plugins, load_plugins as load_plugins
-from .register import Register as Register
+from .plugins.manager import Plugins as Plugins, load_learner as load_learner, load_plugins as load_plugins
+from .plugins.register import Register as Register
 from .run.options import RunOptions as RunOptions
 from .run.session import Session as Session
 from .store.export import Records as Records
@@ -48,6 +42,8 @@ from .stored_suite import (
     reference_results as reference_results,
 )
 from .stored_suite.curves import Curves as Curves
+from .strategies.api import run_locating as run_locating, run_suite as run_suite, run_until_decided as run_until_decided
+from .strategies.until_decided import Decided as Decided
 from .suite.model import LearnerEntry as LearnerEntry, Suite as Suite, TaskEntry as TaskEntry
 from .tasks.base import (
     DataSet as DataSet,
@@ -63,5 +59,4 @@ from .tasks.base import (
     Teacher as Teacher,
 )
 from .tasks.metrics import Metric as Metric, TargetValues as TargetValues
-from .until_decided import Decided as Decided
 from .utils.hook_markers import hookimpl as hookimpl

@@ -18,11 +18,11 @@ from typing import get_args
 
 from typer.models import OptionInfo
 
-from bfc_bench.builtin import own
 from bfc_bench.cli.app import app_of
+from bfc_bench.cli.reference import ReferenceEntry, entries
 from bfc_bench.errors import UsageError
 from bfc_bench.plugins import Plugins, load_plugins
-from bfc_bench.reference import ReferenceEntry, entries
+from bfc_bench.plugins.builtin import own
 from bfc_bench.run.grid import make_grid
 from bfc_bench.suite.read import read_suite
 

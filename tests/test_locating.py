@@ -27,11 +27,12 @@ from bfc_bench import (
 )
 from bfc_bench.analysis.claims.measures import Point, locate, measure
 from bfc_bench.analysis.compute import cost_curves
-from bfc_bench.api import grid_of
 from bfc_bench.cli.app import run
 from bfc_bench.errors import UsageError
 from bfc_bench.run.session import run_cells
-from bfc_bench.strategies import results, strategy_of
+from bfc_bench.strategies.api import grid_of
+from bfc_bench.strategies.rounds import results
+from bfc_bench.strategies.strategy import strategy_of
 from bfc_bench.suite.model import Suite
 
 TASK = {**SMALL, "inputs": {"kind": "gaussian"}, "d": [4, 6], "n": [5, 10, 80, 160, 320]}

@@ -13,10 +13,10 @@ from stored_rows import read_results
 from waiting import kill_at
 
 from bfc_bench import RunOptions, load_plugins, open_store, run_suite, run_until_decided
-from bfc_bench.api import grid_of
 from bfc_bench.cli.app import run
 from bfc_bench.extras.slurm.prepare import prepare
 from bfc_bench.store.row import RUN_COLUMNS
+from bfc_bench.strategies.api import grid_of
 from bfc_bench.suite.model import Suite
 from bfc_bench.utils.hook_markers import hookimpl
 
@@ -278,7 +278,7 @@ class Clock:
 def test_no_batch_begins_when_the_hours_are_over_and_the_next_run_goes_on(suite, tmp_path, monkeypatch):
     path, store, clock = suite(), tmp_path / "s", Clock()
     monkeypatch.setattr("bfc_bench.run.plan.Plan._joined", lambda self, parts: parts)
-    for module in ("bfc_bench.api", "bfc_bench.strategies", "bfc_bench.run.session"):
+    for module in ("bfc_bench.strategies.api", "bfc_bench.strategies.rounds", "bfc_bench.run.session"):
         monkeypatch.setattr(f"{module}.time", SimpleNamespace(monotonic=clock.monotonic, time=time.time))
     done = decide(path, store, hours=4.5 / 3600, listeners=[clock])
     assert len(read_results(path, store=store)) == 6, "a batch is a curve of two sizes: the third began at 4"

@@ -17,8 +17,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from bfc_bench.builtin import own
 from bfc_bench.errors import BenchError
+from bfc_bench.plugins.builtin import own
 from bfc_bench.registry import broken_plugins
 from bfc_bench.utils.escape_control import visible
 from bfc_bench.utils.masking import masked

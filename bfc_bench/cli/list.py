@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from bfc_bench.reference import ReferenceEntry
+    from bfc_bench.cli.reference import ReferenceEntry
 
 HEADER = ("kind", "name", "from", "what")
 
@@ -23,9 +23,9 @@ def list_(
     `bfc-bench show NAME` describes one of them.
     """
     from bfc_bench.cli.options import console
+    from bfc_bench.cli.reference import entries
     from bfc_bench.cli.tables import print_table
     from bfc_bench.plugins import load_plugins
-    from bfc_bench.reference import entries
 
     plugins = load_plugins()
     rows = [(entry.kind, entry.name, entry.origin, _summary(entry)) for entry in entries(plugins, kind, options=False)]

@@ -10,7 +10,7 @@ from pkgutil import resolve_name
 from typing import Any
 
 from bfc_bench.errors import BenchError, describe_error
-from bfc_bench.isolation import isolated
+from bfc_bench.plugins.isolation import isolated
 
 PASSES = (KeyboardInterrupt, BenchError)
 """Exceptions of a listener that end the command; others leave it out."""

@@ -45,14 +45,14 @@ def plan(
 
     Nothing is run or written.
     """
-    from bfc_bench.api import grid_of, located
     from bfc_bench.plugins import load_plugins
     from bfc_bench.run.executor_selection import executor_of
     from bfc_bench.run.options import RunOptions
     from bfc_bench.store.unpacking import store_folder
-    from bfc_bench.strategies import results
+    from bfc_bench.strategies.api import grid_of, located
+    from bfc_bench.strategies.rounds import results
+    from bfc_bench.strategies.strategy import next_plan
     from bfc_bench.toolkit.gpu import count_gpus
-    from bfc_bench.until_decided import next_plan
 
     plugins = load_plugins()
     grid = located(grid_of(suite, set_ or (), plugins, learner or (), task or ()), locate)

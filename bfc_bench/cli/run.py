@@ -45,12 +45,12 @@ def run(
 
     Repeat the command to continue after an interruption, or to add learners, sizes or replicates.
     """
-    from bfc_bench.api import located, run_as_asked, run_until_decided
     from bfc_bench.cli.display import Display
     from bfc_bench.errors import UsageError
     from bfc_bench.plugins import load_plugins
     from bfc_bench.run.options import RunOptions
-    from bfc_bench.until_decided import Decided
+    from bfc_bench.strategies.api import located, run_as_asked, run_until_decided
+    from bfc_bench.strategies.until_decided import Decided
 
     if hours is not None and not until_decided:
         raise UsageError("--hours needs --until-decided.")

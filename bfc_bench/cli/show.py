@@ -11,7 +11,7 @@ from bfc_bench.cli.options import console
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from bfc_bench.reference import ReferenceEntry
+    from bfc_bench.cli.reference import ReferenceEntry
 
 
 def show(
@@ -21,8 +21,8 @@ def show(
     ] = "",
 ) -> None:
     """Describe a learner, a target or another part that suites name, with its options."""
+    from bfc_bench.cli.reference import find
     from bfc_bench.plugins import load_plugins
-    from bfc_bench.reference import find
 
     out = console(100)
     for entry in find(load_plugins(), name, kind):

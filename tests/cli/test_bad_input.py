@@ -8,7 +8,7 @@ import pytest
 from installed_faulty import announce
 
 import bfc_bench
-import bfc_bench.api
+import bfc_bench.strategies.api
 from bfc_bench.cli import WINDOWS, main
 from bfc_bench.cli.app import run
 from bfc_bench.config import read_toml
@@ -125,7 +125,7 @@ def test_an_unknown_name_may_be_one_of_a_plugin_that_is_broken(arguments, tmp_pa
 def test_a_change_reaches_a_learner_that_the_command_adds(suite_file):
     path = suite_file(learner=[{"name": "random-features"}])
     changes, added = ["learner.kernel-ridge.options.degree=3"], ["random-features", "kernel-ridge"]
-    grid = bfc_bench.api.grid_of(path, changes, load_plugins(), added, ())
+    grid = bfc_bench.strategies.api.grid_of(path, changes, load_plugins(), added, ())
     assert grid.entries["kernel-ridge"].learner.degree == 3
     assert list(grid.entries) == added
 

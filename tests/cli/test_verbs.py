@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 from typer.main import get_command
 
-from bfc_bench.builtin import EXTRAS, VERBS
 from bfc_bench.cli.app import app
+from bfc_bench.plugins.builtin import EXTRAS, VERBS
 from bfc_bench.store.row import COLUMNS
 
 

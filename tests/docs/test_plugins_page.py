@@ -12,10 +12,10 @@ import pytest
 from guide_code import TEXT, guide_code
 
 import bfc_bench
-from bfc_bench import hookspecs, toolkit
+from bfc_bench import toolkit
 from bfc_bench.errors import UsageError
 from bfc_bench.learner import Capabilities, Context, Learner, Predictor, TaskFacts
-from bfc_bench.plugins import Plugins, load_plugins
+from bfc_bench.plugins import Plugins, hookspecs, load_plugins
 from bfc_bench.run.grid import make_grid
 from bfc_bench.suite.read import read_suite
 from bfc_bench.testing import check_learner

@@ -14,7 +14,7 @@ import pytest
 
 import bfc_bench
 from bfc_bench import Register
-from bfc_bench.builtin import EXTRAS
+from bfc_bench.plugins.builtin import EXTRAS
 
 PACKAGE = Path(bfc_bench.__file__).parent
 TESTS = Path(__file__).parents[1]

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import bfc_bench as bb
+from bfc_bench.cli.reference import find
 from bfc_bench.errors import UsageError
 from bfc_bench.plugins import load_plugins
-from bfc_bench.reference import find
 from bfc_bench.run.grid import GridLearner
 from bfc_bench.run.theories import SuiteTheories
 from bfc_bench.run.work_units import import_parts

@@ -1,6 +1,6 @@
 """Results as one file that others can check and publish."""
 
-from bfc_bench.register import Register
+from bfc_bench.plugins.register import Register
 from bfc_bench.utils.hook_markers import hookimpl
 
 

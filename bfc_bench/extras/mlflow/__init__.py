@@ -1,6 +1,6 @@
 """Logs the rows of the store to MLflow, as curves, saved views and reports."""
 
-from bfc_bench.register import Register
+from bfc_bench.plugins.register import Register
 from bfc_bench.utils.hook_markers import hookimpl
 
 

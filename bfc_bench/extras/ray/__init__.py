@@ -4,7 +4,7 @@ Ray provides placement, transport, and the detection of lost nodes. The pool han
 codes, and child processes of units. Ray's own retries are switched off.
 """
 
-from bfc_bench.register import Register
+from bfc_bench.plugins.register import Register
 from bfc_bench.utils.hook_markers import hookimpl
 
 

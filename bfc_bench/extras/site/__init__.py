@@ -1,6 +1,6 @@
 """One static site for several suites and stores."""
 
-from bfc_bench.register import Register
+from bfc_bench.plugins.register import Register
 from bfc_bench.utils.hook_markers import hookimpl
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bfc_bench.register import Register
+from bfc_bench.plugins.register import Register
 from bfc_bench.utils.hook_markers import hookimpl
 
 SHARDS = "shards"

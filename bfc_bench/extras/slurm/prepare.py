@@ -13,9 +13,9 @@ from bfc_bench.run.grid import Cell, Grid
 from bfc_bench.run.options import RunOptions
 from bfc_bench.run.plan import Plan, plan_for
 from bfc_bench.store import Redo
-from bfc_bench.strategies import results
+from bfc_bench.strategies.rounds import results
+from bfc_bench.strategies.strategy import next_plan
 from bfc_bench.toolkit.precision import Device
-from bfc_bench.until_decided import next_plan
 
 
 def prepare(

@@ -51,12 +51,12 @@ def submit(
 
     You need not stay logged in: `bfc-bench status` shows the shards, and `bfc-bench collect` brings their rows.
     """
-    from bfc_bench.api import grid_of, located
     from bfc_bench.extras.slurm.collect import collect
     from bfc_bench.extras.slurm.prepare import prepare
     from bfc_bench.extras.slurm.queue import script, send
     from bfc_bench.plugins import load_plugins
     from bfc_bench.store.store import Store
+    from bfc_bench.strategies.api import grid_of, located
 
     last = options.last_look(until_decided, up_to, locate)
     for line in () if dry_run else collect(store):

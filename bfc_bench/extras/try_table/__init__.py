@@ -1,6 +1,6 @@
 """Looks at a table of yours, runs a suite for it, and says how many rows you need."""
 
-from bfc_bench.register import Register
+from bfc_bench.plugins.register import Register
 from bfc_bench.utils.hook_markers import hookimpl
 
 

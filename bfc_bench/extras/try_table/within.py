@@ -7,10 +7,10 @@ from collections.abc import Callable
 from itertools import chain, islice
 from pathlib import Path
 
-from bfc_bench.api import grid_of
 from bfc_bench.plugins import load_plugins
 from bfc_bench.run.options import RunOptions
-from bfc_bench.strategies import Rounds, run_rounds
+from bfc_bench.strategies.api import grid_of
+from bfc_bench.strategies.rounds import Rounds, run_rounds
 
 
 def run_within(suite: Path, store: Path, seconds: float, say: Callable[[str], None]) -> list[int]:

@@ -12,7 +12,6 @@ from stored_rows import read_results
 from waiting import wait_until
 
 from bfc_bench import RunOptions, run_locating, run_suite
-from bfc_bench.api import grid_of
 from bfc_bench.extras.slurm.collect import collect
 from bfc_bench.extras.slurm.job import ShardJob, sharded_runs
 from bfc_bench.extras.slurm.prepare import divide, prepare
@@ -23,6 +22,7 @@ from bfc_bench.store import database
 from bfc_bench.store.row import measured
 from bfc_bench.store.schema import create_tables
 from bfc_bench.store.store import Store
+from bfc_bench.strategies.api import grid_of
 
 pytestmark = pytest.mark.usefixtures("faulty")
 

@@ -1,70 +1,15 @@
-"""Strategies: which cells of a suite run next.
-
-A strategy is an iterator of lists of cells, its rounds. When it is asked for a round, it sees the results of those
-before. ``run``, ``plan``, ``submit`` and ``try`` ask the same strategies. Cells are those that any other run has at the
-same n, so that one strategy continues what another has begun.
-"""
+"""The strategy that runs the sizes that locate N* of every replicate."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
-from math import inf
-from pathlib import Path
-from typing import TypeAlias
+from collections.abc import Callable, Iterable, Iterator
 
 from bfc_bench.analysis.curves import Curve, by_task, curves, metric_of
 from bfc_bench.analysis.locating import Ladder, sizes_to_run
 from bfc_bench.analysis.thresholds import threshold
-from bfc_bench.plugins import load_plugins
 from bfc_bench.run.grid import Cell, Grid
-from bfc_bench.run.options import RunOptions
-from bfc_bench.run.session import Session, run_cells
-from bfc_bench.store.store import Store
-from bfc_bench.stored_suite import StoredSuite
+from bfc_bench.strategies.rounds import Rounds, See
 from bfc_bench.utils.counted import counted
-
-Rounds: TypeAlias = Iterator[Sequence[Cell]]
-"""A strategy."""
-See: TypeAlias = Callable[[], AbstractContextManager[StoredSuite | None]]
-"""Opens the results of a suite so far; None if there is no store yet."""
-
-
-@contextmanager
-def results(grid: Grid, options: RunOptions) -> Iterator[StoredSuite | None]:
-    """The results of a suite in the store of a run, as its strategy sees them; None if there is no store yet."""
-    directory, plugins = Path(options.store), options.plugins or load_plugins()
-    if not (directory.is_file() or (directory / "results.sqlite").exists()):
-        yield None
-        return
-    with Store(directory) as store:
-        yield StoredSuite(store, plugins, grid.suite.name, grid.suite.version, model=grid.suite)
-
-
-def strategy_of(grid: Grid, see: See, tell: Callable[[str], None] = lambda text: None) -> Rounds:
-    """The strategy that a suite asks for: the sizes that locate N*, else all cells at once.
-
-    ``tell`` is called with what there is to say of a curve.
-    """
-    return locating(grid, see, tell) if grid.suite.locate else iter([tuple(grid.cells())])
-
-
-def run_rounds(grid: Grid, rounds: Rounds, options: RunOptions, until: float = inf) -> Iterator[Session]:
-    """Run the rounds of a strategy, a session each, until one is interrupted or the time is over.
-
-    The first round runs those cells again that ``options.redo`` names. No cell begins after ``until`` on the clock of
-    ``time.monotonic``.
-    """
-    for cells in rounds:
-        if time.monotonic() > until:
-            return
-        session = run_cells(replace(grid, only=tuple(cells)), options, until)
-        yield session
-        if session.interrupted or session.not_begun:
-            return
-        options = replace(options, redo=())
 
 
 def locating(grid: Grid, see: See, tell: Callable[[str], None]) -> Rounds:

@@ -1,4 +1,4 @@
-"""The functions for Python users, which ``import bfc_bench`` offers."""
+"""The functions that run a suite, which ``import bfc_bench`` offers."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bfc_bench.errors import UsageError
-from bfc_bench.learner import Learner
 from bfc_bench.plugins import Plugins, load_plugins
 from bfc_bench.run.options import RunOptions
 from bfc_bench.suite.find import suite_path
@@ -21,16 +20,7 @@ from bfc_bench.suite.read import read_suite
 if TYPE_CHECKING:
     from bfc_bench.run.grid import Grid
     from bfc_bench.run.session import Session
-    from bfc_bench.until_decided import Decided
-
-
-def load_learner(name: str, **options: Any) -> Learner:
-    """A learner by name, for example ``load_learner("kernel-ridge", kernel="rbf")``.
-
-    Raises:
-        UsageError: The name or an option is unknown, or a value is out of range.
-    """
-    return load_plugins().learner(name).parse(options, f"learner {name!r}")
+    from bfc_bench.strategies.until_decided import Decided
 
 
 def run_suite(suite: str | Path | Suite, options: RunOptions = RunOptions()) -> Session:
@@ -75,8 +65,8 @@ def run_until_decided(
         UsageError: As in ``run_suite``, or ``hours`` is not positive, or ``last`` is below 3.
         StoreError: The store cannot be written.
     """
-    from bfc_bench.strategies import run_rounds
-    from bfc_bench.until_decided import Decided, UntilDecided, with_looks
+    from bfc_bench.strategies.rounds import run_rounds
+    from bfc_bench.strategies.until_decided import Decided, UntilDecided, with_looks
 
     grid, options = _prepared(suite, options)
     _without_locate(grid)
@@ -133,7 +123,8 @@ def run_as_asked(
     tell: Callable[[str], None] = lambda text: None,
 ) -> list[Session]:
     """Run a suite by its own strategy (``strategies.strategy_of``), after ``change`` of its grid."""
-    from bfc_bench.strategies import results, run_rounds, strategy_of
+    from bfc_bench.strategies.rounds import results, run_rounds
+    from bfc_bench.strategies.strategy import strategy_of
 
     grid, options = _prepared(suite, options)
     grid = change(grid)

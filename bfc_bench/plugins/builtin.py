@@ -12,7 +12,7 @@ from pkgutil import resolve_name
 from types import ModuleType
 from typing import Any
 
-from bfc_bench.register import Register
+from bfc_bench.plugins.register import Register
 from bfc_bench.utils.hook_markers import PROJECT, hookimpl
 
 VERBS = (

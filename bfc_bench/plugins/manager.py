@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 import pluggy
 
-from bfc_bench import builtin, hookspecs
 from bfc_bench.analysis.claims.base import Claim
 from bfc_bench.errors import BenchError, PluginError, describe_error, suggest
 from bfc_bench.executors.base import Executor
-from bfc_bench.isolation import REGISTER, IsolatingManager, isolated
 from bfc_bench.learner import Learner
-from bfc_bench.register import Register
+from bfc_bench.plugins import builtin, hookspecs
+from bfc_bench.plugins.isolation import REGISTER, IsolatingManager, isolated
+from bfc_bench.plugins.register import Register
 from bfc_bench.registry import Registry, Unavailable
 from bfc_bench.tasks.base import DataSet, Inputs, JointLaw, Labels, Target
 from bfc_bench.tasks.metrics import Metric
@@ -162,6 +162,15 @@ def load_plugins(extra: Sequence[object] = ()) -> Plugins:
             plugins.add(plugin, _name(plugin, plugins.manager))
     plugins.collect()
     return plugins
+
+
+def load_learner(name: str, **options: Any) -> Learner:
+    """A learner by name, for example ``load_learner("kernel-ridge", kernel="rbf")``.
+
+    Raises:
+        UsageError: The name or an option is unknown, or a value is out of range.
+    """
+    return load_plugins().learner(name).parse(options, f"learner {name!r}")
 
 
 def _origin(point: EntryPoint) -> str:

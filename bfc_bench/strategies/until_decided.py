@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 import numpy as np
 
@@ -16,19 +15,16 @@ from bfc_bench.analysis.claims.verdict import MIN_REPLICATES
 from bfc_bench.analysis.interim_analyses import ClaimLooks, Look
 from bfc_bench.analysis.sizes_needed import NewSizes, finer_sizes, sizes_beyond_grid
 from bfc_bench.errors import UsageError
-from bfc_bench.executors.base import Executor
 from bfc_bench.run.grid import Cell, Grid
 from bfc_bench.run.options import RunOptions
-from bfc_bench.run.plan import Plan, plan_for
+from bfc_bench.run.plan import plan_for
 from bfc_bench.run.session import Session, executor_and_device
-from bfc_bench.store import Redo
 from bfc_bench.store.export import FlatRecord, Records
 from bfc_bench.store.rows import Rows
 from bfc_bench.store.store import Store
 from bfc_bench.stored_suite import StoredSuite
-from bfc_bench.strategies import Rounds, results, strategy_of
+from bfc_bench.strategies.rounds import Rounds, results
 from bfc_bench.suite.model import Looks
-from bfc_bench.toolkit.precision import Device
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,25 +255,3 @@ def with_looks(grid: Grid, options: RunOptions, last: int) -> Grid:
     first = max(grid.suite.replicates, MIN_REPLICATES)
     looks = looks or Looks(at=list(schedule_from(first, last)))
     return replace(grid, suite=grid.suite.model_copy(update={"looks": looks}))
-
-
-def next_plan(
-    grid: Grid, options: RunOptions, stored: StoredSuite | None, device: Device,
-    redo: Collection[Redo] = (), executor: Executor | None = None, last: int | None = None,
-) -> Plan:  # fmt: skip
-    """The plan of the round that a run would compute next, together with the rounds that are done.
-
-    With ``last`` it is a run until claims are decided, which makes no look at more replicates.
-    """
-    if last is None:
-        rounds = strategy_of(grid, partial(results, grid, options))
-    else:
-        grid = with_looks(grid, options, last)
-        rounds = UntilDecided(grid, options, last, lambda text: None).rounds()
-    cells, store = list[Cell](), stored.store if stored else None
-    for following in rounds:
-        cells += following
-        plan = plan_for(replace(grid, only=tuple(cells)), store, device, redo=redo, executor=executor)
-        if plan.todo or plan.to_skip:
-            break
-    return plan

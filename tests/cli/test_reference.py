@@ -6,9 +6,9 @@ import pytest
 
 from bfc_bench.analysis.claims.base import METRICS, PARTS
 from bfc_bench.cli.app import run
+from bfc_bench.cli.reference import entries, find
 from bfc_bench.errors import UsageError
 from bfc_bench.plugins import load_plugins
-from bfc_bench.reference import entries, find
 
 PLUGINS = load_plugins()
 
@@ -44,7 +44,7 @@ def test_a_metric_says_what_it_is_and_its_page_names_every_error_of_a_claim():
     (rate,) = find(PLUGINS, "error_rate")
     assert rate.facts["range"] == "0 to 1"
     assert rate.facts["of perfect predictions"] == "0"
-    page = (Path(__file__).parent.parent / "docs" / "reference" / "metrics.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "metrics.md").read_text()
     assert [name for name in (*METRICS, *PARTS) if f"`{name}" not in page] == []
 
 

@@ -13,7 +13,7 @@ from bfc_bench.utils.hook_markers import hookspec
 from bfc_bench.utils.stability import provisional
 
 if TYPE_CHECKING:
-    from bfc_bench.register import Register
+    from bfc_bench.plugins.register import Register
     from bfc_bench.store.row import Row
 
 
