@@ -38,8 +38,8 @@ class Ensemble(BatchLearner):
     def _is_valid(self) -> Self:
         if self.of is None:
             raise ValueError("name a learner: ensemble:LEARNER, for example ensemble:quad-densenet")
-        given = self.model_dump(include=self.model_fields_set - {"members"}, by_alias=True)
-        self._single = self.of.parse(given, self.name)
+        options = self.model_dump(include=self.model_fields_set - {"members"}, by_alias=True)
+        self._single = self.of.parse(options, self.name)
         return self
 
     @property
@@ -136,10 +136,10 @@ def _variant(path: str) -> type[Ensemble]:
 
     learner = load_plugins().learner(path)
     options: dict[str, Any] = {name: (option.annotation, option) for name, option in learner.model_fields.items()}
-    made = create_model(f"{learner.__name__}Ensemble", __base__=Ensemble, __module__=__name__, **options)
-    made.__doc__ = f"The mean of the predictions of several fits of ``{path}``, which differ in their random numbers."
-    made.name, made.of, made.example = f"{Ensemble.name}:{path}", learner, None
-    made.version = Ensemble.version + learner.version - 1
-    made.capabilities = replace(learner.capabilities, one_pass=False)
-    made.search, made.smoke = learner.search, {**learner.smoke, "members": 2}
-    return made
+    cls = create_model(f"{learner.__name__}Ensemble", __base__=Ensemble, __module__=__name__, **options)
+    cls.__doc__ = f"The mean of the predictions of several fits of ``{path}``, which differ in their random numbers."
+    cls.name, cls.of, cls.example = f"{Ensemble.name}:{path}", learner, None
+    cls.version = Ensemble.version + learner.version - 1
+    cls.capabilities = replace(learner.capabilities, one_pass=False)
+    cls.search, cls.smoke = learner.search, {**learner.smoke, "members": 2}
+    return cls

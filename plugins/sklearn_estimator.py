@@ -195,11 +195,11 @@ def _variant(path: str) -> type[SklearnEstimator]:
         # An option must not hide an attribute of the pydantic model, such as `copy`.
         attribute = f"{name}_" if hasattr(SklearnEstimator, name) or name.startswith("model_") else name
         fields[attribute] = (Any, Field(default, alias=None if attribute == name else name))
-    made = create_model(path.rpartition(".")[2], __base__=SklearnEstimator, __module__=__name__, **fields)
-    made.__doc__ = f"scikit-learn's ``{path}``."
-    made.name, made.path, made.example = f"sklearn:{path}", path, None
-    made.capabilities = Capabilities(labels=labels, libraries=frozenset({"scikit-learn"}))
-    return made
+    variant = create_model(path.rpartition(".")[2], __base__=SklearnEstimator, __module__=__name__, **fields)
+    variant.__doc__ = f"scikit-learn's ``{path}``."
+    variant.name, variant.path, variant.example = f"sklearn:{path}", path, None
+    variant.capabilities = Capabilities(labels=labels, libraries=frozenset({"scikit-learn"}))
+    return variant
 
 
 def _plain(value: Any) -> Any:

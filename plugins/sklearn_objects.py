@@ -33,8 +33,8 @@ def load(path: str) -> tuple[Callable[..., Any], frozenset[LabelKind]]:
     fitted = frozenset(kind for kind, mixin in kinds.items() if issubclass(cls, mixin))
     if not fitted:
         module, _, name = path.rpartition(".")
-        known = {n for n, value in _classes(module).items() if issubclass(value, (RegressorMixin, ClassifierMixin))}
-        raise UsageError(f"sklearn:{path} must be a regressor or a classifier; it is neither.{suggest(name, known)}")
+        classes = {n for n, value in _classes(module).items() if issubclass(value, (RegressorMixin, ClassifierMixin))}
+        raise UsageError(f"sklearn:{path} must be a regressor or a classifier; it is neither.{suggest(name, classes)}")
     return cls, fitted
 
 
@@ -86,13 +86,13 @@ def make(path: str, options: Mapping[str, Any]) -> Any:
         steps = values.pop("steps", None)
         if not isinstance(steps, list):
             raise UsageError(f"sklearn:{path}: steps must be a list of estimators. Got {steps!r}.")
-        made = load(path)[0](*steps, **values)
+        estimator = load(path)[0](*steps, **values)
     else:
         cls = find(path)
         _check_known(path, values, signature(cls).parameters)
-        made = cls(**values)
-    _check_known(path, inner, made.get_params(deep=True))
-    return made.set_params(**inner)
+        estimator = cls(**values)
+    _check_known(path, inner, estimator.get_params(deep=True))
+    return estimator.set_params(**inner)
 
 
 def _check_known(path: str, given: Iterable[str], known: Iterable[str]) -> None:

@@ -126,9 +126,9 @@ def parquet_bytes(
     types |= {name: _common_type(values) for name, values in (axes or {}).items()}
     schema = pa.schema([(name, arrow_types.get(types[name], pa.string())) for name in columns])
     mixed = [(name.startswith(AXES) and types[name] not in arrow_types) or types[name] == "Any" for name in columns]
-    buffer, left = io.BytesIO(), iter(rows)
+    buffer, remaining = io.BytesIO(), iter(rows)
     with parquet.ParquetWriter(buffer, schema) as writer:
-        while group := [_as_texts(row.cells(columns), mixed) for row in islice(left, ROWS_PER_GROUP)]:
+        while group := [_as_texts(row.cells(columns), mixed) for row in islice(remaining, ROWS_PER_GROUP)]:
             values = map(pa.array, zip(*group, strict=True), schema.types)
             writer.write_table(pa.table(list(values), schema=schema))
     return buffer.getbuffer()

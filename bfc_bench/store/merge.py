@@ -62,9 +62,9 @@ def merge(sources: Sequence[Path], into: Path, *, prefer: str = "") -> Merged:
     (``equality.differing``). Runs are sorted by time, in each store's own order. The store with the last run of a suite
     defines what is current of it. Artifacts follow their rows.
     """
-    known = {str(path) for path in (*sources, into)}
-    if prefer and prefer != NEWER and prefer not in known:
-        raise UsageError(f"--prefer must be {NEWER} or one of {', '.join(sorted(known))}. Got {prefer!r}.")
+    paths = {str(path) for path in (*sources, into)}
+    if prefer and prefer != NEWER and prefer not in paths:
+        raise UsageError(f"--prefer must be {NEWER} or one of {', '.join(sorted(paths))}. Got {prefer!r}.")
     others = [path for path in sources if path.resolve() != into.resolve()]
     with ExitStack() as opened:
         stores = {str(path): opened.enter_context(Store(store_folder(path))) for path in others}
@@ -124,8 +124,8 @@ class _Merge:
         """Whether a row is preferred to a different one that is present; notes a conflict if neither is preferred."""
         if name != self.prefer in self.sources and _row(self.sources[self.prefer], cell):
             return False  # the present row is equal to that of the preferred store, which came first
-        here = self.source_of.get(cell, self.name)
-        rows = {here: parse(present[ROW]), name: parse(record[ROW])}
+        holder = self.source_of.get(cell, self.name)
+        rows = {holder: parse(present[ROW]), name: parse(record[ROW])}
         winner = self._winner({name: row.get("finished_at") or 0.0 for name, row in rows.items()})
         if winner is None:
             self.conflicts[cell] = self.conflicts.get(cell, {}) | rows
@@ -147,11 +147,11 @@ class _Merge:
             first, *others = rows.values()
             columns = sorted({c for other in others for c in differing(first, other)})
             runs = [self.sources.get(name, self.target).provenance(rows[name].get("provenance", "")) for name in rows]
-            made = zip(rows.items(), runs, strict=True)
-            shown = "; ".join(f"{outcome(row)} in {name} ({machine(run or {})})" for (name, row), run in made)
+            pairs = zip(rows.items(), runs, strict=True)
+            results = "; ".join(f"{outcome(row)} in {name} ({machine(run or {})})" for (name, row), run in pairs)
             lines.append(
                 f"  {first['label']} on {first['task']}, d = {first['d']}, n = {first['n']}, "
-                f"replicate {first['replicate']}: {shown}; they differ in {', '.join(columns)}"
+                f"replicate {first['replicate']}: {results}; they differ in {', '.join(columns)}"
             )
         if count > SHOWN:
             lines.append(f"  and {count - SHOWN} more")
@@ -175,15 +175,15 @@ class _Merge:
 
     def _definitions(self) -> Iterable[Record]:
         """The definitions of all stores; where they differ, the store with the last run of the suite decides."""
-        found = [
+        dated = [
             (self.last_runs.get((name, record[:2]), 0.0), name, record)
             for name, store in self._stores
             for record in records_of(store, "definitions")
         ]
-        kept: dict[Record, tuple[str, Record]] = {}
+        latest: dict[Record, tuple[str, Record]] = {}
         changed: dict[Record, set[Record]] = {}
-        for _, name, record in sorted(found, key=itemgetter(0), reverse=True):
-            winner, current = kept.setdefault(record[:4], (name, record))
+        for _, name, record in sorted(dated, key=itemgetter(0), reverse=True):
+            winner, current = latest.setdefault(record[:4], (name, record))
             if current != record:
                 changed.setdefault((*record[:2], winner), set()).add(record[:4])
         self.merged.remarks += [
@@ -191,7 +191,7 @@ class _Merge:
             f"{winner}, which ran last, are current, and `results --all` shows the rows of the others."
             for (suite, version, winner), keys in changed.items()
         ]
-        return sorted(record for _, record in kept.values())
+        return sorted(record for _, record in latest.values())
 
     @property
     def _stores(self) -> list[tuple[str, Store]]:

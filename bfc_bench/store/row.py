@@ -144,13 +144,13 @@ class Row:
 
 def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """One mapping without nesting, with keys joined by dots; empty mappings are dropped."""
-    found: dict[str, Any] = {}
+    columns: dict[str, Any] = {}
     for key, value in values.items():
         if isinstance(value, Mapping):
-            found |= flat(value, f"{prefix}{key}.")
+            columns |= flat(value, f"{prefix}{key}.")
         else:
-            found[prefix + key] = value
-    return found
+            columns[prefix + key] = value
+    return columns
 
 
 def measured(values: Mapping[str, Any]) -> dict[str, str]:

@@ -17,8 +17,8 @@ ORIGIN = ("release", "device", "learner_version")
 def machine(provenance: Mapping[str, Any]) -> str:
     """Host, processor, number of cores and GPU of a run, as far as they are known."""
     cores, gpu = provenance.get("cores"), (provenance.get("precision") or {}).get("gpu")
-    known = (provenance.get("host"), provenance.get("processor"), f"{cores} cores" if cores else "", gpu)
-    return ", ".join(filter(None, known)) or "an unknown machine"
+    parts = (provenance.get("host"), provenance.get("processor"), f"{cores} cores" if cores else "", gpu)
+    return ", ".join(filter(None, parts)) or "an unknown machine"
 
 
 def origin_remarks(rows: Iterable[Row]) -> list[str]:

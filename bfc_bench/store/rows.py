@@ -222,14 +222,14 @@ class Rows(Sequence[Row]):
         self, *, task: Text = None, label: Text = None, status: Text = None, d: int | None = None, n: int | None = None
     ) -> Rows:
         """The rows with the given values; None allows all."""
-        kept = np.ones(len(self), dtype=bool)
+        mask = np.ones(len(self), dtype=bool)
         for name, wanted in (("task", task), ("label", label), ("status", status)):
             if wanted is not None:
-                kept &= self._is(name, (wanted,) if isinstance(wanted, str) else wanted)
+                mask &= self._is(name, (wanted,) if isinstance(wanted, str) else wanted)
         for name, number in (("d", d), ("n", n)):
             if number is not None:
-                kept &= self._integers(name) == number
-        return self.at(kept)
+                mask &= self._integers(name) == number
+        return self.at(mask)
 
     def at(self, kept: np.ndarray) -> Rows:
         """The rows where ``kept`` (N,) is true."""

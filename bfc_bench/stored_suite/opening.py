@@ -47,7 +47,7 @@ def reference_results(suite: str, *, path: str | Path | None = None) -> StoredSu
         file = plugins.suites.get(suite)
         path = file.parent / "reference" / f"{suite}.zip"
         if not path.is_file():
-            there = ", ".join(sorted(known.stem for known in path.parent.glob("*.zip"))) or "none"
+            there = ", ".join(sorted(bundle.stem for bundle in path.parent.glob("*.zip"))) or "none"
             raise UnknownSuite(
                 f"{suite} comes without published results (suites with them: {there}). Name a bundle that has them, "
                 f"such as docs/runs/seed-0.zip of the source: reference_results({suite!r}, path=...)."
@@ -66,8 +66,8 @@ class OpenStore(Mapping[str, "StoredSuite"], AbstractContextManager["OpenStore"]
         stored = self.store.suites()
         name, version, path, model = self._find(str(suite), stored)
         if (name, version) not in stored:
-            here = f"The store in {self.store.directory} has no run of {name}@{version}"
-            raise UnknownSuite(f"{here}; `bfc-bench run {suite}` makes one.")
+            lacks = f"The store in {self.store.directory} has no run of {name}@{version}"
+            raise UnknownSuite(f"{lacks}; `bfc-bench run {suite}` makes one.")
         return StoredSuite(self.store, self.plugins, name, version, path, model)
 
     def _find(self, suite: str, stored: Sequence[tuple[str, int]]) -> tuple[str, int, Path | None, Suite | None]:

@@ -96,10 +96,10 @@ class StoredSuite:
 
     def _levels(self, levels: Levels) -> list[float]:
         """The levels that were asked for, one or several, else the suite's. Raises ``UsageError`` for a text."""
-        asked = list(levels) if isinstance(levels, Iterable) else [] if levels is None else [levels]
-        if not all(isinstance(level, Real) for level in asked):
+        values = list(levels) if isinstance(levels, Iterable) else [] if levels is None else [levels]
+        if not all(isinstance(level, Real) for level in values):
             raise UsageError(f"levels must be a number or a list of numbers, such as [0.1, 0.01]. Got {levels!r}.")
-        return asked or self.levels
+        return values or self.levels
 
     @property
     def labels(self) -> list[str]:
@@ -142,8 +142,8 @@ class StoredSuite:
             UsageError: No row has this metric or stage.
         """
         rows = self.columns() if rows is None else rows
-        if stage is not None and stage not in (known := rows.names("stages")):
-            raise UsageError(f"curves: the results have no stage {stage!r}.{suggest(stage, known)}")
+        if stage is not None and stage not in (names := rows.names("stages")):
+            raise UsageError(f"curves: the results have no stage {stage!r}.{suggest(stage, names)}")
         groups = by_task(rows).values()
         return Curves(curve for rows in groups for curve in curves(rows, metric_of(rows, metric), stage))
 
@@ -154,9 +154,9 @@ class StoredSuite:
     def exponents(self, levels: Levels = None, axis: str = "d") -> Records[Scaling]:
         """Growth of N*(level) with d, or along another axis, for each (task, label) with several values."""
         curves = self.curves()
-        known = ["d", *dict.fromkeys(name for curve in curves for name in curve.axes)]
-        if axis not in known:
-            raise UsageError(f"exponents: no curve has an axis {axis!r}.{suggest(axis, known)}")
+        axes = ["d", *dict.fromkeys(name for curve in curves for name in curve.axes)]
+        if axis not in axes:
+            raise UsageError(f"exponents: no curve has an axis {axis!r}.{suggest(axis, axes)}")
         all_scalings = scalings(curves, self._levels(levels), axis)
         return Records(scaling for scaling in all_scalings if len(scaling.thresholds) > 1)
 
@@ -189,8 +189,8 @@ class StoredSuite:
             UsageError: The results have no such task, label or d.
         """
         rows = self.columns()
-        wanted = {"label": labels or (), "task": [task] if task else (), "d": [d] if d else ()}
-        for column, values in wanted.items():
+        filters = {"label": labels or (), "task": [task] if task else (), "d": [d] if d else ()}
+        for column, values in filters.items():
             require_known(rows, "joint_law", column, values)
         rows = rows.where(task=task, label=labels, d=d)
         return law_of(rows, self.curves(metric, rows=rows), second)
@@ -222,17 +222,17 @@ class StoredSuite:
         A claim is judged at the last look whose cells all have rows, and undecided before. If the suite plans no looks,
         it is judged once, on all rows.
         """
-        found = list[tuple[ClaimLooks, Rows, Claim, Finding]]()
+        judged = list[tuple[ClaimLooks, Rows, Claim, Finding]]()
         for looks in self.looks_by_claim(rows):
             look = looks.current_look or looks.next_look
             own = look.rows if look else rows
             if look and look.finding:
-                found.append((looks, own, looks.claim_at_look, look.finding))
+                judged.append((looks, own, looks.claim_at_look, look.finding))
             else:
                 finding = looks.without_look(finding_of(looks.claim, own, self.theories))
-                found.append((looks, own, looks.claim, finding))
-        verdicts = verdicts_on([(claim, finding) for *_, claim, finding in found], family)
-        for (looks, own, *_), verdict in zip(found, verdicts, strict=True):
+                judged.append((looks, own, looks.claim, finding))
+        verdicts = verdicts_on([(claim, finding) for *_, claim, finding in judged], family)
+        for (looks, own, *_), verdict in zip(judged, verdicts, strict=True):
             yield looks, own, verdict
 
     @cached_property
@@ -276,10 +276,10 @@ class StoredSuite:
         Raises:
             UsageError: The results have no such label, task or d, or no cell that both have.
         """
-        found = compare_labels(self._rows_of_both(a, b, tasks, dims), a, b, metric)
-        if not found:
+        comparisons = compare_labels(self._rows_of_both(a, b, tasks, dims), a, b, metric)
+        if not comparisons:
             raise UsageError(f"compare: {a!r} and {b!r} have no {metric} at the same task, d and n.")
-        return Records(found)
+        return Records(comparisons)
 
     def compare_thresholds(
         self, a: str, b: str, levels: Levels = None, metric: str = "nmse", *,
@@ -298,10 +298,10 @@ class StoredSuite:
         Raises:
             UsageError: As of ``compare``.
         """
-        found = compare_thresholds(self._rows_of_both(a, b, tasks, dims), a, b, self._levels(levels), metric)
-        if not found:
+        comparisons = compare_thresholds(self._rows_of_both(a, b, tasks, dims), a, b, self._levels(levels), metric)
+        if not comparisons:
             raise UsageError(f"compare: {a!r} and {b!r} have no {metric} at the same task and d.")
-        return Records(found)
+        return Records(comparisons)
 
     def _rows_of_both(self, a: str, b: str, tasks: Collection[str], dims: Collection[int]) -> Rows:
         """The rows of some tasks and d. Raises ``UsageError`` if no row has one of them or one of the labels."""

@@ -102,10 +102,10 @@ class UntilDecided:
             rows, cells = suite.columns(), dict[Cell, None]()
             for claim_looks in self._looks_by_claim(suite):
                 cells |= dict.fromkeys(self._cells_of(suite, claim_looks, rows, begun))
-            known = suite.store.known_cells(suite.name, suite.version)
+            stored = suite.store.known_cells(suite.name, suite.version)
         for (number, of, replicates), claims in sorted(begun.items()):
             self.tell(f"Look {number} of {of}, at {replicates} replicates: {', '.join(claims)}.")
-        return [cell for cell in cells if cell.id not in known]
+        return [cell for cell in cells if cell.id not in stored]
 
     def _cells_of(
         self, suite: StoredSuite, claim_looks: ClaimLooks, rows: Rows, begun: dict[tuple[int, int, int], list[str]]
@@ -131,8 +131,8 @@ class UntilDecided:
         """
         if look.at.number == 1:
             return
-        known = suite.store.known_cells(suite.name, suite.version)
-        before = [cell for cell in self._added(claim_looks.claim, look, rows) if cell.id not in known]
+        stored = suite.store.known_cells(suite.name, suite.version)
+        before = [cell for cell in self._added(claim_looks.claim, look, rows) if cell.id not in stored]
         yield from before
         if before:
             return
@@ -142,9 +142,9 @@ class UntilDecided:
                 for n in new.sizes
                 for replicate in range(look.counts[new.label])
             ]
-            if sizes := sorted({cell.n for cell in cells if cell.id not in known}):
+            if sizes := sorted({cell.n for cell in cells if cell.id not in stored}):
                 self.tell(f"{claim_looks.claim.id}: {new.says}: adds n = {', '.join(map(str, sizes))}.")
-            yield from (cell for cell in cells if cell.id not in known)
+            yield from (cell for cell in cells if cell.id not in stored)
 
     def _added(self, claim: Claim, look: Look, rows: Rows) -> Iterator[Cell]:
         """The cells of a look at N* at sizes beside the suite's: those that all replicates of the first look have."""

@@ -39,8 +39,8 @@ class FitController:
         mean = square_mean(self.x, ctx)
         read = mean if ctx.margin_column is None else np.delete(mean, ctx.margin_column)
         x_scale = 1.0 / math.sqrt(float(np.mean(read)) or 1.0)
-        known = np.zeros(train.n) if ctx.margin_column is None else self.x[:, ctx.margin_column]
-        labels = binary(y, learner.v, known) if train.kind == "binary" else real(y, learner.loss)
+        margins = np.zeros(train.n) if ctx.margin_column is None else self.x[:, ctx.margin_column]
+        labels = binary(y, learner.v, margins) if train.kind == "binary" else real(y, learner.loss)
         self.units, self.untrained = Units(x_scale, labels.shift, labels.scale), labels.untrained
         self.program = Program(self.net, learner.batch_size, labels.loss)
         self.sample = TrainingSample(x_scale * self.x, labels.y, labels.unit, ctx.seed, learner.momentum)

@@ -105,14 +105,14 @@ class LayerFeatures:
             feed = feeds[layer]
             worth = self._worths(layer, feed)
             self.worth[layer] = worth[: self.net.rank]
-            kept = min(max(int(np.sum(worth >= self.learner.cut_worth)), 1), k)
+            count = min(max(int(np.sum(worth >= self.learner.cut_worth)), 1), k)
             kernel = self._kernel(layer)
-            q = leading_directions(kernel, self.net.last(layer), second_moment(feed), kept)
+            q = leading_directions(kernel, self.net.last(layer), second_moment(feed), count)
             self.set_kernel(layer, q.T @ kernel)
             self.training.velocity[f"K{layer}"] = np.zeros_like(self.training.params[f"K{layer}"])
             if layer < self.learner.depth:
                 expansion = np.zeros_like(self.training.fixed[f"R{layer}"])
-                expansion[:, :kept] = self.training.fixed[f"R{layer}"][:, :k] @ q
+                expansion[:, :count] = self.training.fixed[f"R{layer}"][:, :k] @ q
                 self.training.fixed[f"R{layer}"] = expansion
 
     def _weights_of(self, layer: int) -> np.ndarray:

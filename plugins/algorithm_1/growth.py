@@ -13,14 +13,14 @@ def missing_feature(w: np.ndarray, kernel: np.ndarray, last: np.ndarray, moment:
     norm of the inputs.
     """
     root, inverse = roots(moment[np.ix_(last, last)])
-    above, known = w[:, last] @ root, kernel[:, last] @ root
+    above, below = w[:, last] @ root, kernel[:, last] @ root
     row = np.zeros(w.shape[1])
     if last.all():
-        values, vectors = np.linalg.eigh(above.T @ above - known.T @ known)
+        values, vectors = np.linalg.eigh(above.T @ above - below.T @ below)
         row[:] = np.sqrt(max(values[-1], 0.0)) * (vectors[:, -1] @ inverse)
         return row
     skip_root, skip_inverse = roots(moment[np.ix_(~last, ~last)])
-    u, s, vt = np.linalg.svd(skip_root @ (w[:, ~last].T @ above - kernel[:, ~last].T @ known))
+    u, s, vt = np.linalg.svd(skip_root @ (w[:, ~last].T @ above - kernel[:, ~last].T @ below))
     factor = np.linalg.norm(above @ vt[0])
     if factor > 0:
         row[last] = factor * (vt[0] @ inverse)

@@ -40,6 +40,6 @@ def _rank(singular_values: np.ndarray, threshold: float, max_rank: int) -> int:
 def roots(moment: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """M^{1/2} and its pseudo-inverse, of a positive semi-definite M."""
     values, vectors = np.linalg.eigh(moment)
-    kept = values > 1e-6 * max(values[-1], np.finfo(float).tiny)
-    roots, vectors = np.sqrt(values[kept]), vectors[:, kept]
+    positive = values > 1e-6 * max(values[-1], np.finfo(float).tiny)
+    roots, vectors = np.sqrt(values[positive]), vectors[:, positive]
     return (vectors * roots) @ vectors.T, (vectors / roots) @ vectors.T

@@ -107,8 +107,8 @@ class Algorithm1Options(BatchLearner):
 
     @model_validator(mode="after")
     def _one_per_layer(self) -> Algorithm1Options:
-        wanted = {"skips": self.depth - 1, "alphas": self.depth - 1, "join_steps": 2 * self.depth - 3}
-        for key, count in wanted.items():
+        lengths = {"skips": self.depth - 1, "alphas": self.depth - 1, "join_steps": 2 * self.depth - 3}
+        for key, count in lengths.items():
             value = getattr(self, key)
             if isinstance(value, tuple) and len(value) != count:
                 raise ValueError(f"{key} must have {count} entries for depth {self.depth}. Got {value}.")

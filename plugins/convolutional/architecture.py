@@ -36,25 +36,25 @@ def convolution(
     inputs: int, outputs: int, kernel: int, stride: int, generator: Generator, *, bias: bool = False
 ) -> nn.Conv2d:
     """A convolution that preserves an image's size up to the stride; weights ~ N(0, 2 / fan-in) (He et al. 2015)."""
-    made: nn.Conv2d = nn.utils.skip_init(
+    layer: nn.Conv2d = nn.utils.skip_init(
         nn.Conv2d, inputs, outputs, kernel, stride=stride, padding=(kernel - 1) // 2, bias=bias
     )
     with torch.no_grad():
-        weight = torch.randn(made.weight.shape, generator=generator) * math.sqrt(2 / (kernel**2 * inputs))
-        made.weight = nn.Parameter(weight.to(memory_format=torch.channels_last))
-        if made.bias is not None:
-            made.bias.zero_()
-    return made
+        weight = torch.randn(layer.weight.shape, generator=generator) * math.sqrt(2 / (kernel**2 * inputs))
+        layer.weight = nn.Parameter(weight.to(memory_format=torch.channels_last))
+        if layer.bias is not None:
+            layer.bias.zero_()
+    return layer
 
 
 def linear(inputs: int, outputs: int, generator: Generator, *, bias: bool = True) -> nn.Linear:
     """A linear layer with weights ~ N(0, 1 / fan-in) and bias 0."""
-    made: nn.Linear = nn.utils.skip_init(nn.Linear, inputs, outputs, bias=bias)
+    layer: nn.Linear = nn.utils.skip_init(nn.Linear, inputs, outputs, bias=bias)
     with torch.no_grad():
-        made.weight.copy_(torch.randn(made.weight.shape, generator=generator) / math.sqrt(inputs))
+        layer.weight.copy_(torch.randn(layer.weight.shape, generator=generator) / math.sqrt(inputs))
         if bias:
-            made.bias.zero_()
-    return made
+            layer.bias.zero_()
+    return layer
 
 
 def activated(channels: int, activation: Activation, *, norm: bool = True) -> list[nn.Module]:

@@ -45,8 +45,8 @@ class ConvolutionalKernel:
             left, right = ([jax.device_put(tile, device) for tile in self._tiles(points, size)] for points in (x, z))
             for i, a in enumerate(left):
                 for j, b in enumerate(right[: i + 1] if lower else right):
-                    here = out[i * size : (i + 1) * size, j * size : (j + 1) * size]
-                    here.copy_(torch.tensor(np.asarray(program(a, b)))[: here.shape[0], : here.shape[1]])
+                    block = out[i * size : (i + 1) * size, j * size : (j + 1) * size]
+                    block.copy_(torch.tensor(np.asarray(program(a, b)))[: block.shape[0], : block.shape[1]])
         return out.to(x.device)
 
     def _tiles(self, x: Tensor, size: int) -> list[np.ndarray]:

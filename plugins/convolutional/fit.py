@@ -47,10 +47,10 @@ class TrainingImages:
         """Convert a training set of images."""
         if len(train.shape) != 3:
             raise UsageError(f"rows of x must be images of shape (channels, height, width). Got shape {train.shape}.")
-        where = torch_device(device)
-        x = torch.as_tensor(train.x, device=where)
+        target = torch_device(device)
+        x = torch.as_tensor(train.x, device=target)
         pixels, loss = Pixels.of(x, train.shape, normalize=normalize), Loss(train.classes)
-        return cls(pixels, pixels(x), loss.encode(torch.as_tensor(train.y, device=where)), loss)
+        return cls(pixels, pixels(x), loss.encode(torch.as_tensor(train.y, device=target)), loss)
 
 
 @dataclass(frozen=True)

@@ -72,8 +72,8 @@ class Augmentation:
             padded = pad(images, (self.crop,) * 4)
             rows = draw(2 * self.crop + 1) + torch.arange(height, device=device)
             columns = draw(2 * self.crop + 1) + torch.arange(width, device=device)
-            here = torch.arange(m, device=device)[:, None, None]
-            images = padded[here, :, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)
+            index = torch.arange(m, device=device)[:, None, None]
+            images = padded[index, :, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)
         if self.flip:
             images = torch.where(draw(2)[:, :, None, None] > 0, images.flip(3), images)
         if self.cutout:

@@ -56,12 +56,12 @@ class Pictures:
     def _sheet(self, place: int) -> bytes:
         networks = self.blocks[place]
         full = next(iter(networks.values())).layout.blocks[place - 1].outputs
-        shown = min(self.channels, full)
+        count = min(self.channels, full)
         rows = {
-            label: (0.5 + self.ascent(network, place, shown) / (2 * SHOWN)).clamp(0, 1).cpu().numpy()
+            label: (0.5 + self.ascent(network, place, count) / (2 * SHOWN)).clamp(0, 1).cpu().numpy()
             for label, network in networks.items()
         }
-        return sheet(f"Features of block {place}, channels 1 to {shown} of {full}", rows)
+        return sheet(f"Features of block {place}, channels 1 to {count} of {full}", rows)
 
     def ascent(self, network: Network, place: int, channels: int) -> Tensor:
         """u (k, c, h, w) after all steps, for the first k channels of block ``place``, counted from 1.

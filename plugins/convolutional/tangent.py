@@ -40,6 +40,6 @@ class ConvTangent(AdamOptions):
         """
         seen = float(self.steps_at(n) * min(n, self.batch_size))
         gradients = seen if self.augments else n
-        kept = (self.batch_size if self.augments else n) + GRADIENTS + 40
+        images = (self.batch_size if self.augments else n) + GRADIENTS + 40
         flops = 3 * full.flops(image) * gradients + 60.0 * full.weights * seen
-        return Work(flops, self.steps_at(n), float(full.weights) * kept)
+        return Work(flops, self.steps_at(n), float(full.weights) * images)

@@ -110,14 +110,14 @@ class Sgd:
         value = torch.zeros(())
         for step, drawn in enumerate(minibatches(len(images), learner.batch_size, self.steps, generator)):
             rows = drawn.to(images.device)
-            batch, wanted = images[rows], labels[rows]
+            batch, truth = images[rows], labels[rows]
             if augmentation:
                 batch = augmentation(batch, generator)
             if self.attack is not None:
-                batch, wanted = self.attack.examples(network, batch, wanted, loss, generator)
+                batch, truth = self.attack.examples(network, batch, truth, loss, generator)
             optimizer.param_groups[0]["lr"] = lr * schedule(step / self.steps)
             optimizer.zero_grad()
-            value = loss(network(batch, start), wanted)
+            value = loss(network(batch, start), truth)
             value.backward()
             if pull is not None:
                 pull.add_gradient()

@@ -79,16 +79,16 @@ class PatchPredictor(Predictor):
 
     def hidden(self, x: np.ndarray) -> Mapping[str, np.ndarray]:
         """The clusters of each level as one-hot vectors, {"S2": (m, s^(L-1) v), ...}."""
-        found = self._symbols(x)[1:]
+        levels = self._symbols(x)[1:]
         return {
-            f"S{level}": np.eye(self.alphabet)[symbols].reshape(len(x), -1) for level, symbols in enumerate(found, 2)
+            f"S{level}": np.eye(self.alphabet)[symbols].reshape(len(x), -1) for level, symbols in enumerate(levels, 2)
         }
 
     def _symbols(self, x: np.ndarray) -> list[np.ndarray]:
-        found = [symbols_of(x, self.alphabet)]
+        levels = [symbols_of(x, self.alphabet)]
         for table in self.tables:
-            found.append(table[patch_codes(found[-1], self.alphabet, self.branching)])
-        return found
+            levels.append(table[patch_codes(levels[-1], self.alphabet, self.branching)])
+        return levels
 
 
 def symbols_of(x: np.ndarray, alphabet: int) -> np.ndarray:
@@ -117,7 +117,7 @@ def clusters(vectors: np.ndarray, weights: np.ndarray, count: int, seed: int) ->
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
 
-    found = KMeans(min(count, len(vectors)), n_init=STARTS, tol=0.0, random_state=seed)
+    means = KMeans(min(count, len(vectors)), n_init=STARTS, tol=0.0, random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # equal vectors, which are fewer than clusters
-        return np.asarray(found.fit(vectors, sample_weight=weights).labels_)
+        return np.asarray(means.fit(vectors, sample_weight=weights).labels_)

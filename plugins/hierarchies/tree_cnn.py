@@ -166,8 +166,8 @@ class TreePredictor(Predictor):
         return {f"S{layer}": features for layer, features in enumerate(self._features(x)[:-1], 2)}
 
     def _features(self, x: np.ndarray) -> list[np.ndarray]:
-        z, found = self.scale * np.asarray(x, np.float64), []
+        z, features = self.scale * np.asarray(x, np.float64), []
         for layers in self.layers:
-            found += layers.all_features(z)
-            z = found[-1]
-        return found
+            features += layers.all_features(z)
+            z = features[-1]
+        return features

@@ -55,12 +55,12 @@ class TreeNet:
 
     def layers(self, params: dict[str, Any], z: NumpyOrJax) -> list[NumpyOrJax]:
         """h_1, ..., h_depth, each (m, positions w), at z (m, positions q)."""
-        found: list[NumpyOrJax] = []
+        outputs: list[NumpyOrJax] = []
         for layer, (positions, fan_in) in enumerate(self.sizes, 1):
             sums = z.reshape(-1, positions, fan_in) @ params[f"W{layer}"]
             z = (sums + params[f"b{layer}"]).clip(0).reshape(-1, positions * self.width)
-            found.append(z)
-        return found
+            outputs.append(z)
+        return outputs
 
     def __call__(self, params: dict[str, Any], z: NumpyOrJax) -> NumpyOrJax:
         """F, (m,) for one output, or scores (m, C), at z (m, positions q)."""

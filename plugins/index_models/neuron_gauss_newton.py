@@ -49,14 +49,14 @@ class NeuronGaussNewton(Learner):
         """Fit to the n training points; the mean label if no descent is believed."""
         directions = stream(ctx.seed, "neuron-gauss-newton").standard_normal((self.starts, train.d))
         directions /= np.linalg.norm(directions, axis=1, keepdims=True)
-        found = self._least_error(directions, train.x, train.y)
-        if found and found.info["training_error"] > EXACT * np.var(train.y):
-            found = confirmed(partial(self._least_error, directions), train.x, train.y)
-            if found:
-                start = read_out(train.x, train.y, found.direction, self.degree)
-                found = _descent(start, train.x, train.y, self.steps)
-        if found:
-            return found
+        best = self._least_error(directions, train.x, train.y)
+        if best and best.info["training_error"] > EXACT * np.var(train.y):
+            best = confirmed(partial(self._least_error, directions), train.x, train.y)
+            if best:
+                start = read_out(train.x, train.y, best.direction, self.degree)
+                best = _descent(start, train.x, train.y, self.steps)
+        if best:
+            return best
         mean = train.y.mean() * np.eye(self.degree + 1)[0]
         return DirectionPredictor(directions[0], mean, {"coefficients": mean.tolist(), "steps": 0})
 

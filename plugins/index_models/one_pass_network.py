@@ -47,19 +47,19 @@ class OnePassNetwork(BatchLearner):
     def fit_batch(cls, jobs: Sequence[Job[Self]]) -> Sequence[Predictor | Failure]:
         """Fit jobs on prefixes of one sample. Jobs of one rate and seed are one path, from which each takes its n."""
         paths = list(dict.fromkeys((job.learner.rate, job.ctx.seed) for job in jobs))
-        where = [paths.index((job.learner.rate, job.ctx.seed)) for job in jobs]
+        path_of_job = [paths.index((job.learner.rate, job.ctx.seed)) for job in jobs]
         ends: dict[int, list[int]] = {}
         for j, job in enumerate(jobs):
             ends.setdefault(job.train.n, []).append(j)
         longest = max(jobs, key=lambda job: job.train.n).train
         units = _Units.start(paths, jobs[0].learner.width, longest.d)
-        found: dict[int, Predictor | Failure] = {}
+        outcomes: dict[int, Predictor | Failure] = {}
         with np.errstate(over="ignore", invalid="ignore"):  # a path that diverges is a failure of its jobs
             for i, (x, y) in enumerate(zip(longest.x, longest.y, strict=True), start=1):
                 units.step(x, y)
                 for j in ends.get(i, ()):
-                    found[j] = _read_out(jobs[j], units.w[where[j]].copy(), units.b[where[j]].copy())
-        return [found[j] for j in range(len(jobs))]
+                    outcomes[j] = _read_out(jobs[j], units.w[path_of_job[j]].copy(), units.b[path_of_job[j]].copy())
+        return [outcomes[j] for j in range(len(jobs))]
 
     def cost(self, n: int, d: int) -> Cost:
         """About twelve calls per point, which the fits of a batch share; then the units' second moments."""
@@ -127,8 +127,8 @@ def _read_out(job: Job[OnePassNetwork], w: np.ndarray, b: np.ndarray) -> Predict
     best = (np.inf, 0.0, np.zeros_like(moments))
     for ridge in RIDGES * max(float(values.mean()), np.finfo(float).tiny):
         shrunk = moments / (values + ridge)
-        left = total - float(shrunk @ (moments + ridge * shrunk))
-        score = max(left, 0.0) / max(1e-12, 1 - (1 + float(np.sum(values / (values + ridge)))) / n) ** 2
+        residual = total - float(shrunk @ (moments + ridge * shrunk))
+        score = max(residual, 0.0) / max(1e-12, 1 - (1 + float(np.sum(values / (values + ridge)))) / n) ** 2
         if score < best[0]:
             best = (score, float(ridge), shrunk)
     c = vectors @ best[2]

@@ -50,11 +50,11 @@ class QuadraticLink(Learner):
         names = ("forward", *(f"pass{number}" for number in range(1, len(passes))))
         info = {"passes": len(passes) - 1, "link": passes[-1].top.coefficients.tolist()}
         if self._as_published or confirmed(lambda x, y: self._passes(x, y)[-1], train.x, train.y):
-            here = passes.pop()
+            current = passes.pop()
         else:
             mean = train.y.mean() * np.eye(self.degree + 1)[0]
-            here = QuadraticLinkPredictor(replace(passes[-1].top, coefficients=mean))
-        return replace(here, info=info, stages=dict(zip(names, passes, strict=False)))
+            current = QuadraticLinkPredictor(replace(passes[-1].top, coefficients=mean))
+        return replace(current, info=info, stages=dict(zip(names, passes, strict=False)))
 
     @property
     def _as_published(self) -> bool:

@@ -74,8 +74,8 @@ class SphericalSgd(BatchLearner):
             w /= np.sqrt(np.einsum("ij,ij->i", w, w))[:, None]
             sums[:active] += w * (averaged[:active] <= i)[:, None]
         sums /= np.sqrt(np.einsum("ij,ij->i", sums, sums))[:, None]
-        found = dict(zip(order, sums, strict=True))
-        return [read_out(job.train.x, job.train.y, found[j], len(link) - 1) for j, job in enumerate(jobs)]
+        sum_of = dict(zip(order, sums, strict=True))
+        return [read_out(job.train.x, job.train.y, sum_of[j], len(link) - 1) for j, job in enumerate(jobs)]
 
     def step(self, d: int) -> float:
         """delta / d."""

@@ -57,8 +57,8 @@ class CorrectedPredictor(Predictor):
         slopes = last.features.slopes(centres, last.kernel.gradients(centres[-1], centres[-1], last.weights))
         first = 2 if self.inputs.squares else 1
         return {
-            f"S{layer}": self._along_gradients(values - origin, known - origin, slope * self.spread)
-            for layer, (values, known, origin, slope) in enumerate(
+            f"S{layer}": self._along_gradients(values - origin, seen - origin, slope * self.spread)
+            for layer, (values, seen, origin, slope) in enumerate(
                 zip(at_x, centres, origins, slopes, strict=True), first
             )
         }

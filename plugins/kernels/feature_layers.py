@@ -46,16 +46,16 @@ class FeatureLayers:
 
     def slopes(self, features: Sequence[Tensor], slopes: Tensor) -> list[Tensor]:
         """Gradients of a function with respect to p_1, ..., p_L, each (m, k_l), by the chain rule."""
-        found = [slopes]
+        all_slopes = [slopes]
         for index in range(len(self.layers) - 1, 0, -1):
             layer, below = self.layers[index], features[index - 1]
-            back, k = found[0] @ layer.axes.T, below.shape[1]
+            back, k = all_slopes[0] @ layer.axes.T, below.shape[1]
             products = back[:, -len(layer.mean) :] * layer.factor
             square = back.new_zeros(len(back), k, k)
             square[:, *_pairs(k)] = products
             slope = ((square + square.mT) @ below[:, :, None])[:, :, 0]
-            found.insert(0, slope + back[:, -len(layer.mean) - k : -len(layer.mean)] if index > 1 else slope)
-        return found
+            all_slopes.insert(0, slope + back[:, -len(layer.mean) - k : -len(layer.mean)] if index > 1 else slope)
+        return all_slopes
 
     def next_inputs(self, z: Tensor) -> tuple[Layer, Tensor]:
         """A further layer without axes, whose products are standardised at z (m, p), and its phi there, (m, q)."""

@@ -27,11 +27,11 @@ def quadratic_forms(z: Tensor, values: Sequence[Tensor], square_norm: float) -> 
     gamma = 1 / (square_norm or 1.0)
     kernel = make_kernel("poly", gamma, degree=2, coef0=1.0)
     targets = z.new_zeros(len(z), len(values))
-    for column, known in enumerate(values):
-        targets[: len(known), column] = known
-    sizes = sorted({len(known) for known in values})
+    for column, column_values in enumerate(values):
+        targets[: len(column_values), column] = column_values
+    sizes = sorted({len(column_values) for column_values in values})
     weights = RidgeCurve(kernel.gram(kernel.points(z), mirror=False)).solve(targets, sizes, RIDGE).weights
-    columns = [weights[:, sizes.index(len(known)), column, None] for column, known in enumerate(values)]
+    columns = [weights[:, sizes.index(len(column_values)), column, None] for column, column_values in enumerate(values)]
     return [(gamma / 2) ** 2 * (z.T @ (column * z)) for column in columns]
 
 

@@ -70,8 +70,8 @@ class Tangents:
         for layer in reversed(range(len(self.turns))):
             for share in SHARES:
                 trial = [*chosen[:layer], share, *chosen[layer + 1 :]]
-                if trial != chosen and (found := self._fit(trial, y, [best.ridge])).error < best.error:
-                    best, chosen = found, trial
+                if trial != chosen and (candidate := self._fit(trial, y, [best.ridge])).error < best.error:
+                    best, chosen = candidate, trial
         steps = [share * unit for share, unit in zip(chosen, self.units, strict=True)]
         weighted = [best.weights[:, None] * g for g in self.slopes]
         return self.features.turned(

@@ -73,9 +73,9 @@ def chosen_ridge(z: np.ndarray, y: np.ndarray, ridges: Sequence[float]) -> tuple
     left, s, right = np.linalg.svd(z, full_matrices=False)
     total = float(s @ s) or 1.0
     along, absolute = left.T @ y, np.array(ridges) * total
-    kept = s[:, None] ** 2 / (s[:, None] ** 2 + absolute)  # (k, ridges)
-    residuals = y[:, None] - left @ (kept * along[:, None])
-    outside = 1 - left**2 @ kept
+    shrinkage = s[:, None] ** 2 / (s[:, None] ** 2 + absolute)  # (k, ridges)
+    residuals = y[:, None] - left @ (shrinkage * along[:, None])
+    outside = 1 - left**2 @ shrinkage
     errors = np.mean((residuals / np.maximum(outside, np.finfo(float).eps)) ** 2, axis=0)
     best = int(errors.argmin())
     return right.T @ (along * s / (s**2 + absolute[best])), float(ridges[best]), float(errors[best])

@@ -60,9 +60,9 @@ class SketchedProblem:
         with np.errstate(over="ignore", invalid="ignore"):
             for stage, length in enumerate(lengths):
                 values, vectors, inflow = _stage(self, rate * 0.5**stage)
-                kept = values**length
-                added = np.where(values == 1, length, (1 - kept) / np.where(values == 1, 1, 1 - values))
-                c = vectors @ (kept * (vectors.mT @ c) + added * (vectors.mT @ inflow))
+                contraction = values**length
+                added = np.where(values == 1, length, (1 - contraction) / np.where(values == 1, 1, 1 - values))
+                c = vectors @ (contraction * (vectors.mT @ c) + added * (vectors.mT @ inflow))
             return float((self.approximation[:, 0] + np.sum(self.g * c[..., 0], axis=1)).mean())
 
     def after_ridge(self, n: float, ridges: Sequence[float]) -> float:
@@ -107,13 +107,13 @@ def _problem(a: float, decay: float, d: int, features: int, noise: float) -> Ske
     i = np.arange(1.0, d + 1)
     h, square = i**-a, i ** (-2 * decay)  # E w_i^2
     variance = float(h @ square)
-    found = []
+    draws = []
     for k in range(SKETCHES):
         s = draw_sketch(stream("sketched theory", k), features, d)
         g, u = np.linalg.eigh((s * h) @ s.T)
-        kept = g > g[-1] * features * np.finfo(float).eps  # at most d of them for M > d
-        g = np.where(kept, g, 0.0)
-        signal = np.where(kept, ((u.T @ s * h) ** 2) @ square / np.where(kept, g, 1.0) ** 2, 0.0) / variance
-        found.append((g, signal, max(1 - float(g @ signal), 0.0)))
-    gs, signals, rest = zip(*found, strict=True)
+        positive = g > g[-1] * features * np.finfo(float).eps  # at most d of them for M > d
+        g = np.where(positive, g, 0.0)
+        signal = np.where(positive, ((u.T @ s * h) ** 2) @ square / np.where(positive, g, 1.0) ** 2, 0.0) / variance
+        draws.append((g, signal, max(1 - float(g @ signal), 0.0)))
+    gs, signals, rest = zip(*draws, strict=True)
     return SketchedProblem(np.array(gs), np.array(signals), np.array(rest)[:, None], noise)

@@ -52,16 +52,16 @@ Weights: TypeAlias = Callable[[np.ndarray], np.ndarray]
 def finished(setup: Setup, trained: QuadraticPredictor, weights: Weights) -> QuadraticPredictor:
     """The network after these steps, with the stage ``trained`` before them; or the trained one if they are no gain."""
     everything, held_out = LeastSquares.of(setup, trained, weights), LeastSquares.of(split(setup)[1], trained, weights)
-    least, found = held_out.mean(trained.params), None
+    least, best = held_out.mean(trained.params), None
     for attempt in attempts(setup, trained, weights, PATIENCE):
         if attempt.error < least:
-            least, found = attempt.error, attempt
-    if found is None:
+            least, best = attempt.error, attempt
+    if best is None:
         trained.info = {**trained.info, "finish": "no gain"}
         return trained
-    params = everything.whole(everything.minimised(found.parts))
+    params = everything.whole(everything.minimised(best.parts))
     after = setup.predictor(setup.net, params, stages={**trained.stages, "trained": trained})
-    named = {f"k{layer}": rank for layer, rank in zip(setup.net.layers(), found.ranks, strict=True)}
+    named = {f"k{layer}": rank for layer, rank in zip(setup.net.layers(), best.ranks, strict=True)}
     facts = {"finish": named, "finish_loss": everything.mean(params), **setup.corrections(after)}
     after.info = {**trained.info, **facts}
     return after

@@ -55,7 +55,7 @@ class _Growing(Growth):
 
     def take(self, layer: int, trained: Params) -> None:
         """Copy all layers that have joined."""
-        kept = self.params["log_alpha"]
+        log_alpha = self.params["log_alpha"]
         new = {key: np.asarray(value, np.float64) for key, value in trained.items()}
-        new["log_alpha"] = np.concatenate([new["log_alpha"], kept[len(new["log_alpha"]) :]])
+        new["log_alpha"] = np.concatenate([new["log_alpha"], log_alpha[len(new["log_alpha"]) :]])
         self.params |= new

@@ -78,8 +78,8 @@ def outside_theory(skips: Sequence[Sequence[int]]) -> list[str]:
 
 def check_shared_skips(skips: Sequence[Sequence[int]], widths: Sequence[int], d: int | None = None) -> None:
     """Check that W_{l,l-1} and W_{l,l-3} can be one matrix for l = 3..L: J_l has both, and their widths agree."""
-    given = [("the input dimension", d)] * 2
-    sizes = [*given, *((f"widths[{i}]", width) for i, width in enumerate(widths))]
+    sizes_below = [("the input dimension", d)] * 2
+    sizes = [*sizes_below, *((f"widths[{i}]", width) for i, width in enumerate(widths))]
     for layer, sources in enumerate(skips, start=2):
         if layer < 3:
             continue
@@ -87,10 +87,10 @@ def check_shared_skips(skips: Sequence[Sequence[int]], widths: Sequence[int], d:
             raise ValueError(
                 f"share_skips needs layers {layer - 1} and {layer - 3} in J_{layer} of skips. Got {tuple(sources)}."
             )
-        (key, width), (other, wanted) = sizes[layer - 1], sizes[layer - 3]
-        if wanted is not None and width != wanted:
+        (key, width), (other, needed) = sizes[layer - 1], sizes[layer - 3]
+        if needed is not None and width != needed:
             raise ValueError(
-                f"share_skips needs {key} to be {other}, {wanted}: W_{layer} has one matrix for layers {layer - 3} and "
+                f"share_skips needs {key} to be {other}, {needed}: W_{layer} has one matrix for layers {layer - 3} and "
                 f"{layer - 1}. Got {width}."
             )
 
@@ -133,8 +133,8 @@ class QuadraticNet:
 
     def below(self, layer: int) -> QuadraticNet:
         """The network that ends with ``layer``."""
-        kept = self.index(layer) + 1
-        return replace(self, widths=self.widths[:kept], skips=self.skips[:kept])
+        count = self.index(layer) + 1
+        return replace(self, widths=self.widths[:count], skips=self.skips[:count])
 
     def own(self, params: Params) -> Params:
         """The parameters of this network, taken from those of the larger network that it is ``below`` of."""

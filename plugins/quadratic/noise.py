@@ -62,8 +62,8 @@ def why_full_rank(setup: Setup, trained: QuadraticPredictor, weights: Weights, g
         return NO_GAIN
     tried = low_ranks(setup.net)
     outcomes = full, *low_rank([replace(most, params=full.cut(ranks), low_rank=True) for ranks in tried])
-    found = zip(((), *tried), outcomes, strict=True)
-    squares = {ranks: rest.squared_errors(each) for ranks, each in found if isinstance(each, QuadraticPredictor)}
+    results = zip(((), *tried), outcomes, strict=True)
+    squares = {ranks: rest.squared_errors(each) for ranks, each in results if isinstance(each, QuadraticPredictor)}
     return "" if least(squares, ()) else NO_GAIN
 
 

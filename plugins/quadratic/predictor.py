@@ -74,8 +74,8 @@ class QuadraticPredictor(Predictor):
         """Parameters with each W_l reduced to its first k_l principal directions, for ``ranks`` k_2..k_L."""
         reduced = {}
         for (layer, rotation), rank in zip(self._rotations.items(), ranks, strict=True):
-            kept = rotation[:, :rank]
-            reduced[f"W{layer}"] = kept @ (kept.T @ self.params[f"W{layer}"])
+            directions = rotation[:, :rank]
+            reduced[f"W{layer}"] = directions @ (directions.T @ self.params[f"W{layer}"])
         return {**self.params, **reduced}
 
     def hidden(self, x: np.ndarray) -> dict[str, np.ndarray]:

@@ -73,8 +73,8 @@ class QuadDenseNet(QuadraticLearner):
         setup, device = self.setup(job.train, job.ctx), job.ctx.device
         ended: Outcome = trained
         if self.ranks == "auto" and setup.kind == "real":
-            given, low_rank = self.trained_with(device), self.trained_at_low_rank(setup, device, noise.SHARE)
-            if why := noise.why_full_rank(setup, trained, self.weights, given, low_rank):
+            full_rank, low_rank = self.trained_with(device), self.trained_at_low_rank(setup, device, noise.SHARE)
+            if why := noise.why_full_rank(setup, trained, self.weights, full_rank, low_rank):
                 trained.info = {**trained.info, "ranks": f"given: {why}"}
             else:
                 ended = self.with_selected_ranks(setup, device)

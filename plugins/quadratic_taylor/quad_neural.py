@@ -69,13 +69,13 @@ class QuadNeural(QuadraticTaylorLearner):
         info["whitened_on"] = "training inputs" if ctx.unlabeled is None else "unlabeled inputs"
         for level in range(1, self.depth + 1):
             layer = RandomLayer.draw(size, inputs.shape[1], self.inner, ctx.seed, x, level=level, biased=self.biases)
-            made = represent(layer, scale, inputs, self.whitening, below)
+            representation = represent(layer, scale, inputs, self.whitening, below)
             if self.order is not None and level == 1:
                 info["lambda_k"] = least_eigenvalue(second_moment(layer, scale * points))
-            below = made.features
+            below = representation.features
             if level < self.depth:
                 inputs, scale = below(points), size**-0.5
-        return replace(made, info=info)
+        return replace(representation, info=info)
 
     def cost(self, n: int, d: int) -> Cost:
         """Each layer beyond the first takes another whitening, and a product with the features of each point."""

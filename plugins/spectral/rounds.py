@@ -86,32 +86,32 @@ class Rounds:
             y: Labels by which the importance of the others is judged, (n,).
             weights: What the read-out makes of each block's outputs, (p,), or None.
         """
-        made = list(blocks)
+        new_blocks = list(blocks)
         signals = self._signals(blocks, zs, weights)
         signal = signals[-1]
         last = weights[-1]
         top = (np.zeros((1, 1)) if last is None else last[:, None]), np.ones((len(y), 1))
         for low in range(len(blocks) - 2, -1, -1):
-            known = blocks[low].directions if self.append else None
-            found = Boundary.of(zs[low], labels, signal, known, self.count)
-            lifts, z = self.rng.standard_normal((found.reads.shape[1], len(found.writes))), zs[low]
+            earlier = blocks[low].directions if self.append else None
+            boundary = Boundary.of(zs[low], labels, signal, earlier, self.count)
+            lifts, z = self.rng.standard_normal((boundary.reads.shape[1], len(boundary.writes))), zs[low]
             if self.append:  # the blocks above are fitted anew, with as many directions as they have
-                made[low] = made[low].with_more(found.reads, lifts, drawn=True)
-                for level in range(low + 1, len(made)):
-                    z = made[level - 1](z)
-                    made[level] = self.forward(level, z, made[level].directions.shape[1] - 1)
+                new_blocks[low] = new_blocks[low].with_more(boundary.reads, lifts, drawn=True)
+                for level in range(low + 1, len(new_blocks)):
+                    z = new_blocks[level - 1](z)
+                    new_blocks[level] = self.forward(level, z, new_blocks[level].directions.shape[1] - 1)
             else:  # in the place of the least important directions of both blocks
-                below = blocks[low + 1].matrix, found.denoised
-                made[low] = self._exchanged(made[low], z, y, below, found.reads, lifts, True)
-                z, written = made[low](z), sqrt(len(found.writes)) * found.writes.T
-                reads = z.T @ (labels[:, None] * found.scores)
-                made[low + 1] = self._exchanged(made[low + 1], z, y, top, reads, written, False)
+                below = blocks[low + 1].matrix, boundary.denoised
+                new_blocks[low] = self._exchanged(new_blocks[low], z, y, below, boundary.reads, lifts, True)
+                z, written = new_blocks[low](z), sqrt(len(boundary.writes)) * boundary.writes.T
+                reads = z.T @ (labels[:, None] * boundary.scores)
+                new_blocks[low + 1] = self._exchanged(new_blocks[low + 1], z, y, top, reads, written, False)
                 top = below
             signal = signals[low]
             if self.signal == "first-order":
-                lifted = found.reads.T @ blocks[low].matrix
-                signal = signal.mean(axis=0) + (found.scores - found.scores.mean(axis=0)) @ lifted
-        return made
+                lifted = boundary.reads.T @ blocks[low].matrix
+                signal = signal.mean(axis=0) + (boundary.scores - boundary.scores.mean(axis=0)) @ lifted
+        return new_blocks
 
     def _signals(
         self, blocks: Sequence[Block], zs: Sequence[np.ndarray], weights: Sequence[np.ndarray | None]
@@ -139,7 +139,7 @@ class Rounds:
     ) -> Block:
         """The block with its least important directions replaced by ``new`` (q, r), of their size at z (n, q)."""
         worth = importance(block, z, y, *reader) if self.paths else second_moments(block, z, y)
-        kept = block.only(np.sort(np.argsort(-worth)[: max(len(worth) - new.shape[1], 0)]))
-        sizes, theirs = rms(z @ new), rms(z @ kept.directions[:, kept.drawn])
+        best = block.only(np.sort(np.argsort(-worth)[: max(len(worth) - new.shape[1], 0)]))
+        sizes, theirs = rms(z @ new), rms(z @ best.directions[:, best.drawn])
         size = self.size * (theirs.mean() if len(theirs) else 1.0)
-        return kept.with_more(new * (size / np.where(sizes > 0, sizes, 1.0)), lifts, drawn)
+        return best.with_more(new * (size / np.where(sizes > 0, sizes, 1.0)), lifts, drawn)

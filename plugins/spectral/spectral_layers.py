@@ -110,13 +110,13 @@ class SpectralLayers(Learner):
             best = int(np.argmin(errors.min(axis=1)))
             penalties = errors.argmin(axis=1)[: best + 1].tolist()
         rounds = len(penalties) - 1 if penalties else self.rounds
-        found = self._networks(z, y, rounds, ctx.seed, penalties)
-        stages = [SpectralPredictor(each, mean, float(centre), float(spread)) for each in found]
+        layers = self._networks(z, y, rounds, ctx.seed, penalties)
+        stages = [SpectralPredictor(each, mean, float(centre), float(spread)) for each in layers]
         names = ["forward", *(f"round{number}" for number in range(1, rounds + 1))]
         info = {
             "rounds": rounds,
-            "directions": [block.directions.shape[1] for block in found[-1].blocks],
-            "penalty": float(PENALTIES[found[-1].penalty]),
+            "directions": [block.directions.shape[1] for block in layers[-1].blocks],
+            "penalty": float(PENALTIES[layers[-1].penalty]),
         }
         return replace(stages[-1], info=info, stages=dict(zip(names, stages, strict=True)))
 
@@ -128,8 +128,8 @@ class SpectralLayers(Learner):
         biases = [rng.standard_normal(self.width) * self.biases for _ in range(self.depth)]
 
         def forward(level: int, z: np.ndarray, k: int) -> Block:
-            found = regression_directions if level == 0 and self.weights == "regression" else moment_directions
-            directions = found(z, y, k)
+            find = regression_directions if level == 0 and self.weights == "regression" else moment_directions
+            directions = find(z, y, k)
             lifts = rng.standard_normal((directions.shape[1], self.width))
             return Block.of(directions, z, lifts, biases[level], self.activation)
 

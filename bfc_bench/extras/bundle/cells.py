@@ -91,7 +91,7 @@ class Cells:
             if (grid := self._grid(f"{name}@{version}")) is None:
                 continue
             rows = [row for row in self.store.store.each(name, version) if row.status == "ok"]
-            left = len(rows)
+            remaining = len(rows)
             for row in rows:
                 took = row.fit_cpu_seconds
                 if row.device not in devices or took is None or took > self.seconds:
@@ -99,11 +99,11 @@ class Cells:
                 if row.task in grid.tasks and row.label in grid.entries:
                     cell = grid.cell(row.task, row.label, row.d, row.n, row.replicate)
                     if cell.id == row.cell:
-                        left -= 1
+                        remaining -= 1
                         yield grid, cell, row
-            if left:
+            if remaining:
                 self.found.say(
-                    f"{name}@{version}: {left} of {len(rows)} cells are not drawn: they took more than "
+                    f"{name}@{version}: {remaining} of {len(rows)} cells are not drawn: they took more than "
                     f"{self.seconds:g} s, or need another device or another version of a task or learner"
                 )
 
@@ -133,24 +133,24 @@ class Cells:
             self._compare(stored, new[cell.id])
 
     def _compare(self, stored: Row, new: Row) -> None:
-        where = f"{stored.suite}@{stored.suite_version}: {stored.label} on {stored.task}, d = {stored.d}"
-        where += f", n = {stored.n}, replicate {stored.replicate}"
+        place = f"{stored.suite}@{stored.suite_version}: {stored.label} on {stored.task}, d = {stored.d}"
+        place += f", n = {stored.n}, replicate {stored.replicate}"
         if new.status in ("skipped", "timeout", "out-of-memory", "killed"):
-            self.found.say(f"UNCHECKED  {where}: {new.status} here: {new.reason}")
+            self.found.say(f"UNCHECKED  {place}: {new.status} here: {new.reason}")
             return
         one, other = _of_common_options(stored, new)
-        here, both = outcome(other), f"{outcome(one)} in the bundle, {outcome(other)} here"
+        result, both = outcome(other), f"{outcome(one)} in the bundle, {outcome(other)} here"
         if not differing(one, other):
-            shown, remark = "reproduced", here
+            verdict, remark = "reproduced", result
         elif not (columns := closely_differing(one, other)):
-            shown, remark = "consistent", f"{here}, equal within a relative {GPU_TOLERANCE:g}"
+            verdict, remark = "consistent", f"{result}, equal within a relative {GPU_TOLERANCE:g}"
         elif self._are_alike(stored, new):
-            shown, remark = "alike", f"{both}, as two trainings may differ"
+            verdict, remark = "alike", f"{both}, as two trainings may differ"
         else:
-            self.found.differs(f"{where}: {both} ({', '.join(columns)})")
+            self.found.differs(f"{place}: {both} ({', '.join(columns)})")
             return
-        self.found.cells[shown] += 1
-        self.found.say(f"{shown.upper()}  {where}: {remark}")
+        self.found.cells[verdict] += 1
+        self.found.say(f"{verdict.upper()}  {place}: {remark}")
 
     def _are_alike(self, stored: Row, new: Row) -> bool:
         """Whether two rows may differ only because training magnified a rounding.

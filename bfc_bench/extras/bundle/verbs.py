@@ -73,7 +73,7 @@ def verify(
     done = verify(
         file, load_plugins(), cells=cells, seconds=seconds, draw=draw, executor=executor, into=into, tell=typer.echo
     )
-    again = ", ".join(f"{count} cells {shown}" for shown, count in sorted(done.cells.items()))
+    again = ", ".join(f"{count} cells {verdict}" for verdict, count in sorted(done.cells.items()))
     typer.echo(
         f"{done.verdicts} verdicts agree; {again or 'no cell was run again'}; {len(done.differences)} differences."
     )

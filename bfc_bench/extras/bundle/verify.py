@@ -43,20 +43,20 @@ def verify(
     Every verdict is computed again from the rows alone and compared with the stored one. Then cells are run again that
     are drawn by the digest of the bundle.
     """
-    found, bundle = Verification(tell), read_bundle(path)
-    found.say(f"{path}: {len(bundle.manifest.suites)} suites; SHA-256 of the manifest: {bundle.digest}")
+    checks, bundle = Verification(tell), read_bundle(path)
+    checks.say(f"{path}: {len(bundle.manifest.suites)} suites; SHA-256 of the manifest: {bundle.digest}")
     with open_store(path, plugins=plugins) as store:
         try:
-            _check_suites(bundle, store, found)
+            _check_suites(bundle, store, checks)
         except Exception as error:  # also of hostile values that pass every check
-            found.differs(f"the bundle cannot be judged: {describe_error(error)}")
+            checks.differs(f"the bundle cannot be judged: {describe_error(error)}")
         if cells:
-            Cells(store, plugins, executor, seconds, found).run(cells, bundle.digest, draw)
-    if not (found.verdicts or found.cells or found.differences):
-        found.say("Nothing was compared: the suites have no claims. --cells K runs cells again.")
-    if into is not None and not found.exit_code:
-        found.say(f"{into}: {merge([path], into)}.")
-    return found
+            Cells(store, plugins, executor, seconds, checks).run(cells, bundle.digest, draw)
+    if not (checks.verdicts or checks.cells or checks.differences):
+        checks.say("Nothing was compared: the suites have no claims. --cells K runs cells again.")
+    if into is not None and not checks.exit_code:
+        checks.say(f"{into}: {merge([path], into)}.")
+    return checks
 
 
 def _check_suites(bundle: Bundle, store: OpenStore, found: Verification) -> None:
@@ -73,10 +73,10 @@ def _check_suites(bundle: Bundle, store: OpenStore, found: Verification) -> None
     facts = {suite.id: suite for suite in bundle.manifest.suites}
     for id, suite, one in zip(ids, judged, bundle.claims, strict=True):
         verdicts = store.of(suite).claims()
-        said, counted = facts[id].model_dump(), facts_of(store.of(suite), [verdict.as_dict() for verdict in verdicts])
+        dump, counted = facts[id].model_dump(), facts_of(store.of(suite), [verdict.as_dict() for verdict in verdicts])
         for name in counted:
-            if said[name] != counted[name]:
-                found.differs(f"{id}: {name} is {said[name]} in the manifest, {counted[name]} by the rows")
+            if dump[name] != counted[name]:
+                found.differs(f"{id}: {name} is {dump[name]} in the manifest, {counted[name]} by the rows")
         _check_verdicts(id, verdicts, one["verdicts"], found)
         installed = store.get(suite.name) if suite.name in store.plugins.suites else None
         if installed is not None and installed.suite.definition()["claim"] != one["definition"]["claim"]:

@@ -63,7 +63,7 @@ def bundle(
     claims = list(map(_judged, suites))
     done = Bundled("", len(suites))
     content = _copied(store.store, [(suite.name, suite.version) for suite in suites], done)
-    facts = [facts_of(suite, found["verdicts"]) for suite, found in zip(suites, claims, strict=True)]
+    facts = [facts_of(suite, claim["verdicts"]) for suite, claim in zip(suites, claims, strict=True)]
     about = {
         "title": title or _title(suites),
         "authors": list(authors or ("Anonymous",)),
