@@ -25,7 +25,7 @@ WITHOUT_CORE_TESTS = ("extras", "docs", "benchmarks", "distribution", "minimal")
 def without_extras(folder: Path) -> dict[str, str]:
     """An environment in which ``bfc_bench`` is a copy without the extras."""
     copy = shutil.copytree(PACKAGE, folder / "bfc_bench", ignore=shutil.ignore_patterns("__pycache__"))
-    builtin = copy / "builtin.py"
+    builtin = copy / "plugins" / "builtin.py"
     builtin.write_text(re.sub(r"^EXTRAS = .*$", "EXTRAS = ()", builtin.read_text(), flags=re.MULTILINE))
     for extra in EXTRAS:
         shutil.rmtree(copy / "extras" / extra)
