@@ -15,7 +15,9 @@ import pytest
 from browser import CHROMIUM, DRIVER
 from installed_faulty import install_faulty
 from small_tasks import SMALL
+from stored_rows import read_results
 
+from bfc_bench import Row, RunOptions, run_suite
 from bfc_bench.learner import Learner
 from bfc_bench.tasks.data.mnist import FashionMnist
 from bfc_bench.toolkit.libraries import missing
@@ -105,6 +107,18 @@ def suite_file(tmp_path: Path) -> Callable[..., Path]:
     return write
 
 
+@pytest.fixture
+def rows_of(suite_file: Callable[..., Path], tmp_path: Path) -> Callable[..., list[Row]]:
+    """Runs a tiny suite and gives its rows: ``rows_of(learner=[...])``; in this process, or in a number of workers."""
+
+    def rows(jobs: int | None = None, **values: Any) -> list[Row]:
+        path = suite_file(**values)
+        run_suite(path, RunOptions(store=tmp_path / "store", jobs=jobs, executor="processes" if jobs else "serial"))
+        return read_results(path, store=tmp_path / "store")
+
+    return rows
+
+
 def toml(value: Mapping[str, Any]) -> str:
     """A mapping as TOML, with inline values."""
     return "".join(f"{key} = {_inline(item)}\n" for key, item in value.items())
@@ -145,6 +159,15 @@ def cli(capsys: pytest.CaptureFixture[str]) -> Callable[..., subprocess.Complete
         return subprocess.CompletedProcess(arguments, code, *capsys.readouterr())
 
     return call
+
+
+@pytest.fixture
+def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """No public data set is there but those that a test puts into the folder."""
+    for name in ("XDG_DATA_DIRS", "XDG_CACHE_HOME", "BFC_BENCH_DATA"):
+        (tmp_path / name).mkdir()
+        monkeypatch.setenv(name, str(tmp_path / name))
+    return tmp_path / "BFC_BENCH_DATA"
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """``bfc-bench data``: listing, showing, fetching; where data sets are looked for; bad data end in one line."""
 
-import gzip
 import hashlib
 import json
 import threading
@@ -9,43 +8,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from data_files import mnist_files, write
 
 from bfc_bench.cli.app import run
 from bfc_bench.tasks.data import public
 from bfc_bench.tasks.data.mnist import Mnist
 
-
-@pytest.fixture(autouse=True)
-def nowhere(tmp_path, monkeypatch):
-    """No public data set is there but those that a test brings."""
-    for name in ("XDG_DATA_DIRS", "XDG_CACHE_HOME"):
-        monkeypatch.setenv(name, str(tmp_path / name))
-    monkeypatch.setenv("BFC_BENCH_DATA", "")
-    monkeypatch.delenv("BFC_BENCH_DATA")
-    return tmp_path
-
-
-def idx(array):
-    return bytes([0, 0, 8, array.ndim]) + b"".join(side.to_bytes(4) for side in array.shape) + array.tobytes()
-
-
-def mnist_files():
-    rng = np.random.default_rng(0)
-    images, labels = rng.integers(0, 256, (200, 4, 4)).astype(np.uint8), (np.arange(200) % 10).astype(np.uint8)
-    return {
-        f"{part}-{name}.gz": gzip.compress(idx(array))
-        for part in ("train", "t10k")
-        for name, array in (("images-idx3-ubyte", images), ("labels-idx1-ubyte", labels))
-    }
+pytestmark = pytest.mark.usefixtures("nowhere")
+IMAGES = np.random.default_rng(0).integers(0, 256, (200, 4, 4)).astype(np.uint8)
+MNIST = mnist_files(IMAGES, (np.arange(200) % 10).astype(np.uint8))
 
 
 @pytest.fixture
 def brought(tmp_path):
-    folder = tmp_path / "brought"
-    folder.mkdir()
-    for name, content in mnist_files().items():
-        (folder / name).write_bytes(content)
-    return folder
+    return write(tmp_path / "brought", MNIST)
 
 
 def test_the_list_says_what_is_there_and_what_to_type(capsys, brought):
@@ -126,7 +102,7 @@ def server():
 def published(server, monkeypatch):
     """MNIST at an address of this machine, with the checksums of what is there."""
     pytest.importorskip("pooch")
-    server.files |= mnist_files()
+    server.files |= MNIST
     monkeypatch.setattr(Mnist, "source", f"http://127.0.0.1:{server.server_port}/")
     monkeypatch.setattr(Mnist, "checksums", {n: hashlib.md5(c).hexdigest() for n, c in server.files.items()})
     return server

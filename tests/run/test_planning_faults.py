@@ -50,13 +50,11 @@ def test_a_run_of_broken_cells_alone_starts_no_worker(faulty, suite_file, tmp_pa
     }
 
 
-def test_an_oracle_that_raises_costs_the_cells_on_data_only_its_own(faulty, suite_file, tmp_path):
+def test_an_oracle_that_raises_costs_the_cells_on_data_only_its_own(faulty, tmp_path, rows_of):
     x = np.arange(600.0).reshape(300, 2)
     task = TaskEntry.from_arrays("t", x, x[:, 0], n=[10], folder=tmp_path).model_dump(exclude_none=True)
     learners = [{"name": "answering", "options": {"where": "oracle", "what": "raise"}}, {"name": "mean"}]
-    path = suite_file(learner=learners, task=[task])
-    run_suite(path, RunOptions(store=tmp_path / "store", executor="serial"))
-    rows = {row.label: row for row in read_results(path, store=tmp_path / "store")}
+    rows = {row.label: row for row in rows_of(learner=learners, task=[task])}
     assert (rows["answering"].status, rows["mean"].status) == ("failed", "ok")
     assert "oracle() raised KeyError: 'flops'" in rows["answering"].reason
 

@@ -49,12 +49,7 @@ def test_monomial_form_by_hand():
 def test_monomial_terms_have_unit_norm_under_the_law(inputs):
     law = law_of(inputs)
     teacher = LowrankPoly(degree=2, form="monomial").draw(np.random.default_rng(1), law)
-    assert np.mean(teacher(law.sample(np.random.default_rng(2), M)) ** 2) == pytest.approx(1, rel=0.1)
-
-
-def test_monomial_form_on_gaussian_inputs_divides_by_the_gaussian_moment():
-    teacher = LowrankPoly(degree=2, form="monomial").draw(np.random.default_rng(1), law_of(Gaussian()))
-    assert teacher.coefficients[0] == pytest.approx(1 / np.sqrt(3), rel=0.05)
+    assert np.mean(teacher(law.sample(np.random.default_rng(2), M)) ** 2) == pytest.approx(1, rel=0.05)
 
 
 @pytest.mark.parametrize("form", ["monomial", "gegenbauer"])

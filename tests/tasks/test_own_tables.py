@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import polars
 import pytest
 from data_files import load, refuses
 
@@ -277,22 +278,6 @@ class Dataset:
         return len(next(iter(self.columns_.values())))
 
 
-class Column(list):
-    def to_list(self):
-        return list(self)
-
-
-class Polars:
-    """What bfc_bench uses of a frame of Polars'."""
-
-    def __init__(self, columns):
-        self.columns_ = columns
-        self.columns = list(columns)
-
-    def get_column(self, name):
-        return Column(self.columns_[name])
-
-
 COLUMNS = {"a": [1.5, 2.5, None, 3.5], "city": ["u", "v", "u", None], "y": [1.0, 2.0, 3.0, 4.0]}
 OPTIONS = {"categorical": "keep", "missing": "keep"}
 
@@ -303,16 +288,11 @@ def contents(tmp_path, x, y="y", options=OPTIONS, **given):
 
 def test_frames_dicts_and_data_sets_are_the_same_contents(tmp_path):
     pandas = contents(tmp_path, pd.DataFrame(COLUMNS))
-    digests = {digest_of(contents(tmp_path, kind(COLUMNS))) for kind in (dict, Dataset, Polars)}
+    digests = {digest_of(contents(tmp_path, kind(COLUMNS))) for kind in (dict, Dataset, polars.DataFrame)}
     assert digests == {digest_of(pandas)}
     np.testing.assert_array_equal(pandas.points.x, [[1.5, 0], [2.5, 1], [np.nan, 0], [3.5, np.nan]])
     assert pandas.table.columns[1].levels == ("u", "v")
     assert pandas.points.y.tolist() == [1, 2, 3, 4]
-
-
-def test_a_frame_of_polars_is_read(tmp_path):
-    polars = pytest.importorskip("polars")
-    assert digest_of(contents(tmp_path, polars.DataFrame(COLUMNS))) == digest_of(contents(tmp_path, COLUMNS))
 
 
 def test_names_of_a_class_label_are_classes(tmp_path):
