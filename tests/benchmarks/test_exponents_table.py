@@ -7,34 +7,18 @@ from bfc_bench.store.row import Row
 from bfc_bench.store.store import Store
 from bfc_bench.suite.read import read_suite
 
-SUITE = """
-name = "tiny"
-replicates = 4
-levels = [0.5]
-[[task]]
-name = "several"
-inputs = { kind = "sphere" }
-target = { kind = "lowrank-poly", degree = 2 }
-d = [4, 8, 16]
-n = [8, 16, 32, 64, 128, 256, 512]
-[[task]]
-name = "one"
-inputs = { kind = "sphere" }
-target = { kind = "lowrank-poly", degree = 2 }
-d = [4]
-n = [8, 16]
-[[learner]]
-name = "ntk-raw"
-options = { ridge = 1e-6 }
-"""
+PARTS = {"inputs": {"kind": "sphere"}, "target": {"kind": "lowrank-poly", "degree": 2}}
+TASKS = [
+    {"name": "several", **PARTS, "d": [4, 8, 16], "n": [8, 16, 32, 64, 128, 256, 512]},
+    {"name": "one", **PARTS, "d": [4], "n": [8, 16]},
+]
+LEARNER = {"name": "ntk-raw", "options": {"ridge": 1e-6}}
 
 
 @pytest.fixture
-def store(tmp_path):
+def store(suite_file, tmp_path):
     """Rows whose error is a constant of the replicate times (d^2 / n)^2, so that N* is proportional to d^2."""
-    path = tmp_path / "tiny.toml"
-    path.write_text(SUITE)
-    suite = read_suite(path)
+    suite = read_suite(suite_file(replicates=4, levels=[0.5], task=TASKS, learner=[LEARNER]))
     rows = [
         Row(
             cell=f"{task.name}-{d}-{n}-{r}", suite="tiny", suite_version=1, task=task.name, learner="ntk-raw",

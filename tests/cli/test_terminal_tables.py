@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from bfc_bench.cli.app import run
 from bfc_bench.cli.display import Display
 from bfc_bench.cli.summary import print_summary
 from bfc_bench.cli.tables import MEASURED, print_table
@@ -96,7 +95,7 @@ def held(suite_file, tmp_path):
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("verb", ["claims", "results", "compare", "plan", "summary"])
-def test_verbs_fit_every_terminal(held, capsys, monkeypatch, verb, width):
+def test_verbs_fit_every_terminal(held, monkeypatch, verb, width, printed):
     path, store, labels = held
     for name, value in (("COLUMNS", str(width)), ("FORCE_COLOR", "1"), ("NO_COLOR", "1")):
         monkeypatch.setenv(name, value)
@@ -108,8 +107,7 @@ def test_verbs_fit_every_terminal(held, capsys, monkeypatch, verb, width):
     else:
         about = [labels[0], labels[2]] if verb == "compare" else [str(path)]
         named = ["squares-help-with-rows"] if verb == "claims" else []
-        assert run([verb, *about, *named, "--store", str(store)]) == 0
-        text = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
+        text = re.sub(r"\x1b\[[0-9;]*m", "", printed(verb, *about, *named, "--store", store))
     for label in labels if verb != "compare" else (labels[0], labels[2]):
         assert label in text
     assert "…" not in text

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from small_tasks import SMALL, write_suite
 
 from benchmarks import claims as claims_page
 from bfc_bench.analysis.alpha_spending import LookSchedule
@@ -23,34 +24,11 @@ ROOT = Path(__file__).parents[2]
 OUTSIDE = {"representations-gpu", "images-cifar", "tabular"}
 """Suites that repeat the claims of others on a GPU or in full size, or that are about no paper. Those that repeat them
 in a small form are called ``smoke``."""
-SUITE = """
-name = "tiny"
-replicates = 3
-seed = {seed}
-[[task]]
-name = "t"
-inputs = {{ kind = "uniform" }}
-target = {{ kind = "quadratic-densenet", widths = [2], alphas = [1.0] }}
-d = [4]
-n = [10]
-[[learner]]
-name = "kernel-ridge"
-[[claim]]
-id = "small"
-source = "Theorem 1"
-kind = "reaches"
-label = "kernel-ridge"
-task = "t"
-at_most = 0.1
-[[claim]]
-id = "smaller"
-source = "Theorem 2"
-kind = "reaches"
-label = "kernel-ridge"
-task = "t"
-at_most = 1e-9
-sanity = true
-"""
+REACHES = {"kind": "reaches", "label": "kernel-ridge", "task": "t"}
+CLAIMS = [
+    {"id": "small", "source": "Theorem 1", "at_most": 0.1, **REACHES},
+    {"id": "smaller", "source": "Theorem 2", "at_most": 1e-9, "sanity": True, **REACHES},
+]
 KNOWN = claims_page.Statements(
     statement=(
         claims_page.Statement(source="Theorem 1", says="small", claims=("tiny/small",)),
@@ -78,8 +56,8 @@ def test_a_statement_has_claims_or_says_why_it_has_none():
 def fill(folder, seed, level, commits=(None,), replicates=3):
     """A store of the suite ``tiny`` with errors from ``level`` up: a session per commit, and rows of each in turn."""
     folder.mkdir()
-    path = folder / "tiny.toml"
-    path.write_text(SUITE.format(seed=seed))
+    task, learner = {**SMALL, "n": [10]}, {"name": "kernel-ridge"}
+    path = write_suite(folder, replicates=3, seed=seed, task=[task], learner=[learner], claim=CLAIMS)
     with Store(folder, write=True) as store:
         for number, commit in enumerate(commits):
             provenance = {"packages": {}, "git": commit, "processor": "a processor"}

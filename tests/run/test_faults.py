@@ -53,7 +53,7 @@ def test_every_fault_is_a_row_and_touches_no_other_cell(ran, tmp_path):
     assert {rows["mean", n].status for n in (10, 20)} == {"ok"}
     cell = rows["faulty-raise", 20].cell
     with Store(tmp_path / "store") as store:
-        assert "_fail" in store.traceback(cell)
+        assert "in throw" in store.traceback(cell)
 
 
 def test_a_run_with_failures_does_not_repeat_them_unless_asked(faulty, suite_file, tmp_path):

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-TASK = {
-    "name": "teacher-L4",
-    "inputs": {"kind": "uniform"},
-    "target": {"kind": "quadratic-densenet", "widths": [2, 1, 1], "alphas": [1.0, 0.5, 0.25]},
-    "d": [4],
-    "n": [200, 250],
-}
+from small_tasks import SMALL
+
+TARGET = {"kind": "quadratic-densenet", "widths": [2, 1, 1], "alphas": [1.0, 0.5, 0.25]}
+TASK = {**SMALL, "target": TARGET, "n": [200, 250]}
 SKIPS = [[[1], [0, 2], [0, 3]], [[1], [0, 2], [0, 1, 3]]]
 
 

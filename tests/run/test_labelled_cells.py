@@ -1,6 +1,7 @@
 """Cells on noisy and on binary labels: what is measured, and what a learner is told."""
 
 import pytest
+from small_tasks import SMALL
 
 from bfc_bench.plugins import load_plugins
 from bfc_bench.run.array_guard import ArrayGuard
@@ -9,14 +10,8 @@ from bfc_bench.run.plan import plan_for
 from bfc_bench.run.work_units import CellFit
 from bfc_bench.suite.model import Suite
 
-INPUTS = {"kind": "gaussian"}
-TASK = {
-    "name": "t",
-    "inputs": INPUTS,
-    "target": {"kind": "lowrank-poly", "degree": 1, "form": "monomial"},
-    "d": [4],
-    "n": [400],
-}
+TARGET = {"kind": "lowrank-poly", "degree": 1, "form": "monomial"}
+TASK = {**SMALL, "inputs": {"kind": "gaussian"}, "target": TARGET, "n": [400]}
 
 
 def rows(labels, learner, rows_of):

@@ -7,7 +7,6 @@ import pytest
 from stored_rows import read_results
 
 from bfc_bench import RunOptions, run_suite
-from bfc_bench.cli.app import run
 from bfc_bench.suite.model import TaskEntry
 
 WRONG = [
@@ -22,12 +21,11 @@ WRONG = [
 
 @pytest.mark.parametrize(("where", "what", "reason"), WRONG)
 def test_its_cell_fails_with_a_plain_reason_and_all_others_run(
-    where, what, reason, faulty, suite_file, tmp_path, capsys
+    where, what, reason, faulty, suite_file, tmp_path, printed
 ):
     learners = [{"name": "answering", "options": {"where": where, "what": what}}, {"name": "mean"}]
     path, store = suite_file(learner=learners), tmp_path / "store"
-    assert run(["plan", str(path)]) == 0
-    assert re.search(f"to fail 1: learner 'answering': {reason}", " ".join(capsys.readouterr().out.split()))
+    assert re.search(f"to fail 1: learner 'answering': {reason}", " ".join(printed("plan", path).split()))
     session = run_suite(path, RunOptions(store=store, executor="serial"))
     rows = {(row.label, row.n): row for row in read_results(path, store=store)}
     assert {key for key, row in rows.items() if row.status == "ok"} == {("answering", 10), ("mean", 10), ("mean", 20)}

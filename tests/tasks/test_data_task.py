@@ -263,25 +263,23 @@ def test_other_contents_are_another_task_and_another_path_is_not():
     assert task(path="/a/x.npz").identity() != here
 
 
-@pytest.mark.parametrize("change", ["y", "test", "classes", "shape", "divisor", "dtype"])
+X, Y = RNG.integers(0, 4, (N, 4)).astype(np.uint8), np.arange(N) % 3
+CHANGES = {
+    "y": {"points": LabelledPoints(X, np.r_[1, Y[1:]])},
+    "dtype": {"points": LabelledPoints(X.astype(np.uint16), Y)},
+    "test": {"test": LabelledPoints(X, Y)},
+    "classes": {"classes": ("a", "b", "d")},
+    "shape": {"shape": (4, 1, 1)},
+    "divisor": {"divisor": 2.0},
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
 def test_whatever_learners_see_is_in_the_name_of_the_contents(change):
-    x, y = RNG.integers(0, 4, (N, 4)).astype(np.uint8), np.arange(N) % 3
-    fields = {"classes": ("a", "b", "c"), "shape": (1, 2, 2), "divisor": 1.0, "test": None}
+    one = DataSetContents(LabelledPoints(X, Y), classes=("a", "b", "c"), shape=(1, 2, 2))
     names = set()
-    for changed in (False, True):
-        mine, labels, values = dict(fields), y.copy(), x
-        if changed and change == "y":
-            labels[0] = (labels[0] + 1) % 3
-        elif changed and change == "dtype":
-            values = x.astype(np.uint16)
-        elif changed:
-            mine[change] = {
-                "test": LabelledPoints(x, y),
-                "classes": ("a", "b", "d"),
-                "shape": (4, 1, 1),
-                "divisor": 2.0,
-            }[change]
-        Held.contents = DataSetContents(LabelledPoints(values, labels), **mine)
+    for contents in (one, replace(one, **CHANGES[change])):
+        Held.contents = contents
         names.add(task().contents_digest)
     assert len(names) == 2
 
