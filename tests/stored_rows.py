@@ -1,10 +1,12 @@
-"""Reads the rows of a store and closes it, because Python 3.13 warns of an open database."""
+"""Makes a store of given rows, or reads those of one and closes it: Python 3.13 warns of an open database."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from bfc_bench import Row, Verdict, open_store
 from bfc_bench.store import DEFAULT_STORE
 from bfc_bench.store.store import Store
+from bfc_bench.suite.read import read_suite
 
 LOOK = {
     "claim": "c",
@@ -16,6 +18,17 @@ LOOK = {
     "verdict": None,
 }
 """The record of a look that is planned."""
+
+
+def hold(folder: Path, path: Path, rows: Iterable[Row], **provenance: str) -> Path:
+    """Make a store in a folder that holds these rows of the suite of a file, from one session."""
+    suite = read_suite(path)
+    name, version = suite.name, suite.version
+    with Store(folder, write=True) as store:
+        store.begin_session(f"session-{name}", name, version, suite.definition(), {"packages": {}, **provenance})
+        store.define(name, version, {task.name: "x" for task in suite.task}, {e.label: "y" for e in suite.learner})
+        store.put([(row, "x", "y", "") for row in rows])
+    return folder
 
 
 def stored_rows(folder: Path, suite: str = "tiny", version: int = 1) -> list[Row]:

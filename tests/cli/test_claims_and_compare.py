@@ -5,15 +5,13 @@ import re
 
 import numpy as np
 import pytest
-from stored_rows import judge_claims
+from stored_rows import hold, judge_claims
 
 from bfc_bench.cli.run import _next_commands
 from bfc_bench.errors import UsageError
 from bfc_bench.seeds import stream
 from bfc_bench.store.row import Row
-from bfc_bench.store.store import Store
 from bfc_bench.stored_suite import open_store
-from bfc_bench.suite.read import read_suite
 
 LABELS = {"joint": 1e-6, "kernel": 0.1, "twin": 0.1}
 CLAIM = {"id": "separation", "source": "Theorem 1", "kind": "beats", "label": "joint", "task": "t"}
@@ -31,9 +29,6 @@ def held(suite_file, tmp_path):
     def make(claims=tuple(CLAIMS), name="tiny", labels=LABELS):
         learners = [{"name": "kernel-ridge", "label": label} for label in labels]
         path = suite_file(name, learner=learners, replicates=4, claim=list(claims))
-        store = Store(tmp_path / "store", write=True)
-        store.begin_session(f"session-{name}", name, 1, read_suite(path).definition(), {"packages": {}})
-        store.define(name, 1, {"t": "x"}, dict.fromkeys(labels, "y"))
         rows = [
             Row(
                 cell=f"{name}-{label}-{n}-{r}", suite=name, suite_version=1, task="t", learner="kernel-ridge",
@@ -43,9 +38,7 @@ def held(suite_file, tmp_path):
             )
             for label, level in labels.items() for n in (10, 20) for r in range(4)
         ]  # fmt: skip
-        store.put([(row, "x", "y", "") for row in rows])
-        store.close()
-        return path, tmp_path / "store"
+        return path, hold(tmp_path / "store", path, rows)
 
     return make
 

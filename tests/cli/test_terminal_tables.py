@@ -7,15 +7,14 @@ from importlib.metadata import version
 import numpy as np
 import pytest
 from rich.console import Console
+from stored_rows import hold
 
 from bfc_bench.cli.display import Display
 from bfc_bench.cli.summary import print_summary
 from bfc_bench.cli.tables import MEASURED, print_table
 from bfc_bench.seeds import stream
 from bfc_bench.store.row import Row
-from bfc_bench.store.store import Store
 from bfc_bench.stored_suite import open_store
-from bfc_bench.suite.read import read_suite
 
 WIDTHS = (60, 80, 120, 200)
 HEADER = ["task", "d", "learner", "n", "error", "worst"]
@@ -74,9 +73,8 @@ LABELS = ("kernel-ridge:gamma0.1", "kernel-ridge:gamma0.3", "kernel-ridge-with-s
 def held(suite_file, tmp_path):
     """A store with the results of a suite with long labels and a claim."""
     learners = [{"name": "kernel-ridge", "label": label} for label in LABELS]
-    labels = [entry["label"] for entry in learners]
-    claim = {"id": "squares-help-with-rows", "kind": "beats", "label": labels[2], "against": labels[:2], "task": "t"}
-    path = suite_file("narrow", learner=learners, replicates=4, claim=[{**claim, "source": "BFC Theorem 1"}])
+    claim = {"kind": "beats", "label": LABELS[2], "against": [*LABELS[:2]], "task": "t", "source": "BFC Theorem 1"}
+    path = suite_file("narrow", learner=learners, replicates=4, claim=[{"id": "squares-help-with-rows", **claim}])
     rows = [
         Row(
             cell=f"c{k}-{n}-{r}", suite="narrow", suite_version=1, task="t", learner="kernel-ridge", label=label,
@@ -84,13 +82,9 @@ def held(suite_file, tmp_path):
             nmse=float(np.exp(stream("narrow", label, n, r).standard_normal() / 5)) / n**1.5 * (3 - k),
             fit_cpu_seconds=1e-3, finished_at=1.7e9 + n, release=version("bfc-bench"), device="cpu",
         )
-        for k, label in enumerate(labels) for n in (10, 20) for r in range(4)
+        for k, label in enumerate(LABELS) for n in (10, 20) for r in range(4)
     ]  # fmt: skip
-    with Store(tmp_path / "store", write=True) as store:
-        store.begin_session("session", "narrow", 1, read_suite(path).definition(), {"packages": {}})
-        store.define("narrow", 1, {"t": "x"}, dict.fromkeys(labels, "y"))
-        store.put([(row, "x", "y", "") for row in rows])
-    return path, tmp_path / "store", labels
+    return path, hold(tmp_path / "store", path, rows), LABELS
 
 
 @pytest.mark.parametrize("width", WIDTHS)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from small_tasks import SMALL, write_suite
+from stored_rows import hold
 
 from benchmarks import claims as claims_page
 from bfc_bench.analysis.alpha_spending import LookSchedule
@@ -53,26 +54,20 @@ def test_a_statement_has_claims_or_says_why_it_has_none():
             claims_page.Statement(source="s", says="x", **wrong)
 
 
-def fill(folder, seed, level, commits=(None,), replicates=3):
-    """A store of the suite ``tiny`` with errors from ``level`` up: a session per commit, and rows of each in turn."""
+def fill(folder, seed, level):
+    """A store of the suite ``tiny`` with errors from ``level`` up."""
     folder.mkdir()
     task, learner = {**SMALL, "n": [10]}, {"name": "kernel-ridge"}
     path = write_suite(folder, replicates=3, seed=seed, task=[task], learner=[learner], claim=CLAIMS)
-    with Store(folder, write=True) as store:
-        for number, commit in enumerate(commits):
-            provenance = {"packages": {}, "git": commit, "processor": "a processor"}
-            store.begin_session(f"s{number}", "tiny", 1, read_suite(path).definition(), provenance)
-        store.define("tiny", 1, {"t": "x"}, {"kernel-ridge": "y"})
-        rows = [
-            Row(
-                cell=f"c{r}", suite="tiny", suite_version=1, task="t", learner="kernel-ridge", label="kernel-ridge",
-                options={}, d=4, n=10, replicate=r, status="ok", nmse=level * (1 + r / 10), fit_cpu_seconds=2.0,
-                release="0.1.0", provenance=f"s{r % len(commits)}",
-            )
-            for r in range(replicates)
-        ]  # fmt: skip
-        store.put([(row, "x", "y", "") for row in rows])
-    return folder
+    rows = [
+        Row(
+            cell=f"c{r}", suite="tiny", suite_version=1, task="t", learner="kernel-ridge", label="kernel-ridge",
+            options={}, d=4, n=10, replicate=r, status="ok", nmse=level * (1 + r / 10), fit_cpu_seconds=2.0,
+            release="0.1.0", provenance="session-tiny",
+        )
+        for r in range(3)
+    ]  # fmt: skip
+    return hold(folder, path, rows, processor="a processor")
 
 
 def look(folder, verdicts, **changes):

@@ -145,20 +145,6 @@ def test_the_quartic_of_the_talk_is_learned_with_its_features():
     assert max(measure_features(features, fitted.hidden(test))["feature_errors"].values()) <= 1e-2
 
 
-@pytest.mark.parametrize(
-    ("options", "match"),
-    [
-        ({"first": "learned", "skips": [[1], [0, 2]]}, r"J_2 in skips must be distinct layers among \[0\]"),
-        ({"skips": [[1], [0]]}, r"J_3 in skips must contain the layer below, 2. Got \(0,\)"),
-        ({"alphas": [0.3, 1.0]}, r"alphas must not increase .*Got \(0.3, 1.0\)"),
-        ({"share_skips": True, "widths": [6, 4, 2]}, r"share_skips needs layers 3 and 1 in J_4 of skips"),
-    ],
-)
-def test_wrong_options_are_named(options, match):
-    with pytest.raises(UsageError, match=match):
-        QuadDenseNet.parse(options, "suite: learner")
-
-
 @pytest.mark.parametrize("skips", [[[1], [1, 2]], [[0, 1], [0, 2]], [[1], [2]]])
 def test_connections_that_the_theory_excludes_are_allowed_with_a_warning(skips):
     with pytest.warns(UserWarning, match="quad-densenet: skips: J_. = .* which the theory of the source excludes"):
