@@ -67,15 +67,6 @@ def test_equal_coefficients_have_unit_square_sum_by_default():
     np.testing.assert_allclose(teacher.coefficients, 0.5)
 
 
-def test_checks_of_dimension_and_inputs():
-    target = LowrankPoly(degree=3, rank=4)
-    assert "rank = 4" in target.check(3)
-    assert target.check(4) is None
-    assert "sphere" in target.check_inputs(Uniform())
-    assert target.check_inputs(Sphere()) is None
-    assert LowrankPoly(degree=3, form="monomial").check_inputs(Uniform()) is None
-
-
 @pytest.mark.parametrize(("coefficients", "degree", "rank"), [(None, 2, D), ((0.5,) * D, 2, D)])
 def test_a_constant_target_is_refused_before_anything_runs(coefficients, degree, rank):
     """sum_s (beta_s . x)^2 = |x|^2 for a whole basis: its variance is 0, and so is that of the harmonics."""

@@ -44,6 +44,13 @@ def test_a_text_file_is_read_with_the_separator_and_decimal_mark_that_are_given(
 
 SEMICOLON = {"separator": ";"}
 REFUSED = {
+    "text": ("a,y\n1,2\nsmall,3\n", {}, ["row 2 of 2, column 'a' must be a number. Got 'small'"]),
+    "classes": ("a,y\n1,2\n2,3\n3,oops\n", {}, ["row 3 of 3, column 'y' must be", "Got 'oops'", "classes = true"]),
+    "hole": ("a,b,y\n1,2,3\n4,,6\n", {}, ["row 2 of 2, column 'b' is empty"]),
+    "infinite": ("a,y\n1,2\ninf,3\n", {}, ["row 2 of 2, column 'a' must be finite. Got inf"]),
+    "target": ("a,prize\n1,2\n3,4\n", {"target": "price"}, ["no column 'price'", "Did you mean 'prize'?"]),
+    "both": ("a,y\n1,2\n3,4\n", {"columns": ["a", "y"]}, ["columns must not have the target, 'y'"]),
+    "empty": ("", {}, ["is no table"]),
     "decimal": ("a;y\n1,5;1\n2,5;2\n", SEMICOLON, ["Got '1,5'", "decimal = ','"]),
     "separator": ("a;b;y\n1;2;3\n2;3;4\n", {}, ["no column 'y'", "separator ','", "set separator"]),
     "latin-1": ("größe;y\n1;2\n".encode("latin-1"), SEMICOLON, ["must be text in utf-8", "'latin-1'"]),
@@ -62,7 +69,8 @@ REFUSED = {
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_cannot_be_read_is_one_line_that_names_the_option(table, case):
     text, options, expected = REFUSED[case]
-    refuses(*expected, kind="table", **{"path": table(text), "target": "y", **options})
+    path = table(text)
+    refuses(path, *expected, kind="table", **{"path": path, "target": "y", **options})
 
 
 def test_named_formats_are_read(table):
