@@ -268,7 +268,5 @@ def test_a_server_that_does_not_answer_is_named_in_a_short_line(rows, store_dir,
     uri = f"http://127.0.0.1:{free_port}"
     with pytest.raises(TrackingError) as error:
         sync(rows, uri, store_dir)
-    assert str(error.value) == (
-        f"MLflow at {uri}: the server does not answer: Connection refused. Start it, or name another with "
-        "--tracking-uri or MLFLOW_TRACKING_URI."
-    )
+    assert str(error.value).startswith(f"MLflow at {uri}: the server does not answer: Connection refused. Start it")
+    assert "--tracking-uri" in str(error.value)
