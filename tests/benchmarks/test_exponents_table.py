@@ -2,9 +2,9 @@
 
 import pytest
 from stored_rows import hold
+from synthetic import row
 
 from benchmarks import exponents
-from bfc_bench.store.row import Row
 
 PARTS = {"inputs": {"kind": "sphere"}, "target": {"kind": "lowrank-poly", "degree": 2}}
 TASKS = [
@@ -19,9 +19,8 @@ def store(suite_file, tmp_path):
     """Rows whose error is a constant of the replicate times (d^2 / n)^2, so that N* is proportional to d^2."""
     path = suite_file(replicates=4, levels=[0.5], task=TASKS, learner=[LEARNER])
     rows = [
-        Row(
-            cell=f"{task['name']}-{d}-{n}-{r}", suite="tiny", suite_version=1, task=task["name"], learner="ntk-raw",
-            label="ntk-raw", options={}, d=d, n=n, replicate=r, status="ok",
+        row(
+            suite="tiny", task=task["name"], label="ntk-raw", d=d, n=n, replicate=r,
             nmse=0.5 * (1.05 + 0.3 * r) * (d * d / n) ** 2,
         )
         for task in TASKS for d in task["d"] for n in task["n"] for r in range(4)

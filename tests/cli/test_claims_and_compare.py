@@ -6,11 +6,11 @@ import re
 import numpy as np
 import pytest
 from stored_rows import hold, judge_claims
+from synthetic import row
 
 from bfc_bench.cli.run import _next_commands
 from bfc_bench.errors import UsageError
 from bfc_bench.seeds import stream
-from bfc_bench.store.row import Row
 from bfc_bench.stored_suite import open_store
 
 LABELS = {"joint": 1e-6, "kernel": 0.1, "twin": 0.1}
@@ -30,9 +30,8 @@ def held(suite_file, tmp_path):
         learners = [{"name": "kernel-ridge", "label": label} for label in labels]
         path = suite_file(name, learner=learners, replicates=4, claim=list(claims))
         rows = [
-            Row(
-                cell=f"{name}-{label}-{n}-{r}", suite=name, suite_version=1, task="t", learner="kernel-ridge",
-                label=label, options={}, d=4, n=n, replicate=r, status="ok",
+            row(
+                suite=name, task="t", label=label, d=4, n=n, replicate=r,
                 nmse=float(level * np.exp(stream("verbs", label, n, r).standard_normal() / 5)), finished_at=1.7e9 + n,
                 part_errors={"degree2": float(level + stream("parts", label, n, r).standard_normal() / 100)},
             )

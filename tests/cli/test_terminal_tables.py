@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from rich.console import Console
 from stored_rows import hold
+from synthetic import row
 
 from bfc_bench.cli.display import Display
 from bfc_bench.cli.summary import print_summary
 from bfc_bench.cli.tables import MEASURED, print_table
 from bfc_bench.seeds import stream
-from bfc_bench.store.row import Row
 from bfc_bench.stored_suite import open_store
 
 WIDTHS = (60, 80, 120, 200)
@@ -76,9 +76,8 @@ def held(suite_file, tmp_path):
     claim = {"kind": "beats", "label": LABELS[2], "against": [*LABELS[:2]], "task": "t", "source": "BFC Theorem 1"}
     path = suite_file("narrow", learner=learners, replicates=4, claim=[{"id": "squares-help-with-rows", **claim}])
     rows = [
-        Row(
-            cell=f"c{k}-{n}-{r}", suite="narrow", suite_version=1, task="t", learner="kernel-ridge", label=label,
-            options={}, d=4, n=n, replicate=r, status="ok",
+        row(
+            cell=f"c{k}-{n}-{r}", suite="narrow", task="t", label=label, d=4, n=n, replicate=r,
             nmse=float(np.exp(stream("narrow", label, n, r).standard_normal() / 5)) / n**1.5 * (3 - k),
             fit_cpu_seconds=1e-3, finished_at=1.7e9 + n, release=version("bfc-bench"), device="cpu",
         )
@@ -127,8 +126,7 @@ def test_a_pipe_gets_lines_as_they_come():
 def test_the_progress_of_a_run_is_a_line_that_is_not_full():
     out = terminal(60)
     display = Display(out)
-    values = {"cell": "c", "suite": "s", "suite_version": 1, "task": "t", "learner": "l", "label": "kernel-ridge"}
-    display.bfc_result(Row(**values, options={}, d=2, n=4, replicate=0, status="ok", nmse=0.5, finished_at=1.0))
+    display.bfc_result(row(task="t", label="kernel-ridge", d=2, n=4, nmse=0.5, finished_at=1.0))
     out.print(display._render())
     (line,) = shown(out).splitlines()
     assert len(line) <= 60 - len("^C")  # which the terminal writes behind the line

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from small_tasks import SMALL, write_suite
 from stored_rows import hold
+from synthetic import row
 
 from benchmarks import claims as claims_page
 from bfc_bench.analysis.alpha_spending import LookSchedule
 from bfc_bench.analysis.interim_analyses import Look
 from bfc_bench.errors import UsageError
-from bfc_bench.store.row import Row
 from bfc_bench.store.store import Store
 from bfc_bench.stored_suite import open_store
 from bfc_bench.suite.read import read_suite
@@ -60,10 +60,9 @@ def fill(folder, seed, level):
     task, learner = {**SMALL, "n": [10]}, {"name": "kernel-ridge"}
     path = write_suite(folder, replicates=3, seed=seed, task=[task], learner=[learner], claim=CLAIMS)
     rows = [
-        Row(
-            cell=f"c{r}", suite="tiny", suite_version=1, task="t", learner="kernel-ridge", label="kernel-ridge",
-            options={}, d=4, n=10, replicate=r, status="ok", nmse=level * (1 + r / 10), fit_cpu_seconds=2.0,
-            release="0.1.0", provenance="session-tiny",
+        row(
+            suite="tiny", task="t", label="kernel-ridge", d=4, n=10, replicate=r, nmse=level * (1 + r / 10),
+            fit_cpu_seconds=2.0, release="0.1.0", provenance="session-tiny",
         )
         for r in range(3)
     ]  # fmt: skip
