@@ -115,6 +115,34 @@ class ArtistPredictor(Constant):
         return FILES[self.how](self.n)
 
 
+def throw(error: BaseException) -> Any:
+    raise error
+
+
+def leave_a_child() -> None:
+    if os.fork() == 0:
+        time.sleep(60)  # the child holds its parent's ends of all pipes
+    os._exit(0)
+
+
+FAULTS: dict[str, Callable[[], Any]] = {
+    "raise": lambda: throw(ZeroDivisionError("one over nothing")),
+    "hang": lambda: time.sleep(3600),
+    "exit": lambda: os._exit(7),
+    "signal": lambda: os.kill(os.getpid(), signal.SIGSEGV),
+    "diverge": lambda: throw(Diverged("loss is NaN at step 12")),
+    "memory": lambda: throw(MemoryError("cannot allocate 1 TB")),
+    "nan": lambda: Constant(math.nan),
+    "infinite": lambda: Constant(math.inf),
+    "shape": lambda: Constant(0.0, (3, 2)),
+    "nothing": lambda: None,
+    "leave": lambda: os._exit(0),
+    "fork": leave_a_child,
+    "close": lambda: (os.closerange(3, 1000), time.sleep(60)),
+}
+"""What a fit does, by ``how``."""
+
+
 class Faulty(Learner):
     """Fails in the way that ``how`` names, at one size."""
 
@@ -124,47 +152,7 @@ class Faulty(Learner):
     """Size at which it fails; 0 for all."""
 
     def fit(self, train: Data, ctx: Context) -> Predictor:
-        if self.at in (0, train.n):
-            return self._fail()
-        return Constant(float(train.y.mean()))
-
-    def _fail(self) -> Predictor:
-        match self.how:
-            case "raise":
-                raise ZeroDivisionError("one over nothing")
-            case "hang":
-                while True:
-                    time.sleep(0.01)
-            case "exit":
-                os._exit(7)
-            case "signal":
-                os.kill(os.getpid(), signal.SIGSEGV)
-            case "diverge":
-                raise Diverged("loss is NaN at step 12")
-            case "memory":
-                raise MemoryError("cannot allocate 1 TB")
-            case "nan":
-                return Constant(float("nan"))
-            case "infinite":
-                return Constant(float("inf"))
-            case "shape":
-                return Constant(0.0, (3, 2))
-            case "nothing":
-                return None  # type: ignore[return-value]
-        return self._vanish()
-
-    def _vanish(self) -> Predictor:
-        match self.how:
-            case "leave":
-                os._exit(0)
-            case "fork":
-                if os.fork() == 0:
-                    time.sleep(60)  # the child holds its parent's ends of all pipes
-                os._exit(0)
-            case "close":
-                os.closerange(3, 1000)
-                time.sleep(60)
-        raise ValueError(self.how)
+        return FAULTS[self.how]() if self.at in (0, train.n) else Constant(float(train.y.mean()))
 
 
 class Together(Faulty):
@@ -252,6 +240,23 @@ class RaisingPredictor(Constant):
         return self._reach("stages")
 
 
+CIRCLE: list[object] = []
+CIRCLE.append(CIRCLE)
+FACTS: dict[str, Callable[[], object]] = {
+    "digits": lambda: 10**5000,
+    "object": Unprintable,
+    "itself": lambda: CIRCLE,
+    "much": lambda: ["0123456789"] * 400_000,
+}
+"""Facts that no row can hold, by ``what``."""
+GIVEN: dict[str, Callable[[], Any]] = {
+    "status": lambda: Failure("exploded", "of its own accord"),  # type: ignore[arg-type]
+    "reason": lambda: Failure("failed", None),  # type: ignore[arg-type]
+    "huge": lambda: Constant(1e200),
+}
+"""Results of a fit that no row can hold, by ``what``."""
+
+
 class Talkative(Mean):
     """Returns info, failures and predictions that no row can hold."""
 
@@ -259,32 +264,12 @@ class Talkative(Mean):
     what: str
 
     def fit(self, train: Data, ctx: Context) -> Predictor:
-        if train.n != 20:
-            return super().fit(train, ctx)
-        match self.what:
-            case "status":
-                return Failure("exploded", "of its own accord")  # type: ignore
-            case "reason":
-                return Failure("failed", None)  # type: ignore
-            case "huge":
-                return Constant(1e200)
+        if train.n == 20 and self.what in GIVEN:
+            return GIVEN[self.what]()
         predictor = super().fit(train, ctx)
-        predictor.info = {"fact": self._fact()}
+        if train.n == 20:
+            predictor.info = {"fact": FACTS[self.what]()}
         return predictor
-
-    def _fact(self) -> object:
-        match self.what:
-            case "digits":
-                return 10**5000
-            case "object":
-                return Unprintable()
-            case "itself":
-                circle: list[object] = []
-                circle.append(circle)
-                return circle
-            case "much":
-                return ["0123456789"] * 400_000
-        raise ValueError(self.what)
 
 
 class Ridge(Learner):

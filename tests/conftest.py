@@ -5,7 +5,8 @@ import subprocess
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -14,8 +15,10 @@ import psutil
 import pytest
 from browser import CHROMIUM, DRIVER
 from installed_faulty import install_faulty
-from small_tasks import SMALL
+from small_tasks import write_suite
+from stored_rows import read_results
 
+from bfc_bench import Row, RunOptions, run_suite
 from bfc_bench.learner import Learner
 from bfc_bench.tasks.data.mnist import FashionMnist
 from bfc_bench.toolkit.libraries import missing
@@ -96,28 +99,19 @@ def faulty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def suite_file(tmp_path: Path) -> Callable[..., Path]:
     """Writes a tiny suite file: ``suite_file(learner=[...], replicates=1, ...)``."""
 
-    def write(name: str = "tiny", **values: Any) -> Path:
-        suite = {"name": name, "replicates": 1, "test_size": 200, "task": [SMALL], **values}
-        path = tmp_path / f"{name}.toml"
-        path.write_text(toml(suite))
-        return path
-
-    return write
+    return partial(write_suite, tmp_path)
 
 
-def toml(value: Mapping[str, Any]) -> str:
-    """A mapping as TOML, with inline values."""
-    return "".join(f"{key} = {_inline(item)}\n" for key, item in value.items())
+@pytest.fixture
+def rows_of(suite_file: Callable[..., Path], tmp_path: Path) -> Callable[..., list[Row]]:
+    """Runs a tiny suite and gives its rows: ``rows_of(learner=[...])``; in this process, or in a number of workers."""
 
+    def rows(jobs: int | None = None, **values: Any) -> list[Row]:
+        path = suite_file(**values)
+        run_suite(path, RunOptions(store=tmp_path / "store", jobs=jobs, executor="processes" if jobs else "serial"))
+        return read_results(path, store=tmp_path / "store")
 
-def _inline(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return "{ " + ", ".join(f'"{k}" = {_inline(v)}' for k, v in value.items()) + " }"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_inline, value)) + "]"
-    if isinstance(value, bool):
-        return str(value).lower()
-    return f'"{value}"' if isinstance(value, str) else repr(value)
+    return rows
 
 
 @pytest.fixture
@@ -145,6 +139,39 @@ def cli(capsys: pytest.CaptureFixture[str]) -> Callable[..., subprocess.Complete
         return subprocess.CompletedProcess(arguments, code, *capsys.readouterr())
 
     return call
+
+
+@pytest.fixture
+def printed(cli: Callable[..., subprocess.CompletedProcess[str]]) -> Callable[..., str]:
+    """What a command that succeeds prints: ``printed("plan", path)``."""
+
+    def out(*arguments: object) -> str:
+        done = cli(*arguments)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return out
+
+
+@pytest.fixture
+def refused(cli: Callable[..., subprocess.CompletedProcess[str]]) -> Callable[..., str]:
+    """What is said of a command that is bad usage, exit code 2: ``refused("plan", "no-such-suite")``."""
+
+    def err(*arguments: object) -> str:
+        done = cli(*arguments)
+        assert done.returncode == 2, done.stdout + done.stderr
+        return done.stderr
+
+    return err
+
+
+@pytest.fixture
+def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """No public data set is there but those that a test puts into the folder."""
+    for name in ("XDG_DATA_DIRS", "XDG_CACHE_HOME", "BFC_BENCH_DATA"):
+        (tmp_path / name).mkdir()
+        monkeypatch.setenv(name, str(tmp_path / name))
+    return tmp_path / "BFC_BENCH_DATA"
 
 
 @pytest.fixture

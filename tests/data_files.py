@@ -1,7 +1,12 @@
-"""Reads data sets as a suite does, and says what is refused."""
+"""Reads data sets as a suite does, says what is refused, and writes files of MNIST."""
 
+import gzip
+import struct
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from bfc_bench import DataSetContents
@@ -24,3 +29,23 @@ def refuses(*expected: str, kind: str, **options: Any) -> None:
     assert "\n" not in message
     for part in expected:
         assert part in message, message
+
+
+def idx(array: np.ndarray, code: int = 0x08) -> bytes:
+    """An array as IDX, the format of MNIST."""
+    return bytes([0, 0, code, array.ndim]) + struct.pack(f">{array.ndim}I", *array.shape) + array.tobytes()
+
+
+def mnist_files(images: np.ndarray, labels: np.ndarray, packed: Callable = gzip.compress) -> dict[str, bytes]:
+    """The files of MNIST by name, with these images (m, height, width) to train and to test on."""
+    arrays = {"images-idx3-ubyte": images, "labels-idx1-ubyte": labels}
+    suffix = ".gz" if packed is gzip.compress else ""
+    return {f"{part}-{name}{suffix}": packed(idx(arrays[name])) for part in ("train", "t10k") for name in arrays}
+
+
+def write(folder: Path, files: Mapping[str, bytes]) -> Path:
+    """Write files into a folder, which may be new."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    return folder

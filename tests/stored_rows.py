@@ -1,10 +1,36 @@
-"""Reads the rows of a store and closes it, because Python 3.13 warns of an open database."""
+"""Makes a store of given rows, or reads those of one and closes it: Python 3.13 warns of an open database."""
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from bfc_bench import Row, Verdict, open_store
+from bfc_bench.run.grid import Cell, Grid
 from bfc_bench.store import DEFAULT_STORE
 from bfc_bench.store.store import Store
+from bfc_bench.suite.read import read_suite
+
+
+def hold(folder: Path, path: Path, rows: Iterable[Row], **provenance: str) -> Path:
+    """Make a store in a folder that holds these rows of the suite of a file, from one session."""
+    suite = read_suite(path)
+    name, version = suite.name, suite.version
+    with Store(folder, write=True) as store:
+        store.begin_session(f"session-{name}", name, version, suite.definition(), {"packages": {}, **provenance})
+        store.define(name, version, {task.name: "x" for task in suite.task}, {e.label: "y" for e in suite.learner})
+        store.put([(row, "x", "y", "") for row in rows])
+    return folder
+
+
+def hold_times(store: Store, grid: Grid, seconds: Mapping[Cell, float], device: str = "cpu") -> None:
+    """Put a row for each of these cells of a grid that took so long on a device."""
+    store.define(grid.suite.name, 1, grid.task_digests, grid.learner_digests)
+    for cell, taken in seconds.items():
+        name = grid.entries[cell.label].learner.name
+        row = Row(
+            cell.id, grid.suite.name, 1, cell.task, name, cell.label, {}, cell.d, cell.n, cell.replicate, "ok",
+            device=device, fit_cpu_seconds=taken,
+        )  # fmt: skip
+        store.put([(row, grid.task_digests[cell.task], grid.learner_digests[cell.label], "")])
 
 
 def stored_rows(folder: Path, suite: str = "tiny", version: int = 1) -> list[Row]:

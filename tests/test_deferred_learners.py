@@ -4,7 +4,8 @@ import re
 import sys
 
 import pytest
-from test_plugins import Mean, reasons, registers
+from local_plugins import registers
+from test_plugins import Mean, reasons
 
 from bfc_bench import UsageError, load_plugins
 

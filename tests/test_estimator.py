@@ -11,7 +11,6 @@ from bfc_plugins.quadratic.quad_densenet import QuadDenseNet
 from bfc_plugins.sklearn_estimator import SklearnEstimator
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.datasets import load_digits
-from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import check_estimator
 
 from bfc_bench import as_sklearn, load_learner, load_plugins
@@ -168,16 +167,6 @@ def test_learners_of_classes_are_classifiers_of_any_number_of_texts_when_asked()
     sure = estimator.predict_proba(x)
     assert np.allclose(sure.sum(axis=1), 1)
     assert np.array_equal(names[sure.argmax(axis=1)], estimator.predict(x))
-
-
-def test_searches_and_pickles():
-    rng = np.random.default_rng(0)
-    x = rng.uniform(-1, 1, (60, 2))
-    y = x[:, 0] * x[:, 1]
-    search = GridSearchCV(as_sklearn(KernelRidge(kernel="poly")), {"ridge": [1e-6, 1e3]}).fit(x, y)
-    assert search.best_params_ == {"ridge": 1e-6}
-    restored = pickle.loads(pickle.dumps(search.best_estimator_))
-    assert np.array_equal(restored.predict(x), search.predict(x))
 
 
 def test_options_are_checked_when_fitting():

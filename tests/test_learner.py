@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal, Self
 import cloudpickle
 import numpy as np
 import pytest
+from breaking_learners import Constant
 
 import bfc_bench
 from bfc_bench import BatchLearner, BenchError, Context, Data, DataSpec, Diverged, Failure, Job, Learner, Predictor
@@ -16,16 +17,6 @@ from bfc_bench.testing import check_learner
 from bfc_bench.toolkit.ridge_learner import RidgeLearner
 
 TRAIN = Data(sample="sample", n=2, d=1, x=np.array([[0.0], [1.0]]), y=np.array([1.0, 3.0]))
-
-
-class Constant(Predictor):
-    """The same everywhere."""
-
-    def __init__(self, value: float) -> None:
-        self.value = value
-
-    def predict(self, x: np.ndarray) -> np.ndarray:
-        return np.full(len(x), self.value)
 
 
 class Mean(BatchLearner):
@@ -132,15 +123,7 @@ def test_a_learner_is_pickled_without_what_it_has_computed() -> None:
 
 @pytest.mark.parametrize(
     ("name", "options"),
-    [
-        ("sklearn:svm.SVR", {"C": 3.0}),
-        (
-            "sklearn:make_pipeline",
-            {"steps": ["sklearn:preprocessing.StandardScaler", "sklearn:svm.SVR"], "svr__C": 2.0},
-        ),
-        ("ensemble:random-features", {"members": 3}),
-        ("ensemble:sklearn:tree.DecisionTreeRegressor", {"max_depth": 2}),
-    ],
+    [("ensemble:random-features", {"members": 3}), ("ensemble:sklearn:tree.DecisionTreeRegressor", {"max_depth": 2})],
 )
 def test_a_variant_is_pickled_by_its_path(name: str, options: dict[str, Any]) -> None:
     """Its class, which has no place in a module, is made again where it arrives."""

@@ -4,6 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from local_plugins import registers
 from stored_rows import read_results
 
 import bfc_bench as bb
@@ -43,12 +44,6 @@ class Drawn(bb.Predictor):
         return x @ self.weights
 
 
-class Plugin:
-    @bb.hookimpl
-    def bfc_register(self, register):
-        register.learner(Keeper)
-
-
 @pytest.fixture
 def suite(suite_file, tmp_path):
     rng = np.random.default_rng(0)
@@ -60,7 +55,8 @@ def suite(suite_file, tmp_path):
 @pytest.mark.parametrize("name", TASKS)
 def test_it_has_what_a_learner_was_given_and_the_error_of_the_row(suite, tmp_path, monkeypatch, name):
     monkeypatch.setattr(Keeper, "given", {})
-    options = {"store": tmp_path / "store", "executor": "serial", "plugins": bb.load_plugins(extra=[Plugin()])}
+    plugins = bb.load_plugins(extra=[registers("learner", Keeper)])
+    options = {"store": tmp_path / "store", "executor": "serial", "plugins": plugins}
     bb.run_suite(suite, bb.RunOptions(**options, tasks=[name]))
     rows = sorted(read_results(suite, store=tmp_path / "store"), key=lambda row: (row.d, row.replicate))
     assert len(rows) == len(Keeper.given) > 1

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from local_plugins import registers
 from small_tasks import SMALL
 from stored_rows import read_results
 from waiting import kill_at
@@ -18,7 +19,6 @@ from bfc_bench import (
     BatchLearner,
     Predictor,
     RunOptions,
-    hookimpl,
     load_plugins,
     open_store,
     run_locating,
@@ -145,32 +145,25 @@ def test_replicates_and_sizes_of_a_round_are_fitted_together(suite_file, tmp_pat
         def predict(self, x):
             return x @ self.weights
 
-    class Plugin:
-        @hookimpl
-        def bfc_register(self, register):
-            register.learner(Together)
-
     learners = [{"name": "together", "label": f"at-{at}", "options": {"at": at}} for at in (20, 40)]
     path = suite_file(
         learner=learners, replicates=3, task=[{**TASK, "target": {"kind": "linear"}, "d": [4]}], levels=[LEVEL]
     )
-    sessions = located(path, tmp_path / "s", plugins=load_plugins([Plugin()]))
+    sessions = located(path, tmp_path / "s", plugins=load_plugins([registers("learner", Together)]))
     assert Together.batches == [sum(session.statuses.values()) for session in sessions], "one batch a round"
     assert Together.batches[0] == 2 * 3 * 2
 
 
-def test_the_command_says_what_it_cannot_see_and_refuses_what_it_cannot_do(suite, tmp_path, capsys):
+def test_the_command_says_what_it_cannot_see_and_refuses_what_it_cannot_do(suite, tmp_path, printed, refused):
     store = str(tmp_path / "s")
-    assert run(["run", str(suite), "--locate", "1.5", "--store", store, "--executor", "serial"]) == 0
-    out = capsys.readouterr().out
+    out = printed("run", suite, "--locate", "1.5", "--store", store, "--executor", "serial")
     assert "if an error rises above the level beyond them, it is not seen" in out
     assert "cells; this run:" in out
     for wrong, expected in (
         (["--locate", "1"], "locate: factor must be greater than or equal to 1.1. Got 1.0"),
         (["--locate", "1.1", "--until-decided"], "--locate and --until-decided"),
     ):
-        assert run(["run", str(suite), "--store", store, *wrong]) == 2
-        assert expected in capsys.readouterr().err
+        assert expected in refused("run", suite, "--store", store, *wrong)
 
 
 def test_plan_says_what_the_next_round_computes(suite, tmp_path, capsys):

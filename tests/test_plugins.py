@@ -3,10 +3,10 @@
 import sys
 import threading
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
+from local_plugins import plugin, registers
 from small_tasks import SMALL
 from stored_rows import read_results
 
@@ -24,7 +24,6 @@ from bfc_bench import (
     Target,
     Teacher,
     UsageError,
-    hookimpl,
     load_plugins,
     run_suite,
 )
@@ -76,19 +75,6 @@ class Abstract(Learner):
     """Has no fit."""
 
     name: ClassVar[str] = "abstract"
-
-
-def plugin(**hooks) -> SimpleNamespace:
-    """A plugin object with these hooks; a hook given as a tuple has options for ``hookimpl``."""
-    made = SimpleNamespace(__name__="faulty")
-    for name, hook in hooks.items():
-        function, options = hook if isinstance(hook, tuple) else (hook, {})
-        setattr(made, name, hookimpl(**options)(function))
-    return made
-
-
-def registers(kind: str, *what: object):
-    return plugin(bfc_register=lambda register: getattr(register, kind)(*what))
 
 
 def listener(heard: list):

@@ -1,10 +1,10 @@
 """Coverage of the 95 % intervals, end to end. With E experiments its Monte Carlo error is sqrt(.95 * .05 / E)."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
+from documented_table import cells, documented
 
 from benchmarks import coverage as coverages
 from bfc_bench.analysis.exponents import fit_exponent
@@ -71,17 +71,6 @@ def test_what_the_table_says_of_three_dimensions_is_what_the_fit_says_of_them():
     assert notes[4] == notes[8] == ""
 
 
-def documented():
-    """Cells of each line of the table in docs/coverage.txt."""
-    text = (Path(__file__).parents[2] / "docs" / "coverage.txt").read_text()
-    table = text.partition(f"{coverages.HEADER}\n")[2].partition("\n\n")[0]
-    return [cells(line) for line in table.splitlines()]
-
-
-def cells(line):
-    return [cell.strip() for cell in str(line).split("|")[1:-1]]
-
-
 def told(line):
     """A line's cells but for what was measured."""
     return [*line[:4], line[6]]
@@ -106,7 +95,7 @@ def test_every_line_of_the_documentation_lies_in_92_to_99_percent_or_has_its_war
         coverages.SMALL_BIAS,
         *coverages.OF_LAWS.values(),
     }
-    unwarned = [line for line in documented() if line[6] not in warnings]
+    unwarned = [line for line in documented(coverages.HEADER) if line[6] not in warnings]
     shares = {tuple(line[:4]): float(line[4]) for line in unwarned}
     assert len(shares) > 70
     assert {line for line, share in shares.items() if share < 92} == set()
@@ -115,7 +104,7 @@ def test_every_line_of_the_documentation_lies_in_92_to_99_percent_or_has_its_war
 
 def test_the_documentation_has_every_line_of_the_table_with_its_warning():
     table = list(coverages.lines(2))
-    assert [told(cells(line)) for line in table] == [told(line) for line in documented()]
+    assert [told(cells(line)) for line in table] == [told(line) for line in documented(coverages.HEADER)]
     assert {line.replicates for line in table} == {3, 5, 10, 20, 40}
     assert {line.family for line in table} >= {"smooth", "sharp", *coverages.ERRORS}
     assert all(line.warning for line in table if line.family in ("skewed logs", "1 of 10 fails"))
@@ -129,5 +118,5 @@ def agrees(stated, measured):
 
 @pytest.mark.slow
 def test_the_documented_table_is_what_is_measured():
-    for stated, line in zip(documented(), coverages.lines(200), strict=True):
+    for stated, line in zip(documented(coverages.HEADER), coverages.lines(200), strict=True):
         agrees(stated, cells(line))

@@ -1,26 +1,15 @@
 """False verdicts at the bound: the documented table, and that the measurement can tell a rule that does not hold."""
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
+from documented_table import cells, documented
 
 from benchmarks import coverage_of_verdicts as measured
 from bfc_bench.seeds import stream
 
-STATISTICS = (Path(__file__).parents[2] / "docs" / "coverage.txt").read_text()
 FAILING = "2 % fail"
-
-
-def documented():
-    """Cells of each line of the table in docs/coverage.txt."""
-    table = STATISTICS.partition(f"{measured.HEADER}\n")[2].partition("\n\n")[0]
-    return [cells(line) for line in table.splitlines()]
-
-
-def cells(line):
-    return [cell.strip() for cell in str(line).split("|")[1:-1]]
 
 
 def largest(rates):
@@ -28,23 +17,23 @@ def largest(rates):
 
 
 def test_the_documentation_has_every_line_of_the_table():
-    assert [cells(line)[:2] for line in measured.lines(2)] == [line[:2] for line in documented()]
+    assert [cells(line)[:2] for line in measured.lines(2)] == [line[:2] for line in documented(measured.HEADER)]
 
 
 def test_from_five_replicates_on_at_most_4_percent_are_documented_as_false_but_for_rare_failures():
     """As docs/claim-kinds.md says, up to the Monte Carlo error of a line."""
-    from_five = [line for line in documented() if not re.match(r"[34]$|\d+ looks, 3 to 20", line[1])]
+    from_five = [line for line in documented(measured.HEADER) if not re.match(r"[34]$|\d+ looks, 3 to 20", line[1])]
     error = 2 * 100 * np.sqrt(0.04 * 0.96 / 4000)
     assert max(largest(line[3]) for line in from_five if line[0] in measured.WORLDS and line[0] != FAILING) < 4 + error
     assert max(largest(line[4]) for line in from_five if line[0] in measured.CLUSTERS) < 4
-    assert largest(next(line[3] for line in documented() if line[:2] == [FAILING, "160"])) < 4 + error
-    assert largest(next(line[3] for line in documented() if line[:2] == [FAILING, "20"])) > 10
+    assert largest(next(line[3] for line in documented(measured.HEADER) if line[:2] == [FAILING, "160"])) < 4 + error
+    assert largest(next(line[3] for line in documented(measured.HEADER) if line[:2] == [FAILING, "20"])) > 10
 
 
 @pytest.mark.parametrize(("world", "replicates"), [("skewed", 12), ("a fifth of teachers harder", 5), ("normal", 20)])
 def test_a_line_is_measured_again(world, replicates):
     """1000 experiments: the Monte Carlo error is .6 points at 4 %, 1 point at 11 %."""
-    (stated,) = (line for line in documented() if line[:2] == [world, str(replicates)])
+    (stated,) = (line for line in documented(measured.HEADER) if line[:2] == [world, str(replicates)])
     x = measured.WORLDS[world](stream("test false verdicts", world), (1000, replicates))
     rates = measured.verdicts(x, (replicates,))
     for rule, text in (("student", stated[2]), ("both", stated[3])):

@@ -1,53 +1,31 @@
 """``python -m benchmarks.exponents``: the tables of N* by dimension in the documentation."""
 
 import pytest
+from stored_rows import hold
+from synthetic import row
 
 from benchmarks import exponents
-from bfc_bench.store.row import Row
-from bfc_bench.store.store import Store
-from bfc_bench.suite.read import read_suite
 
-SUITE = """
-name = "tiny"
-replicates = 4
-levels = [0.5]
-[[task]]
-name = "several"
-inputs = { kind = "sphere" }
-target = { kind = "lowrank-poly", degree = 2 }
-d = [4, 8, 16]
-n = [8, 16, 32, 64, 128, 256, 512]
-[[task]]
-name = "one"
-inputs = { kind = "sphere" }
-target = { kind = "lowrank-poly", degree = 2 }
-d = [4]
-n = [8, 16]
-[[learner]]
-name = "ntk-raw"
-options = { ridge = 1e-6 }
-"""
+PARTS = {"inputs": {"kind": "sphere"}, "target": {"kind": "lowrank-poly", "degree": 2}}
+TASKS = [
+    {"name": "several", **PARTS, "d": [4, 8, 16], "n": [8, 16, 32, 64, 128, 256, 512]},
+    {"name": "one", **PARTS, "d": [4], "n": [8, 16]},
+]
+LEARNER = {"name": "ntk-raw", "options": {"ridge": 1e-6}}
 
 
 @pytest.fixture
-def store(tmp_path):
+def store(suite_file, tmp_path):
     """Rows whose error is a constant of the replicate times (d^2 / n)^2, so that N* is proportional to d^2."""
-    path = tmp_path / "tiny.toml"
-    path.write_text(SUITE)
-    suite = read_suite(path)
+    path = suite_file(replicates=4, levels=[0.5], task=TASKS, learner=[LEARNER])
     rows = [
-        Row(
-            cell=f"{task.name}-{d}-{n}-{r}", suite="tiny", suite_version=1, task=task.name, learner="ntk-raw",
-            label="ntk-raw", options={}, d=d, n=n, replicate=r, status="ok",
+        row(
+            suite="tiny", task=task["name"], label="ntk-raw", d=d, n=n, replicate=r,
             nmse=0.5 * (1.05 + 0.3 * r) * (d * d / n) ** 2,
         )
-        for task in suite.task for d in task.d for n in task.n for r in range(4)
+        for task in TASKS for d in task["d"] for n in task["n"] for r in range(4)
     ]  # fmt: skip
-    with Store(tmp_path, write=True) as written:
-        written.begin_session("s", "tiny", 1, suite.definition(), {"packages": {}})
-        written.define("tiny", 1, {"several": "x", "one": "x"}, {"ntk-raw": "y"})
-        written.put([(row, "x", "y", "") for row in rows])
-    return tmp_path
+    return hold(tmp_path, path, rows)
 
 
 def test_a_line_per_learner_with_n_star_its_exponent_and_the_theorys(store, capsys):

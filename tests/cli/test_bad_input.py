@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 from installed_faulty import announce
+from small_tasks import SMALL
 
 import bfc_bench
 import bfc_bench.strategies.api
@@ -92,34 +93,30 @@ def test_what_the_theory_excludes_is_allowed_with_a_warning(capsys, tmp_path):
         (["results", "smoke", "--format", "csv", "--first", "1"], "--first is for --format table. Got --format csv."),
     ],
 )
-def test_wrong_words_suggest_the_nearest(arguments, expected, capsys, tmp_path, monkeypatch):
+def test_wrong_words_suggest_the_nearest(arguments, expected, tmp_path, monkeypatch, refused):
     monkeypatch.chdir(tmp_path)
-    assert run(arguments) == 2
-    assert expected in capsys.readouterr().err
+    assert expected in refused(*arguments)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_suite_without_its_ending_and_a_module_that_raises_are_named(capsys, tmp_path, monkeypatch):
+def test_a_suite_without_its_ending_and_a_module_that_raises_are_named(tmp_path, monkeypatch, refused):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.toml").write_text("")
-    assert run(["run", "mine"]) == 2
-    assert "there is no suite 'mine'. Did you mean the file mine.toml?" in capsys.readouterr().err
+    assert "there is no suite 'mine'. Did you mean the file mine.toml?" in refused("run", "mine")
     (tmp_path / "raises_at_import.py").write_text("1 / 0\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     for arguments in (["raises_at_import", "--kind", "listener"], ["raises_at_import:Mine"]):
-        assert run(["check", *arguments]) == 2
-        assert "ZeroDivisionError: division by zero" in capsys.readouterr().err
+        assert "ZeroDivisionError: division by zero" in refused("check", *arguments)
 
 
 @pytest.mark.parametrize(
     "arguments",
     [["check", "mine"], ["show", "mine"], ["plan", "smoke", "--learner", "mine"], ["plan", "mine"], ["mine"]],
 )
-def test_an_unknown_name_may_be_one_of_a_plugin_that_is_broken(arguments, tmp_path, capsys, monkeypatch):
+def test_an_unknown_name_may_be_one_of_a_plugin_that_is_broken(arguments, tmp_path, monkeypatch, refused):
     (tmp_path / "no_python.py").write_text("def (")
     announce(tmp_path, "mine", "mine", "no_python", monkeypatch)
-    assert run(arguments) == 2
-    assert "Plugin 'mine:mine' is unavailable: SyntaxError" in capsys.readouterr().err
+    assert "Plugin 'mine:mine' is unavailable: SyntaxError" in refused(*arguments)
 
 
 def test_a_change_reaches_a_learner_that_the_command_adds(suite_file):
@@ -130,10 +127,9 @@ def test_a_change_reaches_a_learner_that_the_command_adds(suite_file):
     assert list(grid.entries) == added
 
 
-def test_a_table_in_the_place_of_a_list_of_tables_says_how_to_write_it(capsys, tmp_path):
+def test_a_table_in_the_place_of_a_list_of_tables_says_how_to_write_it(tmp_path, refused):
     (tmp_path / "one.toml").write_text('name = "one"\n[task]\nname = "t"\n[[learner]]\nname = "kernel-ridge"\n')
-    assert run(["plan", str(tmp_path / "one.toml")]) == 2
-    assert "task must be a list of tables: write [[task]] in place of [task]." in capsys.readouterr().err
+    assert "task must be a list of tables: write [[task]] in place of [task]." in refused("plan", tmp_path / "one.toml")
 
 
 def test_other_tasks_under_the_name_of_a_suite_are_told(suite_file, tmp_path):
@@ -148,11 +144,10 @@ def test_other_tasks_under_the_name_of_a_suite_are_told(suite_file, tmp_path):
     assert "another name or version" in caution
 
 
-def test_a_file_that_is_not_toml_names_the_line(capsys, tmp_path):
+def test_a_file_that_is_not_toml_names_the_line(tmp_path, refused):
     path = tmp_path / "broken.toml"
     path.write_text('name = "x"\nversion = = 1\n')
-    assert run(["run", str(path)]) == 2
-    message = capsys.readouterr().err
+    message = refused("run", path)
     assert "broken.toml: not valid TOML" in message
     assert "line 2" in message
 
@@ -170,11 +165,10 @@ def test_windows_is_told_in_one_line_where_it_can_run(monkeypatch, capsys):
     ("content", "expected"),
     [(b"\x00\xff\xfe", "byte 2 is 0xff"), ('name = "caf\xe9"'.encode("latin-1"), "byte 12 is 0xe9")],
 )
-def test_a_file_that_is_not_utf8_says_where(content, expected, capsys, tmp_path):
+def test_a_file_that_is_not_utf8_says_where(content, expected, tmp_path, refused):
     path = tmp_path / "suite.toml"
     path.write_bytes(content)
-    assert run(["plan", str(path)]) == 2
-    assert f"suite.toml: must be a text in UTF-8; {expected}." in capsys.readouterr().err
+    assert f"suite.toml: must be a text in UTF-8; {expected}." in refused("plan", path)
 
 
 def test_a_byte_order_mark_and_windows_line_ends_are_no_fault(tmp_path):
@@ -183,7 +177,7 @@ def test_a_byte_order_mark_and_windows_line_ends_are_no_fault(tmp_path):
     assert read_toml(path) == {"a": 1, "b": "x\ny"}
 
 
-def test_files_and_folders_are_not_taken_for_one_another(capsys, tmp_path):
+def test_files_and_folders_are_not_taken_for_one_another(tmp_path, refused):
     file = tmp_path / "file"
     file.write_text("kept")
     for arguments, expected in (
@@ -193,32 +187,21 @@ def test_files_and_folders_are_not_taken_for_one_another(capsys, tmp_path):
         (["results", "smoke", "--format", "csv", "--output", str(tmp_path)], f"{tmp_path} is a folder."),
         (["results", "smoke", "--format", "csv", "--output", str(tmp_path / "no" / "x.csv")], "which is not a folder."),
     ):
-        assert run(arguments) == 2
-        assert expected in capsys.readouterr().err
+        assert expected in refused(*arguments)
     assert file.read_text() == "kept"
 
 
-def test_a_new_learner_needs_a_short_name_and_a_folder_that_can_be_written(capsys, tmp_path):
-    assert run(["new", "learner", "a" * 300]) == 2
-    assert "at most 60 characters" in capsys.readouterr().err
+def test_a_new_learner_needs_a_short_name_and_a_folder_that_can_be_written(tmp_path, refused):
+    assert "at most 60 characters" in refused("new", "learner", "a" * 300)
     (tmp_path / "file").write_text("")
-    assert run(["new", "learner", "abc", "--output", str(tmp_path / "file" / "inside")]) == 2
-    assert "cannot be written: Not a directory. Choose another folder." in capsys.readouterr().err
+    said = refused("new", "learner", "abc", "--output", tmp_path / "file" / "inside")
+    assert "cannot be written: Not a directory. Choose another folder." in said
 
 
-def test_learners_and_tasks_without_a_common_cell_are_named(capsys, tmp_path):
-    suite = tmp_path / "two.toml"
-    suite.write_text(
-        'name = "two"\n'
-        + "".join(
-            f'[[task]]\nname = "{task}"\ninputs = {{ kind = "uniform" }}\ntarget = {{ kind = "toy-rich" }}\n'
-            "d = [8]\nn = [50]\n"
-            for task in "ab"
-        )
-        + '[[learner]]\nname = "kernel-ridge"\ntasks = ["a"]\n'
-    )
-    assert run(["plan", str(suite), "--learner", "kernel-ridge", "--task", "b"]) == 2
-    assert "have no cell in common" in capsys.readouterr().err
+def test_learners_and_tasks_without_a_common_cell_are_named(suite_file, refused):
+    tasks = [{**SMALL, "name": name} for name in "ab"]
+    suite = suite_file(task=tasks, learner=[{"name": "kernel-ridge", "tasks": ["a"]}])
+    assert "have no cell in common" in refused("plan", suite, "--learner", "kernel-ridge", "--task", "b")
 
 
 def test_a_number_in_the_place_of_a_list_or_a_text_in_that_of_a_number_is_told_from_python(tmp_path):
@@ -248,14 +231,13 @@ EXTREME = {
 
 @pytest.mark.parametrize("line", EXTREME, ids=[line[:20] + line[-3:] for line in EXTREME])
 @pytest.mark.parametrize("how", ["file", "--set", "--executor-option"])
-def test_values_too_deep_or_too_large_are_one_line(line, how, suite_file, capsys):
+def test_values_too_deep_or_too_large_are_one_line(line, how, suite_file, refused):
     path = suite_file(learner=[{"name": "kernel-ridge"}])
     if how == "file":
         path.write_text(f"{line}\n{path.read_text()}")
     elif line.startswith("a."):
         pytest.skip("a key of the command line")
     arguments = [] if how == "file" else [how, line.replace(" = ", "=", 1)]
-    assert run(["plan", str(path), *arguments]) == 2
-    told = capsys.readouterr().err
+    told = refused("plan", path, *arguments)
     assert EXTREME[line] in told
     assert len(told.splitlines()) == 1

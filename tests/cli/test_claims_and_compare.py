@@ -5,16 +5,13 @@ import re
 
 import numpy as np
 import pytest
-from stored_rows import judge_claims
+from stored_rows import hold, judge_claims
+from synthetic import row
 
-from bfc_bench.cli.app import run
 from bfc_bench.cli.run import _next_commands
 from bfc_bench.errors import UsageError
 from bfc_bench.seeds import stream
-from bfc_bench.store.row import Row
-from bfc_bench.store.store import Store
 from bfc_bench.stored_suite import open_store
-from bfc_bench.suite.read import read_suite
 
 LABELS = {"joint": 1e-6, "kernel": 0.1, "twin": 0.1}
 CLAIM = {"id": "separation", "source": "Theorem 1", "kind": "beats", "label": "joint", "task": "t"}
@@ -32,40 +29,27 @@ def held(suite_file, tmp_path):
     def make(claims=tuple(CLAIMS), name="tiny", labels=LABELS):
         learners = [{"name": "kernel-ridge", "label": label} for label in labels]
         path = suite_file(name, learner=learners, replicates=4, claim=list(claims))
-        store = Store(tmp_path / "store", write=True)
-        store.begin_session(f"session-{name}", name, 1, read_suite(path).definition(), {"packages": {}})
-        store.define(name, 1, {"t": "x"}, dict.fromkeys(labels, "y"))
         rows = [
-            Row(
-                cell=f"{name}-{label}-{n}-{r}", suite=name, suite_version=1, task="t", learner="kernel-ridge",
-                label=label, options={}, d=4, n=n, replicate=r, status="ok",
+            row(
+                suite=name, task="t", label=label, d=4, n=n, replicate=r,
                 nmse=float(level * np.exp(stream("verbs", label, n, r).standard_normal() / 5)), finished_at=1.7e9 + n,
                 part_errors={"degree2": float(level + stream("parts", label, n, r).standard_normal() / 100)},
             )
             for label, level in labels.items() for n in (10, 20) for r in range(4)
         ]  # fmt: skip
-        store.put([(row, "x", "y", "") for row in rows])
-        store.close()
-        return path, tmp_path / "store"
+        return path, hold(tmp_path / "store", path, rows)
 
     return make
 
 
-def answer(capsys, *arguments):
-    code = run([str(a) for a in arguments])
-    out, err = capsys.readouterr()
-    assert code == 0, err
-    return out
+def exported(printed, path, store):
+    return json.loads(printed("results", path, "--store", store, "--what", "claims", "--format", "json"))
 
 
-def exported(capsys, path, store):
-    return json.loads(answer(capsys, "results", path, "--store", store, "--what", "claims", "--format", "json"))
-
-
-def test_claims_are_judged_and_the_exit_code_is_0_whatever_they_say(held, capsys):
+def test_claims_are_judged_and_the_exit_code_is_0_whatever_they_say(held, printed):
     path, store = held()
-    assert "✗ contradicted" in answer(capsys, "claims", path, "--store", store)
-    found = exported(capsys, path, store)
+    assert "✗ contradicted" in printed("claims", path, "--store", store)
+    found = exported(printed, path, store)
     assert [(v["id"], v["verdict"]) for v in found] == [
         ("separation", "supported"),
         ("reverse", "contradicted"),
@@ -80,10 +64,10 @@ def test_claims_are_judged_and_the_exit_code_is_0_whatever_they_say(held, capsys
     )
 
 
-def test_the_table_shows_sign_word_numbers_and_what_to_expect(held, capsys):
+def test_the_table_shows_sign_word_numbers_and_what_to_expect(held, printed):
     path, store = held()
-    text = answer(capsys, "claims", path, "--store", store)
-    text += answer(capsys, "claims", path, "separation", "reverse", "equal", "--store", store)
+    text = printed("claims", path, "--store", store)
+    text += printed("claims", path, "separation", "reverse", "equal", "--store", store)
     for shown in ("✓ supported", "✗ contradicted", "? undecided", "separation", "Theorem 1", "≤ 0.01", "Holm p"):
         assert shown in text
     assert "3 claims: 1 supported, 1 contradicted, 1 undecided." in text
@@ -92,24 +76,23 @@ def test_the_table_shows_sign_word_numbers_and_what_to_expect(held, capsys):
     assert unseen in text  # 1 - .04^(1/4)
 
 
-def test_a_claim_has_one_line_and_its_words_if_it_is_named(held, capsys):
+def test_a_claim_has_one_line_and_its_words_if_it_is_named(held, printed, refused):
     path, store = held()
-    lines = answer(capsys, "claims", path, "--store", store).splitlines()
+    lines = printed("claims", path, "--store", store).splitlines()
     assert [line.split()[:3] for line in lines[1:4]] == [
         ["✓", "supported", "separation"],
         ["✗", "contradicted", "reverse"],
         ["?", "undecided", "equal"],
     ]
     assert lines[4].startswith("3 claims: 1 supported, 1 contradicted, 1 undecided.")
-    named = answer(capsys, "claims", path, "separation", "--store", store)
+    named = printed("claims", path, "separation", "--store", store)
     assert "The NMSE of joint is at most 1/100 of that of each of kernel and twin" in named
     assert "4 replicates, p " in named
     assert "reverse" not in named
-    assert run(["claims", str(path), "revers", "--store", str(store)]) == 2
-    assert "no claim 'revers'. Did you mean 'reverse'?" in capsys.readouterr().err
+    assert "no claim 'revers'. Did you mean 'reverse'?" in refused("claims", path, "revers", "--store", store)
 
 
-def test_claims_of_a_family_are_decided_together(held, capsys):
+def test_claims_of_a_family_are_decided_together(held, printed):
     """A claim that is clear by itself (p = .02) is not among 40 whose p is large."""
     claims = [{"id": f"c{k}", "kind": "reaches", "label": "kernel", "task": "t", "at_most": 0.1} for k in range(40)]
     clear = {"id": "clear", "kind": "beats", "label": "joint", "against": "kernel", "task": "t"}
@@ -122,44 +105,43 @@ def test_claims_of_a_family_are_decided_together(held, capsys):
     assert [together[name]["verdict"] for name in ("clear", "near")] == ["supported", "undecided"]
     assert together["near"]["note"].startswith("supported by itself, but not together with the other claims: Holm p =")
     assert [v["holm_p"] for v in together.values()] == [v["holm_p"] for v in alone.values()]
-    text = answer(capsys, "claims", path, "--store", store, "--family")
+    text = printed("claims", path, "--store", store, "--family")
     assert "Holm p decides: with a probability of at least .95, none of the verdicts on 42 claims is wrong" in text
 
 
-def test_a_new_claim_is_judged_without_a_new_run(held, suite_file, capsys):
+def test_a_new_claim_is_judged_without_a_new_run(held, suite_file, printed):
     path, store = held(claims=())
-    assert "declares no claim" in answer(capsys, "claims", path, "--store", store)
-    assert exported(capsys, path, store) == []
+    assert "declares no claim" in printed("claims", path, "--store", store)
+    assert exported(printed, path, store) == []
     learners = [{"name": "kernel-ridge", "label": label} for label in LABELS]
     path = suite_file("tiny", learner=learners, replicates=4, claim=CLAIMS[:1])
-    assert "✓ supported" in answer(capsys, "claims", path, "--store", store)
+    assert "✓ supported" in printed("claims", path, "--store", store)
 
 
-def test_a_suite_whose_file_is_gone_is_judged_by_the_claims_it_ran_with(held, capsys):
+def test_a_suite_whose_file_is_gone_is_judged_by_the_claims_it_ran_with(held, printed):
     path, store = held()
     path.unlink()
-    assert "✗ contradicted" in answer(capsys, "claims", "tiny", "--store", store)
+    assert "✗ contradicted" in printed("claims", "tiny", "--store", store)
 
 
-def test_a_wrong_claim_stops_every_verb_with_exit_code_2(suite_file, held, capsys):
+def test_a_wrong_claim_stops_every_verb_with_exit_code_2(suite_file, held, refused):
     _, store = held()
     learners = [{"name": "kernel-ridge", "label": label} for label in LABELS]
     path = suite_file("tiny", learner=learners, claim=[{**CLAIMS[0], "against": "kernle"}])
     message = "tiny.toml: claim 'separation': unknown learner label 'kernle'. Did you mean 'kernel'?"
     for verb in ("plan", "run", "claims", "report"):
-        assert run([verb, str(path), "--store", str(store)]) == 2
-        assert message in capsys.readouterr().err
+        assert message in refused(verb, path, "--store", store)
 
 
-def test_compare_gives_a_test_per_size_and_calls_no_difference_without_evidence(held, capsys):
+def test_compare_gives_a_test_per_size_and_calls_no_difference_without_evidence(held, printed):
     _, store = held()
-    found = json.loads(answer(capsys, "compare", "joint", "kernel", "--store", store, "--format", "json"))
+    found = json.loads(printed("compare", "joint", "kernel", "--store", store, "--format", "json"))
     assert [(r["task"], r["d"], r["n"], r["pairs"], r["verdict"]) for r in found] == [
         ("t", 4, 10, 4, "joint lower"),
         ("t", 4, 20, 4, "joint lower"),
     ]
     assert all(r["lo"] < r["ratio"] < r["hi"] < 1e-4 for r in found)
-    text = answer(capsys, "compare", "kernel", "twin", "--store", store)
+    text = printed("compare", "kernel", "twin", "--store", store)
     assert text.count("no difference shown") == 2
     assert "kernel / twin [95 %]" in text
 
@@ -175,26 +157,25 @@ def test_a_run_advises_to_compare_the_two_that_the_suite_is_about(held, claims, 
     assert advised.split()[1:4] == ["compare", *labels]
 
 
-def test_a_run_that_skips_all_cells_says_why(suite_file, tmp_path, capsys):
+def test_a_run_that_skips_all_cells_says_why(suite_file, tmp_path, printed):
     path = suite_file(learner=[{"name": "kernel-ridge", "label": "a"}], budget={"memory_gb": 1e-4})
-    text = answer(capsys, "run", path, "--executor", "serial", "--store", tmp_path / "skips")
+    text = printed("run", path, "--executor", "serial", "--store", tmp_path / "skips")
     assert re.search(r"^skipped 2: .* GB", text, re.M)
     assert ", n = None" not in text
 
 
-def test_compare_needs_the_suite_where_the_store_holds_several(held, capsys):
+def test_compare_needs_the_suite_where_the_store_holds_several(held, printed, refused):
     held()
     path, store = held(name="other")
-    assert run(["compare", "joint", "kernel", "--store", str(store)]) == 2
-    assert "--suite is required" in capsys.readouterr().err
-    assert "joint lower" in answer(capsys, "compare", "joint", "kernel", "--suite", path, "--store", store)
+    assert "--suite is required" in refused("compare", "joint", "kernel", "--store", store)
+    assert "joint lower" in printed("compare", "joint", "kernel", "--suite", path, "--store", store)
 
 
-def test_the_sample_sizes_of_two_learners_are_compared_without_a_claim(held, capsys):
+def test_the_sample_sizes_of_two_learners_are_compared_without_a_claim(held, printed):
     claim = {"id": "n", "kind": "beats", "label": "joint", "against": "kernel", "task": "t", "level": 0.01}
     path, store = held(claims=[claim])
     arguments = ("compare", "joint", "kernel", "--suite", path, "--level", "0.01", "--store", store)
-    (found,) = json.loads(answer(capsys, *arguments, "--format", "json"))
+    (found,) = json.loads(printed(*arguments, "--format", "json"))
     (verdict,) = judge_claims(path, store=store)
     assert (found["a_lo"], found["a_hi"], found["b_lo"], found["b_hi"]) == (
         0,
@@ -203,7 +184,7 @@ def test_the_sample_sizes_of_two_learners_are_compared_without_a_claim(held, cap
         None,
     )
     assert found["ratio"] == pytest.approx(verdict.estimate)
-    text = answer(capsys, *arguments)
+    text = printed(*arguments)
     for shown in ("N* of joint", "≤10", ">20", "0.50"):
         assert shown in text
     with open_store(store) as suites:

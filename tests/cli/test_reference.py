@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from bfc_bench.analysis.claims.base import METRICS, PARTS
-from bfc_bench.cli.app import run
 from bfc_bench.cli.reference import entries, find
 from bfc_bench.errors import UsageError
 from bfc_bench.plugins import load_plugins
@@ -64,9 +63,8 @@ def test_unknown_names_suggest_the_nearest():
         find(PLUGINS, "kernel-ridge", "lerner")
 
 
-def test_show_prints_every_option(capsys):
-    assert run(["show", "kernel-ridge"]) == 0
-    shown = capsys.readouterr().out
+def test_show_prints_every_option(printed):
+    shown = printed("show", "kernel-ridge")
     (entry,) = find(PLUGINS, "kernel-ridge")
     assert entry.facts["labels"] == "real, binary, class"
     for option in entry.options:

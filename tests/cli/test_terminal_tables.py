@@ -7,16 +7,14 @@ from importlib.metadata import version
 import numpy as np
 import pytest
 from rich.console import Console
+from stored_rows import hold
+from synthetic import row
 
-from bfc_bench.cli.app import run
 from bfc_bench.cli.display import Display
 from bfc_bench.cli.summary import print_summary
 from bfc_bench.cli.tables import MEASURED, print_table
 from bfc_bench.seeds import stream
-from bfc_bench.store.row import Row
-from bfc_bench.store.store import Store
 from bfc_bench.stored_suite import open_store
-from bfc_bench.suite.read import read_suite
 
 WIDTHS = (60, 80, 120, 200)
 HEADER = ["task", "d", "learner", "n", "error", "worst"]
@@ -75,28 +73,22 @@ LABELS = ("kernel-ridge:gamma0.1", "kernel-ridge:gamma0.3", "kernel-ridge-with-s
 def held(suite_file, tmp_path):
     """A store with the results of a suite with long labels and a claim."""
     learners = [{"name": "kernel-ridge", "label": label} for label in LABELS]
-    labels = [entry["label"] for entry in learners]
-    claim = {"id": "squares-help-with-rows", "kind": "beats", "label": labels[2], "against": labels[:2], "task": "t"}
-    path = suite_file("narrow", learner=learners, replicates=4, claim=[{**claim, "source": "BFC Theorem 1"}])
+    claim = {"kind": "beats", "label": LABELS[2], "against": [*LABELS[:2]], "task": "t", "source": "BFC Theorem 1"}
+    path = suite_file("narrow", learner=learners, replicates=4, claim=[{"id": "squares-help-with-rows", **claim}])
     rows = [
-        Row(
-            cell=f"c{k}-{n}-{r}", suite="narrow", suite_version=1, task="t", learner="kernel-ridge", label=label,
-            options={}, d=4, n=n, replicate=r, status="ok",
+        row(
+            cell=f"c{k}-{n}-{r}", suite="narrow", task="t", label=label, d=4, n=n, replicate=r,
             nmse=float(np.exp(stream("narrow", label, n, r).standard_normal() / 5)) / n**1.5 * (3 - k),
             fit_cpu_seconds=1e-3, finished_at=1.7e9 + n, release=version("bfc-bench"), device="cpu",
         )
-        for k, label in enumerate(labels) for n in (10, 20) for r in range(4)
+        for k, label in enumerate(LABELS) for n in (10, 20) for r in range(4)
     ]  # fmt: skip
-    with Store(tmp_path / "store", write=True) as store:
-        store.begin_session("session", "narrow", 1, read_suite(path).definition(), {"packages": {}})
-        store.define("narrow", 1, {"t": "x"}, dict.fromkeys(labels, "y"))
-        store.put([(row, "x", "y", "") for row in rows])
-    return path, tmp_path / "store", labels
+    return path, hold(tmp_path / "store", path, rows), LABELS
 
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("verb", ["claims", "results", "compare", "plan", "summary"])
-def test_verbs_fit_every_terminal(held, capsys, monkeypatch, verb, width):
+def test_verbs_fit_every_terminal(held, monkeypatch, verb, width, printed):
     path, store, labels = held
     for name, value in (("COLUMNS", str(width)), ("FORCE_COLOR", "1"), ("NO_COLOR", "1")):
         monkeypatch.setenv(name, value)
@@ -108,8 +100,7 @@ def test_verbs_fit_every_terminal(held, capsys, monkeypatch, verb, width):
     else:
         about = [labels[0], labels[2]] if verb == "compare" else [str(path)]
         named = ["squares-help-with-rows"] if verb == "claims" else []
-        assert run([verb, *about, *named, "--store", str(store)]) == 0
-        text = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
+        text = re.sub(r"\x1b\[[0-9;]*m", "", printed(verb, *about, *named, "--store", store))
     for label in labels if verb != "compare" else (labels[0], labels[2]):
         assert label in text
     assert "…" not in text
@@ -135,8 +126,7 @@ def test_a_pipe_gets_lines_as_they_come():
 def test_the_progress_of_a_run_is_a_line_that_is_not_full():
     out = terminal(60)
     display = Display(out)
-    values = {"cell": "c", "suite": "s", "suite_version": 1, "task": "t", "learner": "l", "label": "kernel-ridge"}
-    display.bfc_result(Row(**values, options={}, d=2, n=4, replicate=0, status="ok", nmse=0.5, finished_at=1.0))
+    display.bfc_result(row(task="t", label="kernel-ridge", d=2, n=4, nmse=0.5, finished_at=1.0))
     out.print(display._render())
     (line,) = shown(out).splitlines()
     assert len(line) <= 60 - len("^C")  # which the terminal writes behind the line

@@ -13,8 +13,9 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from package_index import Wheel, served, taken
+from package_index import Wheel, taken
 from packaging.requirements import Requirement
+from served_folder import served
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())

@@ -16,7 +16,7 @@ WORDS = COMMAND["testenv:tests"]["commands"].replace("{posargs}", "").split()
 
 
 def copy_conftest(folder: Path) -> None:
-    for name in ("conftest.py", "browser.py", "installed_faulty.py", "small_tasks.py"):
+    for name in ("conftest.py", "browser.py", "installed_faulty.py", "small_tasks.py", "stored_rows.py"):
         shutil.copy(ROOT / "tests" / name, folder)
 
 

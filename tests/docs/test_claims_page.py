@@ -7,11 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from small_tasks import SMALL, write_suite
+from stored_rows import hold
+from synthetic import row
 
 from benchmarks import claims as claims_page
 from bfc_bench.errors import UsageError
-from bfc_bench.store.row import Row
-from bfc_bench.store.store import Store
 from bfc_bench.stored_suite import open_store
 from bfc_bench.suite.read import read_suite
 
@@ -21,34 +22,11 @@ ROOT = Path(__file__).parents[2]
 OUTSIDE = {"representations-gpu", "images-cifar", "tabular"}
 """Suites that repeat the claims of others on a GPU or in full size, or that are about no paper. Those that repeat them
 in a small form are called ``smoke``."""
-SUITE = """
-name = "tiny"
-replicates = 3
-seed = {seed}
-[[task]]
-name = "t"
-inputs = {{ kind = "uniform" }}
-target = {{ kind = "quadratic-densenet", widths = [2], alphas = [1.0] }}
-d = [4]
-n = [10]
-[[learner]]
-name = "kernel-ridge"
-[[claim]]
-id = "small"
-source = "Theorem 1"
-kind = "reaches"
-label = "kernel-ridge"
-task = "t"
-at_most = 0.1
-[[claim]]
-id = "smaller"
-source = "Theorem 2"
-kind = "reaches"
-label = "kernel-ridge"
-task = "t"
-at_most = 1e-9
-sanity = true
-"""
+REACHES = {"kind": "reaches", "label": "kernel-ridge", "task": "t"}
+CLAIMS = [
+    {"id": "small", "source": "Theorem 1", "at_most": 0.1, **REACHES},
+    {"id": "smaller", "source": "Theorem 2", "at_most": 1e-9, "sanity": True, **REACHES},
+]
 KNOWN = claims_page.Statements(
     statement=(
         claims_page.Statement(source="Theorem 1", says="small", claims=("tiny/small",)),
@@ -73,26 +51,19 @@ def test_a_statement_has_claims_or_says_why_it_has_none():
             claims_page.Statement(source="s", says="x", **wrong)
 
 
-def fill(folder, seed, level, commits=(None,), replicates=3):
-    """A store of the suite ``tiny`` with errors from ``level`` up: a session per commit, and rows of each in turn."""
+def fill(folder, seed, level):
+    """A store of the suite ``tiny`` with errors from ``level`` up."""
     folder.mkdir()
-    path = folder / "tiny.toml"
-    path.write_text(SUITE.format(seed=seed))
-    with Store(folder, write=True) as store:
-        for number, commit in enumerate(commits):
-            provenance = {"packages": {}, "git": commit, "processor": "a processor"}
-            store.begin_session(f"s{number}", "tiny", 1, read_suite(path).definition(), provenance)
-        store.define("tiny", 1, {"t": "x"}, {"kernel-ridge": "y"})
-        rows = [
-            Row(
-                cell=f"c{r}", suite="tiny", suite_version=1, task="t", learner="kernel-ridge", label="kernel-ridge",
-                options={}, d=4, n=10, replicate=r, status="ok", nmse=level * (1 + r / 10), fit_cpu_seconds=2.0,
-                release="0.1.0", provenance=f"s{r % len(commits)}",
-            )
-            for r in range(replicates)
-        ]  # fmt: skip
-        store.put([(row, "x", "y", "") for row in rows])
-    return folder
+    task, learner = {**SMALL, "n": [10]}, {"name": "kernel-ridge"}
+    path = write_suite(folder, replicates=3, seed=seed, task=[task], learner=[learner], claim=CLAIMS)
+    rows = [
+        row(
+            suite="tiny", task="t", label="kernel-ridge", d=4, n=10, replicate=r, nmse=level * (1 + r / 10),
+            fit_cpu_seconds=2.0, release="0.1.0", provenance="session-tiny",
+        )
+        for r in range(3)
+    ]  # fmt: skip
+    return hold(folder, path, rows, processor="a processor")
 
 
 @pytest.fixture

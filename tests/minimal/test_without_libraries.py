@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from installed_faulty import describe
+from small_tasks import SPHERE
 
 import bfc_bench as bb
 from bfc_bench.errors import TrackingError, UsageError
@@ -17,9 +18,6 @@ from bfc_bench.testing import check_learner
 
 TORCH = "it needs torch, which is not installed: pip install 'bfc-bench[torch]'"
 JAX = "it needs jax, which is not installed: pip install 'bfc-bench[jax]'"
-SPHERE = {
-    "name": "s", "inputs": {"kind": "sphere"}, "target": {"kind": "lowrank-poly", "degree": 2}, "d": [4], "n": [10, 20]
-}  # fmt: skip
 
 
 @pytest.fixture
@@ -30,7 +28,7 @@ def suite(suite_file, tmp_path: Path) -> Path:
     (tmp_path / "house.csv").write_text("\n".join(["a,b,c,price", *lines]) + "\n")
     table = {"kind": "table", "path": "house.csv", "target": "price", "standardize": True}
     return suite_file(
-        task=[{"name": "house", "data": table, "n": [20, 80]}, SPHERE],
+        task=[{"name": "house", "data": table, "n": [20, 80]}, {**SPHERE, "name": "s"}],
         learner=[
             {"name": "sklearn:linear_model.Ridge", "label": "linear", "tune": {"alpha": [0.1, 1.0]}},
             {"name": "sklearn:ensemble.RandomForestRegressor", "label": "forest", "options": {"n_estimators": 20}},

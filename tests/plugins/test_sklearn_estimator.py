@@ -2,7 +2,6 @@
 
 import copy
 import pickle
-import textwrap
 
 import numpy as np
 import pytest
@@ -14,7 +13,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-import bfc_bench
 from bfc_bench.errors import UsageError
 from bfc_bench.learner import Context, Data, TaskFacts
 
@@ -160,27 +158,12 @@ def test_a_pipeline_fits_what_its_last_part_fits():
     assert "fits binary and class labels" in classes.skip(TaskFacts(**facts, kind="real"), 10)
 
 
-def test_a_suite_can_tune_options_of_parts(tmp_path):
-    text = f"""
-        name = "pipelines"
-        replicates = 1
-        [[task]]
-        name = "cancer"
-        data = {{ kind = "breast-cancer" }}
-        n = [100]
-        test_size = 100
-        [[learner]]
-        name = "sklearn:make_pipeline"
-        options.steps = ["{SCALER}", "sklearn:svm.SVC"]
-        tune = {{ svc__C = [1e-6, 10.0], svc__WRONG = [1.0] }}
-    """
-    path = tmp_path / "pipelines.toml"
-    path.write_text(textwrap.dedent(text))
+def test_a_suite_can_tune_options_of_parts(rows_of):
+    task = {"name": "cancer", "data": {"kind": "breast-cancer"}, "n": [100]}
+    learner = {"name": "sklearn:make_pipeline", "options": {"steps": [SCALER, "sklearn:svm.SVC"]}}
+    tune = {"svc__C": [1e-6, 10.0]}
     with pytest.raises(UsageError, match=r"tune: .*unknown option 'svc__WRONG'"):
-        bfc_bench.run_suite(path, bfc_bench.RunOptions(store=tmp_path / "store", executor="serial"))
-    path.write_text(textwrap.dedent(text).replace(", svc__WRONG = [1.0]", ""))
-    bfc_bench.run_suite(path, bfc_bench.RunOptions(store=tmp_path / "store", executor="serial"))
-    with bfc_bench.open_store(tmp_path / "store") as store:
-        (row,) = store["pipelines"].rows()
+        rows_of(task=[task], learner=[{**learner, "tune": {**tune, "svc__WRONG": [1.0]}}])
+    (row,) = rows_of(task=[task], learner=[{**learner, "tune": tune}])
     assert row.status == "ok"
     assert row.chosen["tuned"] == {"svc__C": 10.0}

@@ -1,25 +1,18 @@
 """A report that is sent to others does not name the folders of the machine that it was made on."""
 
 import numpy as np
+from small_tasks import write_suite
 
 from bfc_bench.utils.command_lines import without_folders
 
-SUITE = """
-name = "sent"
-replicates = 3
-[[task]]
-name = "t"
-data = { kind = "table", path = "points.csv", target = "y" }
-n = [20, 40]
-[[learner]]
-name = "kernel-ridge"
-"""
+DATA = {"kind": "table", "path": "points.csv", "target": "y"}
 
 
 def test_no_page_has_a_path_of_the_sender(tmp_path, bench):
     folder = tmp_path / "of-the-sender"
     folder.mkdir()
-    (folder / "sent.toml").write_text(SUITE)
+    task = {"name": "t", "data": DATA, "n": [20, 40]}
+    write_suite(folder, "sent", replicates=3, task=[task], learner=[{"name": "kernel-ridge"}])
     points = np.random.default_rng(0).random((150, 3))
     np.savetxt(folder / "points.csv", points, delimiter=",", header="a,b,y", comments="")
     done = bench("run", folder / "sent.toml", "--store", folder / "store", "--executor", "serial")

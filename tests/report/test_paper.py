@@ -129,6 +129,5 @@ def test_the_verb_writes_each_format_and_says_where(tiny_store, tmp_path, capsys
         (["--theme", "page", "--width", "3in"], "--width is for --theme paper"),
     ],
 )
-def test_the_verb_refuses_what_it_cannot_write(tiny_store, arguments, said, capsys):
-    assert run(["figure", "tiny", "--store", str(tiny_store), *arguments]) == 2
-    assert said in capsys.readouterr().err
+def test_the_verb_refuses_what_it_cannot_write(tiny_store, arguments, said, refused):
+    assert said in refused("figure", "tiny", "--store", tiny_store, *arguments)

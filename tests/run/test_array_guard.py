@@ -21,16 +21,14 @@ def numbers(rows):
 
 
 @pytest.mark.parametrize("name", ["vandal", "vandal-torch", "vandal-jax"])
-def test_a_learner_that_changes_its_arrays_fails_and_harms_nobody(name, faulty, suite_file, tmp_path):
+def test_a_learner_that_changes_its_arrays_fails_and_harms_nobody(name, faulty, suite_file, tmp_path, rows_of):
     honest = [{"name": "linear-ridge"}, {"name": "mean"}, {"name": "together", "options": {"how": "raise", "at": 5}}]
     vandals = [
         {"name": name, "label": f"{what}:{together}", "options": {"what": what, "together": together}}
         for what in CHANGED
         for together in (True, False)
     ]
-    alone = suite_file(name="alone", learner=honest)
-    run_suite(alone, RunOptions(store=tmp_path / "a", executor="serial"))
-    expected = numbers(read_results(alone, store=tmp_path / "a"))
+    expected = numbers(rows_of(name="alone", learner=honest))
     beside = suite_file(name="alone", learner=[*vandals, *honest])
     session = run_suite(beside, RunOptions(store=tmp_path / "b", executor="serial"))
     rows = read_results(beside, store=tmp_path / "b")
@@ -54,10 +52,8 @@ def test_facts_of_the_context_are_each_fits_own(faulty, suite_file, tmp_path):
     assert all((np.load(file)["square_mean"] == 1).all() for file in tmp_path.glob("*.npz"))
 
 
-def test_a_prediction_is_kept_though_its_memory_is_written_again(faulty, suite_file, tmp_path):
-    path = suite_file(learner=[{"name": "forgetful"}, {"name": "mean"}])
-    run_suite(path, RunOptions(store=tmp_path / "s", executor="serial"))
-    errors = {(row.label, row.n): row.nmse for row in read_results(path, store=tmp_path / "s")}
+def test_a_prediction_is_kept_though_its_memory_is_written_again(faulty, rows_of):
+    errors = {(row.label, row.n): row.nmse for row in rows_of(learner=[{"name": "forgetful"}, {"name": "mean"}])}
     assert all(errors["forgetful", n] == errors["mean", n] for n in (10, 20))
 
 

@@ -4,17 +4,14 @@ import json
 import signal
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from sent_rows import BATCH, row
 
 from bfc_bench import RunOptions, open_store, run_suite
-from bfc_bench.run.grid import Cell
 from bfc_bench.run.wire_format import pack, receive
-from bfc_bench.run.work_units import Batch
 from bfc_bench.store.artifacts import digests
-from bfc_bench.store.row import Row
 from bfc_bench.store.store import Store
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -124,26 +121,18 @@ def test_what_a_run_wrote_that_was_killed_before_its_row_is_nobodys(faulty, suit
         assert all(len(results["tiny@1"].artifacts(row)) == 2 for row in results["tiny@1"].rows())
 
 
-def batch() -> Batch:
-    return Batch(None, {}, {}, (Cell("c", "t", "mean", 4, 10, 0),))
-
-
-def row(**changes: object) -> Row:
-    return replace(Row("c", "s", 1, "t", "mean", "mean", {}, 4, 10, 0, "ok"), **changes)
-
-
 def test_the_session_takes_the_files_that_the_row_names_and_no_others():
     files = {"a.png": PNG + bytes(range(256)) * 1000, "b.json": b"[1]"}
     line = b"{}\n" + pack(row(artifacts=digests(files)), "", files)
-    ((_, _, got),), _ = receive(batch(), line)
+    ((_, _, got),), _ = receive(BATCH, line)
     assert got == files
     named = row(artifacts=digests(files))
     others = [{}, {"a.png": files["a.png"]}, {**files, "c.csv": b""}, {**files, "b.json": b"[2]"}]
     for one, sent in [(row(), files), *((named, wrong) for wrong in others)]:
         with pytest.raises(ValueError, match="the files sent must be those that the row names"):
-            receive(batch(), b"{}\n" + pack(one, "", sent))
+            receive(BATCH, b"{}\n" + pack(one, "", sent))
     with pytest.raises(ValueError, match="names of artifacts"):
-        receive(batch(), b"{}\n" + pack(row(artifacts={"../x.png": "0"}), "", {"../x.png": PNG}))
+        receive(BATCH, b"{}\n" + pack(row(artifacts={"../x.png": "0"}), "", {"../x.png": PNG}))
 
 
 def test_results_name_them(faulty, suite_file, tmp_path, cli):

@@ -53,12 +53,10 @@ def test_plan_and_run_print_a_caution_once_with_its_tasks(path, tmp_path, cli):
     assert "parity trap: ntk-raw" in page
 
 
-def test_the_chosen_candidate_is_the_one_whose_caution_a_row_has(suite_file, tmp_path):
+def test_the_chosen_candidate_is_the_one_whose_caution_a_row_has(rows_of):
     """Bias is tuned here; without it degree 4 cannot be learned at all, so that it is chosen at n = 300."""
     learner = {"name": "ntk-raw", "options": {"ridge": 1e-6}, "tune": {"bias": [False, True]}}
-    path = suite_file(task=[{**task("even", 4), "n": [300]}], learner=[learner])
-    run_suite(path, RunOptions(store=tmp_path / "s", executor="serial"))
-    (row,) = read_results(path, store=tmp_path / "s")
+    (row,) = rows_of(task=[{**task("even", 4), "n": [300]}], learner=[learner])
     assert row.chosen["tuned"] == {"bias": True}
     assert row.reason == ""
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from small_tasks import SMALL
+from stored_rows import hold_times
 
 from bfc_bench import Cost, RunOptions, open_store, run_suite
 from bfc_bench.plugins import load_plugins
 from bfc_bench.run.costs import FLOPS, overhead_and_rate
 from bfc_bench.run.grid import make_grid
 from bfc_bench.run.plan import Plan, plan_for
-from bfc_bench.store.row import Row
 from bfc_bench.store.store import Store
 from bfc_bench.suite.model import Suite
 
@@ -60,11 +58,7 @@ def test_estimates_of_cells_with_rows_are_what_their_rows_say(tmp_path):
     grid = planned(replicates=3).grid
     taken = {1000: 1.0, 1500: 2.0, 2500: 8.0, 4000: 64.0}
     with Store(tmp_path, write=True) as store:
-        digests = grid.task_digests["t"], grid.learner_digests["kernel-ridge"]
-        store.define("s", 1, grid.task_digests, grid.learner_digests)
-        for cell in (cell for cell in grid.cells() if cell.replicate == 0):
-            row = Row(cell.id, "s", 1, "t", "kernel-ridge", cell.label, {}, cell.d, cell.n, 0, "ok")
-            store.put([(replace(row, device="cpu", fit_cpu_seconds=taken[cell.n]), *digests, "")])
+        hold_times(store, grid, {cell: taken[cell.n] for cell in grid.cells() if cell.replicate == 0})
         made = planned(store, replicates=3)
     assert len(made.todo) == 2 * len(SIZES)
     assert {cell.n: made.seconds[cell.id] for cell in made.todo} == taken
@@ -94,13 +88,9 @@ def test_times_that_do_not_show_the_rate_are_met_and_not_extrapolated_as_if_all_
 def test_a_larger_size_than_the_rows_have_costs_its_overhead_once(tmp_path):
     grid = planned(learner=[fixed(1.0)]).grid
     cost = grid.entries["ridge-1"].learner.cost
-    digests = grid.task_digests["t"], grid.learner_digests["ridge-1"]
+    measured = [cell for cell in grid.cells() if cell.n < max(SIZES)]
     with Store(tmp_path, write=True) as store:
-        store.define("s", 1, grid.task_digests, grid.learner_digests)
-        for cell in (cell for cell in grid.cells() if cell.n < max(SIZES)):
-            row = Row(cell.id, "s", 1, "t", "kernel-ridge", cell.label, {}, cell.d, cell.n, 0, "ok", device="cpu")
-            taken = OVERHEAD + RATE * cost(cell.n, 20).flops
-            store.put([(replace(row, fit_cpu_seconds=taken), *digests, "")])
+        hold_times(store, grid, {cell: OVERHEAD + RATE * cost(cell.n, 20).flops for cell in measured})
         made = planned(store, learner=[fixed(1.0)])
     assert total(made) == pytest.approx(OVERHEAD + RATE * cost(max(SIZES), 20).flops)
     assert sum(batch.seconds for batch in made.batches(2)) == pytest.approx(total(made))

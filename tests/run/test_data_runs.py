@@ -5,11 +5,17 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from small_tasks import write_suite
 from stored_rows import judge_claims, read_results
 
 import bfc_bench as bb
 
+pytestmark = pytest.mark.usefixtures("nowhere")
 LEARNERS = [{"name": "kernel-ridge", "tune": {}}, {"name": "sklearn:neighbors.KNeighborsRegressor"}]
+DATA = {"kind": "table", "path": "house.csv", "target": "price", "standardize": True}
+MINE = {"replicates": 3, "task": [{"name": "mine", "data": DATA, "n": [20, 60]}], "learner": LEARNERS}
+ABOUT = {"label": "kernel-ridge", "task": "mine"}
+LOW = {"id": "low", "kind": "reaches", "at_most": 0.5, **ABOUT}
 
 
 def write_table(path, seed=0, rows=120):
@@ -25,16 +31,9 @@ def write_table(path, seed=0, rows=120):
 def suite(tmp_path):
     """A suite beside its table."""
     write_table(tmp_path / "here" / "house.csv")
-    path = tmp_path / "here" / "mine.toml"
-    path.write_text(
-        'name = "mine"\nreplicates = 3\n'
-        '[[task]]\nname = "mine"\ndata = { kind = "table", path = "house.csv", target = "price", standardize = true }\n'
-        "n = [20, 60]\n"
-        '[[learner]]\nname = "kernel-ridge"\ntune = {}\n'
-        '[[learner]]\nname = "sklearn:neighbors.KNeighborsRegressor"\n'
-        '[[claim]]\nid = "low"\nkind = "reaches"\nlabel = "kernel-ridge"\ntask = "mine"\nat_most = 0.5\n'
+    return write_suite(
+        tmp_path / "here", "mine", **MINE, claim=[{"id": "low", "kind": "reaches", "at_most": 0.5, **ABOUT}]
     )
-    return path
 
 
 def values(store, suite, **options):
@@ -95,44 +94,34 @@ def test_data_that_change_under_a_run_fail_its_cells_with_one_clear_reason(suite
     assert run(suite, tmp_path / "store").statuses == {"ok": 12}
 
 
-def test_what_was_run_is_read_when_the_data_are_gone_and_a_run_says_what_is_missing(suite, tmp_path, cli):
+def test_what_was_run_is_read_when_the_data_are_gone_and_a_run_says_what_is_missing(
+    suite, tmp_path, cli, printed, refused
+):
     store = tmp_path / "store"
     run(suite, store)
     (suite.parent / "house.csv").unlink()
     for verb in ("results", "claims", "report"):
         for name in ("mine", suite):
-            done = cli(verb, name, "--store", store)
-            assert done.returncode == 0, (verb, done.stderr)
-    done = cli("compare", "kernel-ridge", LEARNERS[1]["name"], "--store", store)
-    assert done.returncode == 0, done.stderr
+            printed(verb, name, "--store", store)
+    printed("compare", "kernel-ridge", LEARNERS[1]["name"], "--store", store)
     done = cli("results", suite, "--store", store, "--format", "json")
     assert len(json.loads(done.stdout)) == 12
     assert "supported" in cli("claims", suite, "--store", store).stdout
     for verb in ("run", "plan"):
-        done = cli(verb, suite, "--store", store)
-        assert done.returncode == 2
-        assert "house.csv cannot be read: No such file" in done.stderr
-        assert len(done.stderr.splitlines()) == 1
+        said = refused(verb, suite, "--store", store)
+        assert "house.csv cannot be read: No such file" in said
+        assert len(said.splitlines()) == 1
 
 
 def test_a_claim_adds_no_size_beyond_the_points_that_there_are(suite, tmp_path):
-    text = suite.read_text().split("[[claim]]")[0]
-    suite.write_text(
-        text + '[[claim]]\nid = "never"\nkind = "beats"\nlabel = "kernel-ridge"\n'
-        'against = ["sklearn:neighbors.KNeighborsRegressor"]\ntask = "mine"\nlevel = 1e-6\nfactor = 2\n'
-    )
+    never = {"id": "never", "kind": "beats", "against": [LEARNERS[1]["name"]], "level": 1e-6, "factor": 2, **ABOUT}
+    write_suite(suite.parent, "mine", **MINE, claim=[never])
     decided = bb.run_until_decided(suite, bb.RunOptions(store=tmp_path / "store", executor="serial"), last=4)
     assert {row.n for row in read_results(suite, store=tmp_path / "store")} == {20, 60}
     assert decided.ended
 
 
 # --- arrays of a session
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return tmp_path / "cache"
 
 
 def own(name, *arrays, **options):
@@ -167,11 +156,11 @@ def test_a_claim_about_an_error_rate_says_whose_test_points_it_is_about(suite, t
     assert "on the data's own 30 test points, whose sampling the interval does not include" in verdict.note
 
 
-def test_the_same_arrays_are_one_file_and_others_another(cache):
+def test_the_same_arrays_are_one_file_and_others_another(tmp_path):
     x, y = np.random.default_rng(0).standard_normal((2, 30, 1))
     for change in (0.0, 0.0, 1e-9):
         bb.TaskEntry.from_arrays("mine", x + change, y[:, 0], n=[5])
-    assert len(list((cache / "bfc-bench" / "arrays").glob("*.npz"))) == 2
+    assert len(list((tmp_path / "XDG_CACHE_HOME" / "bfc-bench" / "arrays").glob("*.npz"))) == 2
 
 
 def test_a_run_in_the_process_of_the_session_keeps_the_data_that_it_was_planned_with(suite, tmp_path):

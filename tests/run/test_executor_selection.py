@@ -4,7 +4,6 @@ import pytest
 from stored_rows import read_results
 
 from bfc_bench import RunOptions, UsageError, load_plugins, run_suite
-from bfc_bench.cli.app import run
 from bfc_bench.executors.processes import ProcessExecutor
 from bfc_bench.executors.serial import SerialExecutor
 from bfc_bench.run.executor_selection import executor_of
@@ -42,9 +41,8 @@ def test_the_command_wins_over_the_suite_and_options_are_those_of_their_executor
     ],
 )
 @pytest.mark.parametrize("verb", ["run", "plan"])
-def test_a_wrong_option_is_one_line_with_a_hint(verb, arguments, words, tmp_path, capsys):
-    assert run([verb, "smoke", "--store", str(tmp_path / "store"), *arguments]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
+def test_a_wrong_option_is_one_line_with_a_hint(verb, arguments, words, tmp_path, refused):
+    (line,) = refused(verb, "smoke", "--store", tmp_path / "store", *arguments).splitlines()
     assert words in line
     assert not (tmp_path / "store").exists()
 

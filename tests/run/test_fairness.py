@@ -19,7 +19,7 @@ BFC = {**SMALL, "target": {"kind": "quadratic-densenet", "widths": [2, 1], "alph
 
 
 @pytest.fixture
-def spied(faulty, suite_file, tmp_path):
+def spied(faulty, tmp_path, rows_of):
     """What two learners of one suite were given, by label, size and replicate's seed."""
     folders = {label: tmp_path / label for label in ("one", "two")}
     for folder in folders.values():
@@ -28,10 +28,8 @@ def spied(faulty, suite_file, tmp_path):
         {"name": "spy", "label": "one", "options": {"path": str(folders["one"])}},
         {"name": "spy", "label": "two", "options": {"path": str(folders["two"]), "ask": True}},
     ]
-    path = suite_file(learner=learners, task=[BFC], replicates=2)
-    run_suite(path, RunOptions(store=tmp_path / "store", executor="serial"))
-    seen = {label: {f.stem: dict(np.load(f)) for f in folder.iterdir()} for label, folder in folders.items()}
-    return seen, read_results(path, store=tmp_path / "store")
+    rows = rows_of(learner=learners, task=[BFC], replicates=2)
+    return {label: {f.stem: dict(np.load(f)) for f in folder.iterdir()} for label, folder in folders.items()}, rows
 
 
 def test_learners_are_paired_and_samples_are_nested(spied):
@@ -69,7 +67,7 @@ def test_validation_takes_every_fifth_point_and_training_parts_are_nested():
     assert sorted([*large[0].y, *large[1].y]) == data(23).y.tolist()
 
 
-def test_tuning_refits_the_candidate_with_the_least_validation_error(faulty, suite_file, tmp_path):
+def test_tuning_refits_the_candidate_with_the_least_validation_error(faulty, rows_of):
     task = {**BFC, "target": {"kind": "lowrank-poly", "degree": 1, "rank": 1, "form": "monomial"}, "n": [40]}
     learners = [
         {"name": "linear-ridge", "label": "searched"},
@@ -77,9 +75,7 @@ def test_tuning_refits_the_candidate_with_the_least_validation_error(faulty, sui
         {"name": "linear-ridge", "label": "fixed", "options": {"ridge": 1e6}},
         {"name": "linear-ridge", "label": "plain", "tune": {}},
     ]
-    path = suite_file(learner=learners, task=[task])
-    run_suite(path, RunOptions(store=tmp_path / "store", executor="serial"))
-    rows = {row.label: row for row in read_results(path, store=tmp_path / "store")}
+    rows = {row.label: row for row in rows_of(learner=learners, task=[task])}
     assert rows["searched"].chosen["tuned"] == {"ridge": 1e-6}
     assert rows["searched"].chosen["candidates"] == 3
     assert rows["given"].chosen["candidates"] == 2
@@ -91,19 +87,15 @@ def test_tuning_refits_the_candidate_with_the_least_validation_error(faulty, sui
     assert 1e-6 < rows["plain"].nmse < 0.1
 
 
-def test_a_sample_too_small_to_validate_is_skipped_with_a_reason(faulty, suite_file, tmp_path):
-    path = suite_file(learner=[{"name": "linear-ridge"}], task=[{**BFC, "n": [4, 5, 10]}])
-    run_suite(path, RunOptions(store=tmp_path / "store", executor="serial"))
-    rows = {row.n: row for row in read_results(path, store=tmp_path / "store")}
+def test_a_sample_too_small_to_validate_is_skipped_with_a_reason(faulty, rows_of):
+    rows = {row.n: row for row in rows_of(learner=[{"name": "linear-ridge"}], task=[{**BFC, "n": [4, 5, 10]}])}
     assert [rows[n].status for n in (4, 5, 10)] == ["skipped", "ok", "ok"]
     assert rows[5].chosen["candidates"] == 3
     assert "every 5th point; n is 4" in rows[4].reason
 
 
-def test_what_a_learner_writes_into_the_default_info_is_in_no_other_row(faulty, suite_file, tmp_path):
-    path = suite_file(learner=[{"name": "inscribing"}, {"name": "mean"}])
-    run_suite(path, RunOptions(store=tmp_path / "store", executor="serial"))
-    rows = {(row.label, row.n): row for row in read_results(path, store=tmp_path / "store")}
+def test_what_a_learner_writes_into_the_default_info_is_in_no_other_row(faulty, rows_of):
+    rows = {(row.label, row.n): row for row in rows_of(learner=[{"name": "inscribing"}, {"name": "mean"}])}
     for n in (10, 20):
         assert rows["inscribing", n].status == "failed"
         assert "TypeError" in rows["inscribing", n].reason

@@ -53,7 +53,7 @@ def test_every_fault_is_a_row_and_touches_no_other_cell(ran, tmp_path):
     assert {rows["mean", n].status for n in (10, 20)} == {"ok"}
     cell = rows["faulty-raise", 20].cell
     with Store(tmp_path / "store") as store:
-        assert "_fail" in store.traceback(cell)
+        assert "in throw" in store.traceback(cell)
 
 
 def test_a_run_with_failures_does_not_repeat_them_unless_asked(faulty, suite_file, tmp_path):
@@ -87,19 +87,16 @@ def mortal(tmp_path, **options):
 
 
 @pytest.mark.parametrize(("times", "signal", "status"), [(2, 9, "ok"), (3, 15, "killed")])
-def test_what_is_ended_from_outside_is_tried_again_once_by_itself(times, signal, status, faulty, suite_file, tmp_path):
+def test_what_is_ended_from_outside_is_tried_again_once_by_itself(times, signal, status, faulty, tmp_path, rows_of):
     """The batch of both sizes dies, then the cell alone, which is tried once more."""
-    path = suite_file(learner=[mortal(tmp_path, times=times, signal=signal)])
-    run_suite(path, RunOptions(store=tmp_path / "store", jobs=1))
-    rows = {row.n: row.status for row in read_results(path, store=tmp_path / "store")}
+    rows = {row.n: row.status for row in rows_of(learner=[mortal(tmp_path, times=times, signal=signal)], jobs=1)}
     assert rows == {10: "ok", 20: status}
     assert len((tmp_path / "20").read_text()) == 3
 
 
-def test_what_kills_its_worker_itself_is_tried_again_by_itself(faulty, suite_file, tmp_path):
-    path = suite_file(learner=[mortal(tmp_path, times=9, signal=11)])
-    run_suite(path, RunOptions(store=tmp_path / "store", jobs=1))
-    assert {row.n: row.status for row in read_results(path, store=tmp_path / "store")} == {10: "ok", 20: "killed"}
+def test_what_kills_its_worker_itself_is_tried_again_by_itself(faulty, tmp_path, rows_of):
+    rows = rows_of(learner=[mortal(tmp_path, times=9, signal=11)], jobs=1)
+    assert {row.n: row.status for row in rows} == {10: "ok", 20: "killed"}
     assert len((tmp_path / "20").read_text()) == 2  # in a batch, then by itself
 
 
@@ -117,7 +114,5 @@ def test_what_a_library_takes_to_import_is_not_the_cells_time(faulty, suite_file
     assert dict(session.statuses) == {"ok": 2}
 
 
-def test_what_a_learner_declares_is_imported_before_its_clock_starts(faulty, suite_file, tmp_path):
-    path = suite_file(learner=[{"name": "importing"}])
-    run_suite(path, RunOptions(store=tmp_path / "store", jobs=1))
-    assert [row.chosen["info"]["loaded"] for row in read_results(path, store=tmp_path / "store")] == [True, True]
+def test_what_a_learner_declares_is_imported_before_its_clock_starts(faulty, rows_of):
+    assert [row.chosen["info"]["loaded"] for row in rows_of(learner=[{"name": "importing"}], jobs=1)] == [True, True]

@@ -2,56 +2,42 @@
 
 import numpy as np
 import pytest
-from stored_rows import read_results
+from breaking_learners import Constant
 
-from bfc_bench import Context, Data, Failure, Job, Learner, Predictor, RunOptions, run_suite
+from bfc_bench import Context, Data, Failure, Job, Learner
 from bfc_bench.run.fitting import fit, predict
 
 
-def rows(suite_file, tmp_path, neighbours):
+def rows(neighbours, rows_of):
     """A mean over neighbours, which cannot be of more points than there are, tuned over their number."""
     learner = {"name": "sklearn:neighbors.KNeighborsRegressor", "label": "l", "tune": {"n_neighbors": neighbours}}
-    path = suite_file(learner=[learner])
-    run_suite(path, RunOptions(store=tmp_path / "store", executor="serial"))
-    return read_results(path, store=tmp_path / "store")
+    return rows_of(learner=[learner])
 
 
 @pytest.mark.parametrize("neighbours", [[100, 2], [2, 100], [100, 2, 200]])
-def test_a_candidate_that_fails_is_passed_over_at_every_size(neighbours, suite_file, tmp_path):
-    found = rows(suite_file, tmp_path, neighbours)
+def test_a_candidate_that_fails_is_passed_over_at_every_size(neighbours, rows_of):
+    found = rows(neighbours, rows_of)
     assert [(row.n, row.status) for row in found] == [(10, "ok"), (20, "ok")]
     assert [row.chosen["tuned"] for row in found] == [{"n_neighbors": 2}] * 2
     assert {row.chosen["candidates"] for row in found} == {len(neighbours)}
 
 
-def test_where_all_candidates_fail_the_cell_fails_with_the_reason_of_the_first(suite_file, tmp_path):
-    found = rows(suite_file, tmp_path, [100, 200])
+def test_where_all_candidates_fail_the_cell_fails_with_the_reason_of_the_first(rows_of):
+    found = rows([100, 200], rows_of)
     assert [row.status for row in found] == ["failed", "failed"]
     assert all("n_neighbors = 100" in row.reason for row in found)
 
 
-def test_a_wrong_shape_on_the_validation_part_says_so(faulty, suite_file, tmp_path):
-    path = suite_file(learner=[{"name": "faulty", "options": {"how": "shape"}, "tune": {"at": [16]}}])
-    run_suite(path, RunOptions(store=tmp_path / "store", executor="serial"))
-    whole, failed = read_results(path, store=tmp_path / "store")
+def test_a_wrong_shape_on_the_validation_part_says_so(faulty, rows_of):
+    whole, failed = rows_of(learner=[{"name": "faulty", "options": {"how": "shape"}, "tune": {"at": [16]}}])
     assert whole.status == "ok"
     assert "shape (4,), one per validation point, every fifth of the n points. Got shape (3, 2)" in failed.reason
 
 
 @pytest.mark.parametrize(("at", "found"), [([20, 30], ["ok", 20, "ok", 30]), ([20], ["ok", 20, "diverged", 20])])
-def test_where_the_best_candidate_diverges_on_all_points_the_next_one_is_taken(at, found, faulty, suite_file, tmp_path):
-    path = suite_file(learner=[{"name": "faulty", "options": {"how": "diverge"}, "tune": {"at": at}}])
-    run_suite(path, RunOptions(store=tmp_path / "store", executor="serial"))
-    rows = read_results(path, store=tmp_path / "store")
+def test_where_the_best_candidate_diverges_on_all_points_the_next_one_is_taken(at, found, faulty, rows_of):
+    rows = rows_of(learner=[{"name": "faulty", "options": {"how": "diverge"}, "tune": {"at": at}}])
     assert [part for row in rows for part in (row.status, row.chosen["tuned"]["at"])] == found
-
-
-class Constant(Predictor):
-    def __init__(self, value):
-        self.value = value
-
-    def predict(self, x):
-        return np.full(len(x), self.value)
 
 
 class Counting(Learner):

@@ -10,28 +10,12 @@ from bfc_bench.learner import Column, Data
 from bfc_bench.run.array_guard import ArrayGuard
 
 N = 160
-IMPUTER = {
-    "name": "sklearn:make_pipeline",
-    "label": "imputer",
-    "options": {
-        "steps": [
-            {
-                "name": "sklearn:compose.ColumnTransformer",
-                "options": {
-                    "transformers": [
-                        ["numbers", "sklearn:impute.SimpleImputer", ["size"]],
-                        [
-                            "texts",
-                            {"name": "sklearn:preprocessing.OneHotEncoder", "options": {"handle_unknown": "ignore"}},
-                            ["city"],
-                        ],
-                    ]
-                },
-            },
-            "sklearn:linear_model.LinearRegression",
-        ]
-    },
-}
+pytestmark = pytest.mark.usefixtures("nowhere")
+ONE_HOT = {"name": "sklearn:preprocessing.OneHotEncoder", "options": {"handle_unknown": "ignore"}}
+PARTS = [["numbers", "sklearn:impute.SimpleImputer", ["size"]], ["texts", ONE_HOT, ["city"]]]
+BY_COLUMN = {"name": "sklearn:compose.ColumnTransformer", "options": {"transformers": PARTS}}
+STEPS = [BY_COLUMN, "sklearn:linear_model.LinearRegression"]
+IMPUTER = {"name": "sklearn:make_pipeline", "label": "imputer", "options": {"steps": STEPS}}
 LEARNERS = [
     {"name": "sklearn:ensemble.HistGradientBoostingRegressor", "label": "boosting", "options": {"min_samples_leaf": 3}},
     IMPUTER,
@@ -46,11 +30,6 @@ def made(missing="keep", learners=LEARNERS, **options):
     frame.loc[rng.random(N) < 0.2, "size"] = np.nan
     task = bb.TaskEntry.from_arrays("t", frame, "y", n=[60], categorical="keep", missing=missing, **options)
     return bb.Suite(name="frames", replicates=3, task=[task], learner=learners)
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
 def errors(suite, store):
@@ -82,7 +61,7 @@ def test_which_estimators_take_frames():
 
     assert takes("ensemble.HistGradientBoostingClassifier")
     assert not takes("ensemble.HistGradientBoostingClassifier", frame=False)
-    assert takes("make_pipeline", steps=IMPUTER["options"]["steps"])
+    assert takes("make_pipeline", steps=STEPS)
     assert not takes("linear_model.Ridge")
     assert takes("ensemble.RandomForestRegressor", frame=True)
     with pytest.raises(UsageError):

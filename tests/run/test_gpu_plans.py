@@ -7,10 +7,10 @@ import json
 import pytest
 from breaking_learners import Mean
 from declared_gpus import H200, declare
+from local_plugins import registers
 from small_tasks import SMALL
 
-from bfc_bench import Capabilities, RunOptions, hookimpl, load_plugins, run_suite
-from bfc_bench.cli.app import run
+from bfc_bench import Capabilities, RunOptions, load_plugins, run_suite
 from bfc_bench.executors.processes import ProcessExecutor
 from bfc_bench.run.grid import make_grid
 from bfc_bench.run.memory_limits import machine_memory
@@ -96,36 +96,33 @@ def test_what_a_gpu_has_names_no_cell_and_changes_no_definition():
     assert Suite.parse(grids[1].suite.definition(), "test").budget.gpu_memory_gb == 2.0
 
 
-def test_seconds_are_divided_by_the_workers_of_their_device(monkeypatch, suite_file, tmp_path, capsys):
+def test_seconds_are_divided_by_the_workers_of_their_device(monkeypatch, suite_file, tmp_path, printed):
     declare(monkeypatch, *[H200] * 2)
     monkeypatch.setattr(ProcessExecutor, "resolve_device", lambda self, request: request)
     path = suite_file(learner=[KERNEL, ON_CORES], task=[TASK], executor={"name": "processes", "jobs_per_gpu": 3})
     plan = ["plan", str(path), "--device", "cuda", "--jobs", "8", "--store", str(tmp_path / "s")]
-    assert run([*plan, "--format", "json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    told = json.loads(printed(*plan, "--format", "json"))
     assert (told["jobs"], told["gpu_jobs"]) == (8, 6)
     assert told["gpu_seconds"] > 0
     assert told["wall_seconds"] == pytest.approx(max(told["cpu_seconds"] / 8, told["gpu_seconds"] / 6), abs=0.1)
-    assert run(plan) == 0
-    assert " on 6 GPU workers and 8 workers; largest cell" in capsys.readouterr().out
+    assert " on 6 GPU workers and 8 workers; largest cell" in printed(*plan)
 
 
 @pytest.mark.parametrize("options", [[], ["--set", "budget.gpu_memory_gb=20"]])
-def test_a_login_node_plans_for_a_gpu_that_it_does_not_see_and_runs_nothing(options, suite_file, cli, tmp_path):
+def test_a_login_node_plans_for_a_gpu_that_it_does_not_see_and_runs_nothing(
+    options, suite_file, cli, tmp_path, printed, refused
+):
     path = suite_file(learner=[KERNEL, ON_CORES], task=[TASK])
     where = ["--device", "cuda", "--store", tmp_path / "s", *options]
-    shown = cli("plan", path, *where)
-    assert shown.returncode == 0, shown.stderr
-    (line,) = [line for line in shown.stdout.splitlines() if "no GPU is visible here" in line]
+    shown = printed("plan", path, *where)
+    (line,) = [line for line in shown.splitlines() if "no GPU is visible here" in line]
     memory = "20 GB" if options else "8 GB"
     assert memory in line
-    assert f"of {memory.replace(' ', '.00 ')}" in shown.stdout
+    assert f"of {memory.replace(' ', '.00 ')}" in shown
     told = json.loads(cli("plan", path, *where, "--format", "json").stdout)
     assert (told["device"], told["skipped"]) == ("cuda", 0 if options else 1)
     assert sum("no GPU is visible here" in remark for remark in told["remarks"]) == 1
-    refused = cli("run", path, *where)
-    assert refused.returncode == 2
-    assert "neither torch nor jax can see a GPU here" in refused.stderr
+    assert "neither torch nor jax can see a GPU here" in refused("run", path, *where)
     assert not (tmp_path / "s").exists()
 
 
@@ -136,16 +133,11 @@ class OnGpus(Mean):
     capabilities = Capabilities(devices=frozenset({"cuda"}))
 
 
-class Plugin:
-    @hookimpl
-    def bfc_register(self, register):
-        register.learner(OnGpus)
-
-
 def test_workers_on_cores_that_have_nothing_to_do_take_no_memory(monkeypatch, suite_file, tmp_path):
     declare(monkeypatch, H200)
     monkeypatch.setattr(ProcessExecutor, "resolve_device", lambda self, request: "cuda")
     path = suite_file(learner=[{"name": "on-gpus"}], budget={"memory_gb": machine_memory() / 2e9})
-    session = run_suite(path, RunOptions(store=tmp_path / "store", jobs=16, plugins=load_plugins([Plugin()])))
+    plugins = load_plugins([registers("learner", OnGpus)])
+    session = run_suite(path, RunOptions(store=tmp_path / "store", jobs=16, plugins=plugins))
     assert session.counts == "2 ok"
     assert not session.warnings

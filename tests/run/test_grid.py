@@ -1,6 +1,7 @@
 """The parts of a suite that a run takes, by the names that a user gives."""
 
 import pytest
+from small_tasks import SMALL
 
 from bfc_bench import UsageError
 from bfc_bench.plugins import load_plugins
@@ -8,15 +9,10 @@ from bfc_bench.run.grid import make_grid
 from bfc_bench.run.plan import plan_for
 from bfc_bench.suite.model import Suite
 
-TASK = {
-    "inputs": {"kind": "uniform"},
-    "target": {"kind": "quadratic-densenet", "widths": [2], "alphas": [1.0]},
-    "d": [4, 5],
-    "n": [10, 20],
-}
+TASK = {**SMALL, "d": [4, 5]}
 SUITE = {
     "name": "s",
-    "task": [{**TASK, "name": "t"}, {**TASK, "name": "u", "n": [40]}],
+    "task": [TASK, {**TASK, "name": "u", "n": [40]}],
     "learner": [
         {"name": "kernel-ridge", "label": "wide", "options": {"gamma": 0.1}, "tune": {}},
         {"name": "kernel-ridge", "label": "narrow", "tune": {}},

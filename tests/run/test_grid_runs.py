@@ -2,64 +2,38 @@
 
 import numpy as np
 import pytest
+from small_tasks import write_suite
 
 import bfc_bench as bb
 
-SUITE = """
-name = "noise"
-replicates = 4
-test_size = 1000
-levels = [0.2]
-
-[[task]]
-name = "line"
-inputs = { kind = "sphere" }
-target = { kind = "staircase", degree = 1 }
-labels = { kind = "noise" }
-grid = { labels.sd = [0.5, 1.0, 2.0] }
-d = [6]
-n = { from = "4*d", to = "40*d*max(1, sd)^2", steps = 6 }
-
-[[learner]]
-name = "kernel-ridge"
-label = "ols"
-options = { kernel = "poly", degree = 1, ridge = 1e-10 }
-tune = {}
-
-[[learner]]
-name = "random-features"
-label = "random"
-options = { map = "relu" }
-grid = { features = [8, 32] }
-max_n = 100
-tune = {}
-
-[[claim]]
-id = "error"
-kind = "slope"
-label = "ols"
-task = "line"
-axis = "sd"
-n = 24
-at_least = 1.99
-at_most = 2.01
-
-[[claim]]
-id = "n-star"
-kind = "exponent"
-label = "ols"
-task = "line"
-axis = "sd"
-level = 0.2
-at_least = 0
-"""
+TASK = {
+    "name": "line",
+    "inputs": {"kind": "sphere"},
+    "target": {"kind": "staircase", "degree": 1},
+    "labels": {"kind": "noise"},
+    "grid": {"labels.sd": [0.5, 1.0, 2.0]},
+    "d": [6],
+    "n": {"from": "4*d", "to": "40*d*max(1, sd)^2", "steps": 6},
+}
+OLS = {"kernel": "poly", "degree": 1, "ridge": 1e-10}
+LEARNERS = [
+    {"name": "kernel-ridge", "label": "ols", "options": OLS, "tune": {}},
+    {"name": "random-features", "label": "random", "options": {"map": "relu"}, "grid": {"features": [8, 32]},
+     "max_n": 100, "tune": {}},
+]  # fmt: skip
+CLAIM = {"label": "ols", "task": "line", "axis": "sd"}
+CLAIMS = [
+    {"id": "error", "kind": "slope", "n": 24, "at_least": 1.99, "at_most": 2.01, **CLAIM},
+    {"id": "n-star", "kind": "exponent", "level": 0.2, "at_least": 0, **CLAIM},
+]
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("grids")
-    (folder / "noise.toml").write_text(SUITE)
-    bb.run_suite(folder / "noise.toml", bb.RunOptions(store=folder / "store", executor="serial"))
+    values = {"replicates": 4, "test_size": 1000, "levels": [0.2], "claim": CLAIMS}
+    path = write_suite(folder, "noise", task=[TASK], learner=LEARNERS, **values)
+    bb.run_suite(path, bb.RunOptions(store=folder / "store", executor="serial"))
     return folder
 
 

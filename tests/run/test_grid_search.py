@@ -2,61 +2,52 @@
 
 from __future__ import annotations
 
-from stored_rows import read_results
+from small_tasks import SMALL
 
-from bfc_bench import RunOptions, run_suite
-
-TASK = {
-    "name": "teacher-L4",
-    "inputs": {"kind": "uniform"},
-    "target": {"kind": "quadratic-densenet", "widths": [2, 1, 1], "alphas": [1.0, 0.5, 0.25]},
-    "d": [4],
-    "n": [200, 250],
-}
+TARGET = {"kind": "quadratic-densenet", "widths": [2, 1, 1], "alphas": [1.0, 0.5, 0.25]}
+TASK = {**SMALL, "target": TARGET, "n": [200, 250]}
 SKIPS = [[[1], [0, 2], [0, 3]], [[1], [0, 2], [0, 1, 3]]]
 
 
-def searched(learner, suite_file, tmp_path):
+def searched(learner, rows_of):
     """Two rows of a learner that is tuned."""
-    path = suite_file(learner=[learner], task=[TASK])
-    run_suite(path, RunOptions(store=tmp_path / "store", executor="serial"))
-    rows = read_results(path, store=tmp_path / "store")
+    rows = rows_of(learner=[learner], task=[TASK])
     assert [row.status for row in rows] == ["ok", "ok"], [row.reason for row in rows]
     return rows
 
 
-def test_alphas_and_skips_are_searched_together(suite_file, tmp_path):
+def test_alphas_and_skips_are_searched_together(rows_of):
     useless = [1.0, 1e-9, 1e-9]
     learner = {
         "name": "quad-densenet",
         "options": {"widths": [6, 4, 3], "steps": 600, "batch_size": 64},
         "tune": {"alphas": [useless, [1.0, 0.5, 0.25]], "skips": SKIPS},
     }
-    for row in searched(learner, suite_file, tmp_path):
+    for row in searched(learner, rows_of):
         assert row.chosen["candidates"] == 4
         assert row.chosen["tuned"]["alphas"] == [1.0, 0.5, 0.25]
         assert row.chosen["tuned"]["skips"] in SKIPS
         assert row.chosen["validation_error"] < 0.3
 
 
-def test_depth_is_searched_with_the_skips_that_go_with_it(suite_file, tmp_path):
+def test_depth_is_searched_with_the_skips_that_go_with_it(rows_of):
     """L = 2 cannot fit the target. A fact of the target that the search finds is not one that the learner was told."""
     learner = {
         "name": "quad-densenet",
         "options": {"steps": 600, "batch_size": 64},
         "tune": [{"widths": [[6]]}, {"widths": [[6, 4, 3]], "skips": SKIPS}],
     }
-    for row in searched(learner, suite_file, tmp_path):
+    for row in searched(learner, rows_of):
         assert row.chosen["candidates"] == 3
         assert row.chosen["tuned"]["widths"] == [6, 4, 3]
         assert row.chosen["tuned"]["skips"] in SKIPS
         assert "oracle" not in row.chosen
 
 
-def test_what_all_candidates_assume_was_told(suite_file, tmp_path):
+def test_what_all_candidates_assume_was_told(rows_of):
     learner = {
         "name": "quad-densenet",
         "options": {"steps": 600, "batch_size": 64, "widths": [6, 4, 3]},
         "tune": {"skips": SKIPS},
     }
-    assert [row.chosen["oracle"] for row in searched(learner, suite_file, tmp_path)] == [["depth"], ["depth"]]
+    assert [row.chosen["oracle"] for row in searched(learner, rows_of)] == [["depth"], ["depth"]]

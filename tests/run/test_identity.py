@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
+from small_tasks import SMALL
 
 from bfc_bench.learner import Learner
 from bfc_bench.plugins import load_plugins
@@ -15,13 +16,7 @@ from bfc_bench.run.grid import make_grid
 from bfc_bench.suite.model import Suite
 from bfc_bench.tasks.labels.pointwise import Sign
 
-TASK = {
-    "name": "t",
-    "inputs": {"kind": "uniform"},
-    "target": {"kind": "quadratic-densenet", "widths": [2], "alphas": [1.0]},
-    "d": [4],
-    "n": [10],
-}
+TASK = {**SMALL, "n": [10]}
 
 
 class Fit(Learner):
@@ -112,19 +107,15 @@ def test_tasks_leave_out_what_has_its_default_too():
 
 PRINTS_IDS = """
 import json
-from tests_identity import Fit, cell, options
+from test_identity import Fit, cell, options
 print(json.dumps([cell(Fit), cell(Fit, **options(parts=["gamma", "alpha", "beta", "delta"]))]))
 """
 
 
-def test_sets_have_one_identity_whatever_the_hash_seed(tmp_path):
-    (tmp_path / "tests_identity.py").write_text(Path(__file__).read_text())
-    ids = set()
+def test_sets_have_one_identity_whatever_the_hash_seed():
+    ids, path = set(), [*map(str, Path(__file__).parents[:2]), os.environ.get("PYTHONPATH", "")]
     for seed in ("0", "1"):
-        environment = {**os.environ, "PYTHONHASHSEED": seed}
-        environment["PYTHONPATH"] = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]).rstrip(
-            os.pathsep
-        )
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(filter(None, path))}
         done = subprocess.run(
             [sys.executable, "-c", PRINTS_IDS], env=environment, capture_output=True, text=True, check=True
         )

@@ -1,9 +1,8 @@
 """Cells on noisy and on binary labels: what is measured, and what a learner is told."""
 
 import pytest
-from stored_rows import read_results
+from small_tasks import SMALL
 
-from bfc_bench import RunOptions, run_suite
 from bfc_bench.plugins import load_plugins
 from bfc_bench.run.array_guard import ArrayGuard
 from bfc_bench.run.grid import make_grid
@@ -11,20 +10,12 @@ from bfc_bench.run.plan import plan_for
 from bfc_bench.run.work_units import CellFit
 from bfc_bench.suite.model import Suite
 
-INPUTS = {"kind": "gaussian"}
-TASK = {
-    "name": "t",
-    "inputs": INPUTS,
-    "target": {"kind": "lowrank-poly", "degree": 1, "form": "monomial"},
-    "d": [4],
-    "n": [400],
-}
+TARGET = {"kind": "lowrank-poly", "degree": 1, "form": "monomial"}
+TASK = {**SMALL, "inputs": {"kind": "gaussian"}, "target": TARGET, "n": [400]}
 
 
-def rows(suite_file, tmp_path, labels, learner):
-    path = suite_file(learner=[learner], task=[{**TASK, "labels": labels}], test_size=16384)
-    run_suite(path, RunOptions(store=tmp_path / "store", executor="serial"))
-    return read_results(path, store=tmp_path / "store")
+def rows(labels, learner, rows_of):
+    return rows_of(learner=[learner], task=[{**TASK, "labels": labels}], test_size=16384)
 
 
 @pytest.mark.parametrize(
@@ -36,8 +27,8 @@ def rows(suite_file, tmp_path, labels, learner):
     ],
     ids=["noise", "gaussian", "adversarial"],
 )
-def test_noisy_labels_are_measured_beside_the_clean_error(faulty, suite_file, tmp_path, labels):
-    (row,) = rows(suite_file, tmp_path, labels, {"name": "linear-ridge", "options": {"ridge": 1e-6}, "tune": {}})
+def test_noisy_labels_are_measured_beside_the_clean_error(faulty, labels, rows_of):
+    (row,) = rows(labels, {"name": "linear-ridge", "options": {"ridge": 1e-6}, "tune": {}}, rows_of)
     assert row.status == "ok", row.reason
     measured = row.chosen["measured"]
     assert measured["opt"] == pytest.approx(0.25, rel=0.05)
@@ -51,13 +42,11 @@ def test_noisy_labels_are_measured_beside_the_clean_error(faulty, suite_file, tm
         assert measured["label_nmse"] == pytest.approx(measured["opt"] + row.nmse, abs=0.01)
 
 
-def test_errors_in_parts_of_the_target_have_a_column_of_their_own(faulty, suite_file, tmp_path):
+def test_errors_in_parts_of_the_target_have_a_column_of_their_own(faulty, rows_of):
     """A linear learner has the part of degree 1 of a staircase and none of degree 2; estimates are not clipped."""
     task = {"name": "t", "inputs": {"kind": "sphere"}, "target": {"kind": "staircase", "degree": 2}, "d": [4]}
     learner = {"name": "linear-ridge", "options": {"ridge": 1e-9}, "tune": {}}
-    path = suite_file(learner=[learner], task=[task | {"n": [4000]}], test_size=4096)
-    run_suite(path, RunOptions(store=tmp_path / "store", executor="serial"))
-    (row,) = read_results(path, store=tmp_path / "store")
+    (row,) = rows_of(learner=[learner], task=[task | {"n": [4000]}], test_size=4096)
     assert row.status == "ok", row.reason
     assert list(row.part_errors) == ["degree1", "degree2"]
     assert row.part_errors["degree1"] == pytest.approx(0, abs=0.05)
@@ -66,10 +55,10 @@ def test_errors_in_parts_of_the_target_have_a_column_of_their_own(faulty, suite_
 
 
 @pytest.mark.parametrize("form", ["coordinate", "direction"])
-def test_a_binary_task_has_a_column_more_and_an_error_rate(faulty, suite_file, tmp_path, form):
+def test_a_binary_task_has_a_column_more_and_an_error_rate(faulty, form, rows_of):
     """The margin x_0 + G* is linear here, so a linear learner gets nearly all signs right."""
     learner = {"name": "kernel-ridge", "options": {"kernel": "poly", "degree": 1, "with_squares": False}}
-    (row,) = rows(suite_file, tmp_path, {"kind": "threshold", "form": form}, learner)
+    (row,) = rows({"kind": "threshold", "form": form}, learner, rows_of)
     assert row.status == "ok", row.reason
     assert row.d == 4
     assert row.nmse is None

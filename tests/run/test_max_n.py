@@ -11,44 +11,37 @@ from bfc_bench.suite.read import read_suite
 TASK = {**SMALL, "d": [4, 6]}
 
 
-def cells(path):
-    return {(cell.n, cell.id) for cell in make_grid(read_suite(path), load_plugins(), str(path)).cells()}
+@pytest.fixture
+def bounded(suite_file):
+    """The suite of a learner with these bounds."""
+
+    def read(**bounds):
+        learner = {"name": "kernel-ridge", "options": {"ridge": 1e-3}, "tune": {}, **bounds}
+        return read_suite(suite_file(task=[TASK], learner=[learner]))
+
+    return read
 
 
-def test_only_cells_up_to_it_are_planned_with_the_ids_that_they_had(suite_file):
-    learner = {"name": "kernel-ridge", "options": {"ridge": 1e-3}, "tune": {}}
-    all_cells = cells(suite_file(learner=[learner]))
-    assert {n for n, _ in all_cells} == {10, 20}
-    for most in (10, 19):
-        assert cells(suite_file(learner=[{**learner, "max_n": most}])) == {(n, id) for n, id in all_cells if n == 10}
-    assert cells(suite_file(learner=[{**learner, "max_n": 20}])) == all_cells
+def test_only_cells_up_to_it_are_planned_with_the_ids_that_they_had(bounded):
+    def cells(**bounds):
+        return {(cell.d, cell.n, cell.id) for cell in make_grid(bounded(**bounds), load_plugins(), "test").cells()}
 
-
-def test_a_bound_below_every_size_is_an_error(suite_file):
-    with pytest.raises(UsageError, match=r"learner 'kernel-ridge': max_n must be at least 10, .* task 't'\. Got 9"):
-        read_suite(suite_file(learner=[{"name": "kernel-ridge", "max_n": 9}]))
-
-
-def test_a_largest_d_leaves_the_cells_up_to_it(suite_file):
-    learner = {"name": "kernel-ridge", "options": {"ridge": 1e-3}, "tune": {}}
-
-    def by_d(**bounds):
-        path = suite_file(task=[TASK], learner=[{**learner, **bounds}])
-        return {(cell.d, cell.n, cell.id) for cell in make_grid(read_suite(path), load_plugins(), str(path)).cells()}
-
-    every = by_d()
+    every = cells()
     assert {(d, n) for d, n, _ in every} == {(4, 10), (4, 20), (6, 10), (6, 20)}
-    assert by_d(max_d=6) == every
-    assert by_d(max_d=5) == {cell for cell in every if cell[0] == 4}
-    assert by_d(max_d=5, max_n=10) == {cell for cell in every if cell[:2] == (4, 10)}
-    with pytest.raises(UsageError, match=r"learner 'kernel-ridge': max_d must be at least 4, .* task 't'\. Got 3"):
-        by_d(max_d=3)
+    assert cells(max_n=20) == cells(max_d=6) == every
+    assert cells(max_n=10) == cells(max_n=19) == {cell for cell in every if cell[1] == 10}
+    assert cells(max_d=5) == {cell for cell in every if cell[0] == 4}
+    assert cells(max_d=5, max_n=10) == {cell for cell in every if cell[:2] == (4, 10)}
 
 
-def test_bounds_and_laws_that_are_not_used_are_not_in_the_definition(suite_file):
-    learner = {"name": "kernel-ridge"}
-    definition = read_suite(suite_file(learner=[learner])).definition()
+@pytest.mark.parametrize(("key", "value", "least"), [("max_n", 9, 10), ("max_d", 3, 4)])
+def test_a_bound_below_every_size_is_an_error(key, value, least, bounded):
+    with pytest.raises(UsageError, match=rf"'kernel-ridge': {key} must be at least {least}, .* task 't'\. Got {value}"):
+        make_grid(bounded(**{key: value}), load_plugins(), "test")
+
+
+def test_bounds_and_laws_that_are_not_used_are_not_in_the_definition(bounded):
+    definition = bounded().definition()
     assert "law" not in definition["task"][0]
     assert "max_d" not in definition["learner"][0]
-    bounded = read_suite(suite_file(learner=[{**learner, "max_d": 4}])).definition()
-    assert bounded["learner"][0] == {**definition["learner"][0], "max_d": 4}
+    assert bounded(max_d=4).definition()["learner"][0] == {**definition["learner"][0], "max_d": 4}

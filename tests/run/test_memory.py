@@ -34,10 +34,9 @@ def greedy(*hows, **options):
     return [{"name": LIBRARIES.get(how, "greedy"), "label": how, "options": {"how": how, **options}} for how in hows]
 
 
-def test_who_takes_too_much_is_out_of_memory_and_nobody_else(faulty, suite_file, tmp_path):
-    path = suite_file(learner=[{"name": "mean"}, *greedy(*TAKERS, *HARMLESS)], budget=BUDGET)
-    run_suite(path, RunOptions(store=tmp_path / "store", jobs=2))
-    rows = {(row.label, row.n): row for row in read_results(path, store=tmp_path / "store")}
+def test_who_takes_too_much_is_out_of_memory_and_nobody_else(faulty, rows_of):
+    made = rows_of(learner=[{"name": "mean"}, *greedy(*TAKERS, *HARMLESS)], budget=BUDGET, jobs=2)
+    rows = {(row.label, row.n): row for row in made}
     for how, reason in TAKERS.items():
         row = rows.pop((how, 20))
         assert (row.status, reason in row.reason) == ("out-of-memory", True), (how, row.status, row.reason)
@@ -84,12 +83,11 @@ def test_a_cell_may_take_all_of_the_budget():
         assert (reason is not None) == is_skipped
 
 
-def test_data_that_do_not_fit_while_they_are_drawn_are_out_of_memory(faulty, suite_file, tmp_path):
+def test_data_that_do_not_fit_while_they_are_drawn_are_out_of_memory(faulty, rows_of):
     drawn = {"name": "u", "inputs": {"kind": "greedy"}, "target": TARGET, "d": [4], "n": [10]}
     fine = {**drawn, "name": "t", "inputs": {"kind": "uniform"}}
-    path = suite_file(learner=[{"name": "mean"}], task=[drawn, fine], budget=BUDGET)
-    run_suite(path, RunOptions(store=tmp_path / "store", jobs=1))
-    statuses = {row.task: (row.status, row.reason[:11]) for row in read_results(path, store=tmp_path / "store")}
+    rows = rows_of(learner=[{"name": "mean"}], task=[drawn, fine], budget=BUDGET, jobs=1)
+    statuses = {row.task: (row.status, row.reason[:11]) for row in rows}
     assert statuses == {"u": ("out-of-memory", "MemoryError"), "t": ("ok", "")}
 
 

@@ -7,7 +7,6 @@ import pytest
 from stored_rows import read_results
 
 from bfc_bench import RunOptions, run_suite
-from bfc_bench.cli.app import run
 from bfc_bench.suite.model import TaskEntry
 
 WRONG = [
@@ -22,12 +21,11 @@ WRONG = [
 
 @pytest.mark.parametrize(("where", "what", "reason"), WRONG)
 def test_its_cell_fails_with_a_plain_reason_and_all_others_run(
-    where, what, reason, faulty, suite_file, tmp_path, capsys
+    where, what, reason, faulty, suite_file, tmp_path, printed
 ):
     learners = [{"name": "answering", "options": {"where": where, "what": what}}, {"name": "mean"}]
     path, store = suite_file(learner=learners), tmp_path / "store"
-    assert run(["plan", str(path)]) == 0
-    assert re.search(f"to fail 1: learner 'answering': {reason}", " ".join(capsys.readouterr().out.split()))
+    assert re.search(f"to fail 1: learner 'answering': {reason}", " ".join(printed("plan", path).split()))
     session = run_suite(path, RunOptions(store=store, executor="serial"))
     rows = {(row.label, row.n): row for row in read_results(path, store=store)}
     assert {key for key, row in rows.items() if row.status == "ok"} == {("answering", 10), ("mean", 10), ("mean", 20)}
@@ -50,13 +48,11 @@ def test_a_run_of_broken_cells_alone_starts_no_worker(faulty, suite_file, tmp_pa
     }
 
 
-def test_an_oracle_that_raises_costs_the_cells_on_data_only_its_own(faulty, suite_file, tmp_path):
+def test_an_oracle_that_raises_costs_the_cells_on_data_only_its_own(faulty, tmp_path, rows_of):
     x = np.arange(600.0).reshape(300, 2)
     task = TaskEntry.from_arrays("t", x, x[:, 0], n=[10], folder=tmp_path).model_dump(exclude_none=True)
     learners = [{"name": "answering", "options": {"where": "oracle", "what": "raise"}}, {"name": "mean"}]
-    path = suite_file(learner=learners, task=[task])
-    run_suite(path, RunOptions(store=tmp_path / "store", executor="serial"))
-    rows = {row.label: row for row in read_results(path, store=tmp_path / "store")}
+    rows = {row.label: row for row in rows_of(learner=learners, task=[task])}
     assert (rows["answering"].status, rows["mean"].status) == ("failed", "ok")
     assert "oracle() raised KeyError: 'flops'" in rows["answering"].reason
 

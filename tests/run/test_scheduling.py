@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 from small_tasks import SMALL
-from stored_rows import read_results
+from stored_rows import hold_times, read_results
 
 from bfc_bench import RunOptions, run_suite
 from bfc_bench.plugins import load_plugins
@@ -16,7 +15,6 @@ from bfc_bench.run.cell import run_batch
 from bfc_bench.run.grid import make_grid
 from bfc_bench.run.plan import SHORTEST_SECONDS, Plan, plan_for
 from bfc_bench.run.wire_format import receive
-from bfc_bench.store.row import Row
 from bfc_bench.store.store import Store
 from bfc_bench.suite.model import Suite
 from bfc_bench.utils.plain_json import digest
@@ -139,16 +137,12 @@ def test_learners_that_can_use_a_gpu_do_and_the_others_keep_to_the_cores():
 
 def test_estimates_come_from_rows_of_the_same_device(tmp_path):
     plan = planned()
-    cell = next(cell for cell in plan.todo if cell.label == "slow" and cell.n == 20)
-    store = Store(tmp_path, write=True)
-    grid, row = plan.grid, Row("", "s", 1, "t", "quad-densenet", "slow", {}, cell.d, 20, 0, "ok")
-    store.define("s", 1, grid.task_digests, grid.learner_digests)
-    digests = grid.task_digests["t"], grid.learner_digests["slow"]
-    for device, seconds in (("cpu", 7.0), ("cuda", 0.1)):
-        store.put([(replace(row, cell=device, device=device, fit_cpu_seconds=seconds), *digests, "")])
-    assert plan_for(grid, store, "cpu").costs.seconds(cell) == 7.0
-    assert plan_for(grid, store, "cuda").costs.seconds(cell) == 0.1
-    store.close()
+    cell, one, other, *_ = (c for c in plan.todo if (c.label, c.d, c.n) == ("slow", 4, 20))
+    with Store(tmp_path, write=True) as store:
+        hold_times(store, plan.grid, {one: 7.0})
+        hold_times(store, plan.grid, {other: 0.1}, "cuda")
+        assert plan_for(plan.grid, store, "cpu").costs.seconds(cell) == 7.0
+        assert plan_for(plan.grid, store, "cuda").costs.seconds(cell) == 0.1
 
 
 def test_workers_have_one_thread_and_leave_the_gpu_to_others(faulty, suite_file, tmp_path, monkeypatch):

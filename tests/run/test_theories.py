@@ -5,6 +5,8 @@ import math
 
 import pytest
 from claim_results import cells
+from local_plugins import registers
+from small_tasks import SPHERE
 
 from bfc_bench.analysis.claims import parse_claims
 from bfc_bench.learner import Learner, Theory
@@ -14,10 +16,9 @@ from bfc_bench.run.plan import plan_for
 from bfc_bench.run.theories import SuiteTheories
 from bfc_bench.suite.model import Suite
 
-SPHERE = {"inputs": {"kind": "sphere"}, "target": {"kind": "lowrank-poly", "degree": 2}}
 DEFINITION = {
     "name": "s",
-    "task": [{"name": "t", **SPHERE, "d": [4, 6], "n": [20]}, {"name": "u", **SPHERE, "d": [5], "n": [20]}],
+    "task": [{**SPHERE, "d": [4, 6]}, {**SPHERE, "name": "u", "d": [5]}],
     "learner": [
         {"name": "ntk-raw", "options": {"ridge": 1e-6}},
         {"name": "ntk-raw", "label": "tuned"},
@@ -42,14 +43,6 @@ class Odd(Learner):
         if self.how == "raises":
             raise RuntimeError("no theory today")
         return "a text" if self.how == "a text" else Theory(lambda n: 1 / 0, "nowhere")
-
-
-class OddPlugin:
-    from bfc_bench import hookimpl
-
-    @hookimpl
-    def bfc_register(self, register):
-        register.learner(Odd)
 
 
 def test_learners_of_fixed_options_have_one_per_task_and_dimension():
@@ -78,7 +71,7 @@ def test_a_plan_and_a_verdict_say_why_a_learner_has_no_theory():
 @pytest.mark.parametrize(("how", "words"), [("raises", "no theory today"), ("a text", "must be a Theory or None")])
 def test_a_learner_that_breaks_has_none_and_is_named(how, words, caplog):
     learners = [{"name": "odd", "options": {"how": how}}, {"name": "ntk-raw", "tune": {}}]
-    theories = SuiteTheories({**DEFINITION, "learner": learners}, load_plugins([OddPlugin()]))
+    theories = SuiteTheories({**DEFINITION, "learner": learners}, load_plugins([registers("learner", Odd)]))
     with caplog.at_level(logging.WARNING):
         assert theories.get(("t", 4, "odd")) is None
     assert "'odd'" in caplog.text
@@ -87,7 +80,7 @@ def test_a_learner_that_breaks_has_none_and_is_named(how, words, caplog):
 
 def test_a_curve_that_raises_has_no_values():
     learners = [{"name": "odd", "options": {"how": "later"}}]
-    theories = SuiteTheories({**DEFINITION, "learner": learners}, load_plugins([OddPlugin()]))
+    theories = SuiteTheories({**DEFINITION, "learner": learners}, load_plugins([registers("learner", Odd)]))
     assert math.isnan(theories.get(("t", 4, "odd")).nmse(10))
 
 

@@ -5,18 +5,16 @@ import math
 import signal
 import sqlite3
 from contextlib import closing
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from sent_rows import BATCH, row
 from stored_rows import read_results
 
 from bfc_bench import RunOptions, run_suite
 from bfc_bench.learner import Failure
 from bfc_bench.run.fitting import attempt
 from bfc_bench.run.wire_format import ROW_BYTES, pack, receive
-from bfc_bench.run.work_units import Batch
-from bfc_bench.store.row import Row
 from bfc_bench.utils.escape_control import TEXT, visible
 from bfc_bench.utils.plain_json import plain_json
 
@@ -95,10 +93,6 @@ def test_memory_that_runs_out_while_data_are_drawn_is_the_cells_fault(faulty, su
     assert "no room for the points" in read_results(path, store=tmp_path / "store")[0].reason
 
 
-def row(**changes: object) -> Row:
-    return replace(Row("c", "s", 1, "t", "mean", "mean", {}, 4, 10, 0, "ok"), **changes)
-
-
 @pytest.mark.parametrize(
     "changes",
     [
@@ -115,17 +109,11 @@ def test_a_row_that_does_not_fit_the_schema_is_not_sent(changes):
         pack(row(**changes), "")
 
 
-def batch() -> Batch:
-    from bfc_bench.run.grid import Cell
-
-    return Batch(None, {}, {}, (Cell("c", "t", "mean", 4, 10, 0),))
-
-
 def test_numbers_come_through_bit_for_bit():
     rng = np.random.default_rng(0)
     numbers = [*np.ldexp(rng.random(1000), rng.integers(-1070, 1020, 1000)).tolist(), 5e-324, -0.0, 0.1]
     sent = row(nmse=0.1 + 0.2, chosen={"info": plain_json({"x": numbers, "s": {3, 1}, "n": np.float32(0.1)})})
-    ((got, trace, _),), _ = receive(batch(), b"{}\n" + pack(sent, "line\nline"))
+    ((got, trace, _),), _ = receive(BATCH, b"{}\n" + pack(sent, "line\nline"))
     assert np.array(got.chosen["info"]["x"]).tobytes() == np.array(numbers, float).tobytes()
     assert (got.nmse, got.chosen["info"]["s"], trace) == (0.1 + 0.2, [1, 3], "line\nline")
     assert got == sent
@@ -139,15 +127,15 @@ HALF = LINE.removesuffix(b'"",{}]') + rb'"\ud800",{}]'
 @pytest.mark.parametrize("sent", [None, b"", b"{}", b"{}\n[]", b"{}\nnot json", LINE + b"\n", LINE + LINE[2:], HALF])
 def test_the_session_refuses_what_is_no_result(sent):
     with pytest.raises((ValueError, TypeError)):
-        receive(batch(), sent)
+        receive(BATCH, sent)
 
 
 @pytest.mark.parametrize("change", [("ok", "so"), ("c", "d"), ("0.5", "NaN"), ("0.5", "Infinity"), ("0.5", "1e999")])
 def test_the_session_refuses_rows_that_are_not_the_batchs(change):
     old, new = (json.dumps(part).encode() if part.isalpha() and len(part) < 3 else part.encode() for part in change)
-    receive(batch(), LINE)
+    receive(BATCH, LINE)
     with pytest.raises(ValueError, match=r"."):
-        receive(batch(), LINE.replace(old, new))
+        receive(BATCH, LINE.replace(old, new))
 
 
 def test_texts_are_visible_short_and_otherwise_as_they_were():

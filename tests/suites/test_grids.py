@@ -247,7 +247,6 @@ def test_a_suite_without_grids_and_formulas_keeps_its_definition():
     assert task == {
         **PLAIN, "data": None, "labels": {"kind": "clean"}, "test_size": None, "unlabeled": 0, "teacher": None
     }  # fmt: skip
-    assert Suite.parse(described, "s").definition()["task"][0]["n"] == [9]
     suite = Suite.parse(
         values(learner=[{"name": "kernel-ridge", "max_n": 20}], task=[{**STAIRS, "n": {"d": {"6": [9], "9": [50]}}}]),
         "s",

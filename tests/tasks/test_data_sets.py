@@ -77,28 +77,6 @@ def test_a_table_to_test_on_has_the_classes_of_the_first(table):
     refuses("classes in one of the two", kind="table", path=path, target="y", test_path=mixed)
 
 
-TABLES = {
-    "text": ("a,y\n1,2\nsmall,3\n", {}, ["row 2 of 2, column 'a' must be a number. Got 'small'"]),
-    "slip": (
-        "a,y\n1,2\n2,3\n3,oops\n",
-        {},
-        ["row 3 of 3, column 'y' must be a number", "Got 'oops'", "classes = true"],
-    ),
-    "gap": ("a,b,y\n1,2,3\n4,,6\n", {}, ["row 2 of 2, column 'b' is empty"]),
-    "infinite": ("a,y\n1,2\ninf,3\n", {}, ["row 2 of 2, column 'a' must be finite. Got inf"]),
-    "target": ("a,prize\n1,2\n3,4\n", {"target": "price"}, ["there is no column 'price'", "Did you mean 'prize'?"]),
-    "both": ("a,y\n1,2\n3,4\n", {"columns": ["a", "y"]}, ["columns must not have the target, 'y'"]),
-    "empty": ("", {}, ["is no table"]),
-}
-
-
-@pytest.mark.parametrize("name", TABLES)
-def test_a_table_that_is_wrong_names_file_row_and_column(table, name):
-    text, options, expected = TABLES[name]
-    path = table(text)
-    refuses(path, *expected, kind="table", **{"path": path, "target": "y", **options})
-
-
 def test_a_table_that_is_not_there_or_of_another_kind():
     refuses("/none/house.csv cannot be read: No such file", kind="table", path="/none/house.csv", target="y")
     refuses("house.xls: a table must end in .csv", kind="table", path="house.xls", target="y")

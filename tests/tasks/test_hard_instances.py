@@ -85,15 +85,6 @@ def test_the_narrow_instance_is_its_formula():
     assert teacher.facts["widths"] == [1, 1, 1]
 
 
-def test_what_a_dimension_must_hold():
-    target = HardKernel(alphas=ALPHAS)
-    assert "hard-kernel with 3 alphas needs d >= 8, not 7" in target.check(7)
-    assert target.check(8) is None
-    for hard in (target, HardPoly(alphas=ALPHAS)):
-        assert "hypercube" in hard.check_inputs(Hypercube())
-        assert hard.check_inputs(Gaussian()) is None
-
-
 def product_of(teacher, x):
     facts = teacher.facts
     return facts["alphas"][-1] * facts["top_coefficient"] * np.prod(x[:, facts["support"]], axis=1)

@@ -12,18 +12,7 @@ from bfc_bench.tasks.targets.harmonics import harmonics_dimension, legendre, zon
 GRID = np.linspace(-1, 1, 41)
 
 
-def test_dimension_in_known_cases():
-    for p in range(1, 12):
-        assert harmonics_dimension(2, p) == 2
-        assert harmonics_dimension(3, p) == 2 * p + 1
-        assert harmonics_dimension(4, p) == (p + 1) ** 2
-    for d in range(2, 30):
-        assert harmonics_dimension(d, 0) == 1
-        assert harmonics_dimension(d, 1) == d
-        assert harmonics_dimension(d, 2) == (d - 1) * (d + 2) // 2
-
-
-@pytest.mark.parametrize("d", [3, 8, 40, 1000])
+@pytest.mark.parametrize("d", [2, 3, 8, 40, 1000])
 def test_dimension_is_exact_at_every_size(d):
     for p in range(1, 20):
         closed = Fraction((2 * p + d - 2) * factorial(p + d - 3), factorial(p) * factorial(d - 2))

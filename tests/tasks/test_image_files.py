@@ -2,12 +2,11 @@
 
 import gzip
 import io
-import struct
 import tarfile
 
 import numpy as np
 import pytest
-from data_files import load, refuses
+from data_files import idx, load, mnist_files, refuses, write
 
 from bfc_bench.plugins import load_plugins
 from bfc_bench.tasks.build import build_part
@@ -20,20 +19,12 @@ pytestmark = pytest.mark.usefixtures("nowhere")
 # --- IDX, MNIST
 
 
-def idx(array, code=0x08):
-    return bytes([0, 0, code, array.ndim]) + struct.pack(f">{array.ndim}I", *array.shape) + array.tobytes()
-
-
 IMAGES = RNG.integers(0, 256, (40, 6, 4)).astype(np.uint8)
 LABELS = (np.arange(40) % 10).astype(np.uint8)
 
 
 def mnist(folder, packed=gzip.compress):
-    suffix = ".gz" if packed is gzip.compress else ""
-    folder.mkdir(parents=True, exist_ok=True)
-    for part in ("train", "t10k"):
-        (folder / f"{part}-images-idx3-ubyte{suffix}").write_bytes(packed(idx(IMAGES)))
-        (folder / f"{part}-labels-idx1-ubyte{suffix}").write_bytes(packed(idx(LABELS)))
+    write(folder, mnist_files(IMAGES, LABELS, packed))
 
 
 @pytest.mark.parametrize("packed", [bytes, gzip.compress])
@@ -135,9 +126,7 @@ def binary_10():
 @pytest.mark.parametrize("version", ["archive", "folder"])
 def test_cifar_10_is_the_same_from_the_archive_and_from_a_folder(nowhere, version):
     if version == "folder":
-        (nowhere / "cifar-10-batches-bin").mkdir()
-        for name, content in binary_10().items():
-            (nowhere / "cifar-10-batches-bin" / name).write_bytes(content)
+        write(nowhere / "cifar-10-batches-bin", binary_10())
     else:
         tar(nowhere / "cifar-10-binary.tar.gz", binary_10())
     found = load("cifar-10")

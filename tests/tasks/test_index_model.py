@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bfc_bench.tasks.inputs.gaussian import Gaussian
-from bfc_bench.tasks.inputs.uniform import Hypercube, Sphere
+from bfc_bench.tasks.inputs.uniform import Hypercube
 from bfc_bench.tasks.targets.index_model import IndexModel
 from bfc_bench.utils.hermite import hermite
 
@@ -86,12 +86,3 @@ def test_the_error_of_a_term_is_unbiased():
     parts = [teacher.part_errors(x[i : i + 50], teacher(x[i : i + 50]) + noise[i : i + 50]) for i in range(0, M, 50)]
     errors = np.array([part["term1"] for part in parts])
     assert abs(errors.mean()) < 4 * errors.std() / np.sqrt(len(errors))
-
-
-def test_where_it_does_not_exist():
-    parity, single = IndexModel(terms=((1, 1, 1),), directions="coordinates"), IndexModel(terms=((2,),))
-    assert parity.check(2) == "an index model of 3 directions needs d >= 3"
-    assert parity.check(3) is None
-    assert parity.check_inputs(Hypercube()) is None
-    assert "directions = 'coordinates'" in single.check_inputs(Hypercube())
-    assert "needs gaussian or hypercube inputs, not 'sphere'" in single.check_inputs(Sphere())

@@ -60,17 +60,21 @@ def test_supports():
     assert set(np.unique(cube)) == {-1.0, 1.0}
 
 
-@pytest.mark.parametrize(("inputs", "kurtosis"), [(Gaussian, 3.0), (Uniform, 9 / 5), (Sphere, 3 * D / (D + 2))])
-def test_kurtosis_tells_the_isotropic_laws_apart(inputs, kurtosis):
-    law = inputs().law(np.random.default_rng(0), D)
+@pytest.mark.parametrize(
+    ("inputs", "kurtosis"),
+    [
+        (Gaussian(), 3.0),
+        (Uniform(), 9 / 5),
+        (Sphere(), 3 * D / (D + 2)),
+        (ExponentialPower(power=1.0), 6.0),
+        (ExponentialPower(power=2.0), 3.0),
+        (ExponentialPower(power=100.0), 9 / 5),
+    ],
+)
+def test_kurtosis_tells_the_isotropic_laws_apart_and_ranges_from_laplace_to_uniform(inputs, kurtosis):
+    law = inputs.law(np.random.default_rng(0), D)
     fourth = np.mean(law.sample(np.random.default_rng(3), M) ** 4) / law.square_mean[0] ** 2
     assert fourth == pytest.approx(kurtosis, rel=0.02)
-
-
-@pytest.mark.parametrize(("power", "kurtosis"), [(1.0, 6.0), (2.0, 3.0), (100.0, 9 / 5)])
-def test_powers_of_the_tail_range_from_laplace_to_uniform(power, kurtosis):
-    law = ExponentialPower(power=power).law(np.random.default_rng(0), D)
-    assert np.mean(law.sample(np.random.default_rng(3), M) ** 4) == pytest.approx(kurtosis, rel=0.02)
 
 
 def test_the_tail_of_power_one_tenth_has_its_quantiles_and_variance_one():
@@ -91,10 +95,10 @@ def test_sigma_has_unit_rows_and_the_given_condition(d, condition):
     np.testing.assert_allclose(singular[:-1] / singular[1:], condition ** (1 / max(d - 1, 1)), rtol=1e-9)
 
 
-def test_sigma_is_correlated_and_differs_between_draws():
+def test_sigma_differs_between_draws():
+    """It is correlated: with unit rows, only this gives a condition above 1."""
     rng = np.random.default_rng(0)
     first, second = (equal_row_factor(rng, 10, 2.0) for _ in range(2))
-    assert np.max(np.abs(first @ first.T - np.eye(10))) > 0.1
     assert np.max(np.abs(first @ first.T - second @ second.T)) > 0.1
 
 
@@ -122,9 +126,7 @@ def test_every_point_lacks_one_coordinate_and_all_coordinates_are_lacked_alike()
 def test_gaussian_inputs_may_have_a_mean():
     law = Gaussian(mean=1.5).law(np.random.default_rng(0), D)
     x = law.sample(np.random.default_rng(1), M)
-    assert np.all(np.abs(x.mean(axis=0) - 1.5) < 5 / np.sqrt(M))
     np.testing.assert_allclose(law.square_mean, np.full(D, 1 + 1.5**2))
-    np.testing.assert_allclose(np.mean(x**2, axis=0), law.square_mean, rtol=0.03)
     centred = Gaussian().law(np.random.default_rng(0), D).sample(np.random.default_rng(1), M)
     np.testing.assert_allclose(x - centred, 1.5)
 

@@ -101,10 +101,3 @@ def test_test_labels_have_noise_of_their_own():
     noise = [p.test_labels - p.test_y, train.y - p.teacher(train.x)]
     assert abs(np.corrcoef(*noise)[0, 1]) < 5 / np.sqrt(5000)
     assert p.test_labels.shape == p.test_y.shape == (5000,)
-
-
-def test_teacher_and_points_do_not_depend_on_the_labelling():
-    clean, noisy = problem(Clean()), problem(ADVERSARIAL)
-    assert np.array_equal(clean.test_x, noisy.test_x)
-    assert np.array_equal(clean.test_y, noisy.test_y)
-    assert clean.sample != noisy.sample

@@ -13,13 +13,6 @@ def law(a):
     return GaussianPowerLaw(a=a).law(np.random.default_rng(0), D)
 
 
-@pytest.mark.parametrize("a", [0.8, 2.0])
-def test_the_covariance_is_diagonal_with_a_power_law(a):
-    x = law(a).sample(np.random.default_rng(1), M)
-    z = x * np.arange(1.0, D + 1) ** (a / 2)
-    np.testing.assert_allclose(z.T @ z / M, np.eye(D), atol=5 * np.sqrt(2 / M))
-
-
 @pytest.mark.parametrize(("a", "decay"), [(2.0, 0.0), (0.8, 1.0)])
 def test_the_variance_of_the_target_is_the_same_for_all_teachers_with_signs(a, decay):
     i = np.arange(1.0, D + 1)

@@ -49,12 +49,7 @@ def test_monomial_form_by_hand():
 def test_monomial_terms_have_unit_norm_under_the_law(inputs):
     law = law_of(inputs)
     teacher = LowrankPoly(degree=2, form="monomial").draw(np.random.default_rng(1), law)
-    assert np.mean(teacher(law.sample(np.random.default_rng(2), M)) ** 2) == pytest.approx(1, rel=0.1)
-
-
-def test_monomial_form_on_gaussian_inputs_divides_by_the_gaussian_moment():
-    teacher = LowrankPoly(degree=2, form="monomial").draw(np.random.default_rng(1), law_of(Gaussian()))
-    assert teacher.coefficients[0] == pytest.approx(1 / np.sqrt(3), rel=0.05)
+    assert np.mean(teacher(law.sample(np.random.default_rng(2), M)) ** 2) == pytest.approx(1, rel=0.05)
 
 
 @pytest.mark.parametrize("form", ["monomial", "gegenbauer"])
@@ -70,15 +65,6 @@ def test_rank_directions_alone_matter(form):
 def test_equal_coefficients_have_unit_square_sum_by_default():
     teacher = LowrankPoly(degree=3, rank=4).draw(np.random.default_rng(1), law_of(Sphere()))
     np.testing.assert_allclose(teacher.coefficients, 0.5)
-
-
-def test_checks_of_dimension_and_inputs():
-    target = LowrankPoly(degree=3, rank=4)
-    assert "rank = 4" in target.check(3)
-    assert target.check(4) is None
-    assert "sphere" in target.check_inputs(Uniform())
-    assert target.check_inputs(Sphere()) is None
-    assert LowrankPoly(degree=3, form="monomial").check_inputs(Uniform()) is None
 
 
 @pytest.mark.parametrize(("coefficients", "degree", "rank"), [(None, 2, D), ((0.5,) * D, 2, D)])

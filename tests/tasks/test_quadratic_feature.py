@@ -5,7 +5,6 @@ import pytest
 
 from bfc_bench.seeds import stream
 from bfc_bench.tasks.inputs.gaussian import Gaussian
-from bfc_bench.tasks.inputs.uniform import Uniform
 from bfc_bench.tasks.targets.quadratic_feature import QuadraticFeature, orthonormal_polynomials
 from bfc_bench.utils.hermite import hermite
 
@@ -64,9 +63,3 @@ def test_a_feature_of_low_rank_has_a_level_below_it_and_the_same_law():
     assert np.var(hidden["S3"]) == pytest.approx(1, abs=0.02)
     assert np.var(y) == pytest.approx(1, abs=0.08)
     assert np.mean(y * hidden["S3"][:, 0]) == pytest.approx(0.7, abs=0.04)
-
-
-def test_odd_dimensions_and_other_inputs_are_refused():
-    assert QuadraticFeature(rank_exponent=0.5).check(5) is None
-    assert "even d" in QuadraticFeature().check(5)
-    assert "not 'uniform'" in QuadraticFeature().check_inputs(Uniform())

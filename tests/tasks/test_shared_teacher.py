@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from small_tasks import SMALL
 from stored_rows import read_results
 
 from bfc_bench import RunOptions, run_suite
@@ -93,13 +94,8 @@ def test_what_a_target_says_is_swept_leaves_the_draws_alone(target, other):
         assert np.array_equal(one.directions, two.directions)
 
 
-TABLE = {
-    "name": "root",
-    "inputs": {"kind": "uniform"},
-    "target": {"kind": "quadratic-densenet", "widths": [3, 2], "alphas": [1.0, 0.3]},
-    "d": [4, 6],
-    "n": [20],
-}
+TARGET = {"kind": "quadratic-densenet", "widths": [3, 2], "alphas": [1.0, 0.3]}
+TABLE = {**SMALL, "name": "root", "target": TARGET, "d": [4, 6], "n": [20]}
 
 
 def suite(*changes):

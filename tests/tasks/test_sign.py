@@ -23,7 +23,7 @@ def test_labels_are_the_signs_of_the_centred_target_and_both_classes_are_seen(fo
     values = p.teacher(p.test_x) - p.labelling.mean
     assert np.array_equal(p.test_y[values != 0], np.sign(values[values != 0]))
     assert 0.25 < np.mean(p.test_y > 0) < 0.75
-    assert p.spec(10).kind == p.train(10).kind == "binary"
+    assert p.spec(10).kind == p.train(10).kind == p.task.facts(D).kind == "binary"
 
 
 def test_a_quadratic_model_learns_the_sign_of_a_quadratic_target():

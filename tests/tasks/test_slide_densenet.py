@@ -3,7 +3,6 @@
 import numpy as np
 
 from bfc_bench.tasks.inputs.gaussian import Gaussian
-from bfc_bench.tasks.inputs.uniform import Hypercube
 from bfc_bench.tasks.targets.toys import SlideDensenet
 
 D = 8
@@ -42,10 +41,3 @@ def test_the_first_layer_has_unit_deviation_on_gaussian_inputs():
     _, teacher = draw()
     w = teacher.weights[0][0]
     np.testing.assert_allclose(w @ w.T, np.eye(4), atol=0.05)
-
-
-def test_it_exists_on_the_hypercube_but_not_with_more_directions_than_inputs():
-    target = SlideDensenet.parse(L3, "test")
-    assert target.check_inputs(Hypercube()) is None
-    assert "widths[0] = 4" in target.check(3)
-    assert target.check(4) is None

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from bfc_bench.tasks.inputs.gaussian import Gaussian
 from bfc_bench.tasks.inputs.uniform import Sphere
 from bfc_bench.tasks.targets.harmonics import degree_errors, harmonics_dimension, zonal
 from bfc_bench.tasks.targets.staircase import Staircase
@@ -70,8 +69,3 @@ def test_degrees_without_a_coefficient_are_left_out():
     assert Staircase(degree=3).degrees == (1, 2, 3)
     drawn = target.draw(np.random.default_rng(1), Sphere().law(np.random.default_rng(0), D))
     assert set(drawn.part_errors(points(50), np.zeros(50))) == {"degree1", "degree3"}
-
-
-def test_other_inputs_than_the_sphere_are_refused():
-    assert Staircase(degree=2).check_inputs(Sphere()) is None
-    assert "needs sphere inputs, not 'gaussian'" in Staircase(degree=2).check_inputs(Gaussian())

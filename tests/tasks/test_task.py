@@ -2,7 +2,6 @@
 
 import pickle
 from dataclasses import replace
-from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -10,7 +9,6 @@ import pytest
 from bfc_bench.errors import UsageError
 from bfc_bench.plugins import load_plugins
 from bfc_bench.seeds import BLOCK
-from bfc_bench.tasks.base import Labels
 from bfc_bench.tasks.build import build_task
 from bfc_bench.tasks.inputs.uniform import Hypercube, Sphere, Uniform
 from bfc_bench.tasks.labels import Clean, Noise
@@ -21,16 +19,6 @@ from bfc_bench.tasks.teacher_task import TeacherProblem, TeacherTask
 D = 5
 TARGET = QuadraticDensenet(widths=(3, 2), alphas=(1.0, 0.3))
 TASK = TeacherTask("noisy", Uniform(), TARGET, Noise(sd=0.1), unlabeled=30)
-
-
-class Median(Labels):
-    """The sign of the target value above 1."""
-
-    kind: ClassVar[str] = "above-one"
-    label_kind: ClassVar = "binary"
-
-    def label(self, rng, x, values, scale):
-        return np.where(values > 1, 1.0, -1.0)
 
 
 def problem(task=TASK, seed=0, d=D, replicate=0, test_size=500):
@@ -92,13 +80,6 @@ def test_the_size_of_the_test_set_changes_nothing_else():
     assert np.array_equal(small.test_x, large.test_x[:10])
     assert large.test_x.shape == (3 * BLOCK, D)
     assert large.test_y.shape == (3 * BLOCK,)
-
-
-def test_binary_tasks_are_tested_on_labels():
-    p = problem(replace(TASK, labels=Median()))
-    assert p.spec(10).kind == p.train(10).kind == p.task.facts(D).kind == "binary"
-    assert set(np.unique(p.test_y)) == {-1.0, 1.0}
-    assert np.array_equal(p.test_y, np.where(p.teacher(p.test_x) > 1, 1.0, -1.0))
 
 
 def test_an_outline_is_known_before_anything_is_drawn(monkeypatch):

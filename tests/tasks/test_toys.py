@@ -5,7 +5,7 @@ import pytest
 
 from bfc_bench.errors import UsageError
 from bfc_bench.tasks.inputs.gaussian import Gaussian
-from bfc_bench.tasks.inputs.uniform import Hypercube, Uniform
+from bfc_bench.tasks.inputs.uniform import Uniform
 from bfc_bench.tasks.targets.toys import SlideCorrection, SlideQuartic, ToyOverfit, ToyRich
 
 D = 7
@@ -73,14 +73,6 @@ def test_hidden_features_are_those_of_the_text():
     x, teacher = draw(SlideCorrection())
     np.testing.assert_allclose(teacher.hidden(x)["S2"], x[:, :2])
     np.testing.assert_allclose(teacher.hidden(x)["S3"], np.sqrt(0.3) * (x[:, :2] ** 2 + x[:, 2:4]))
-
-
-@pytest.mark.parametrize("toy", TOYS)
-def test_toys_need_their_coordinates_and_squares_that_vary(toy):
-    assert f"{toy.kind} needs d >= {toy.coordinates}" in toy().check(toy.coordinates - 1)
-    assert toy().check(toy.coordinates) is None
-    assert "hypercube" in toy().check_inputs(Hypercube())
-    assert toy(rotate=True).check_inputs(Hypercube()) is None
 
 
 @pytest.mark.parametrize("toy", [ToyOverfit, ToyRich])

@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+from small_tasks import SPHERE
 
 import bfc_bench as bb
 from bfc_bench.cli.reference import find
@@ -18,22 +19,8 @@ from bfc_bench.testing.global_state import global_state
 from bfc_bench.toolkit import libraries
 from bfc_bench.toolkit.libraries import install_command
 
-SUITE = {
-    "name": "s",
-    "task": [
-        {
-            "name": "t",
-            "inputs": {"kind": "sphere"},
-            "target": {"kind": "lowrank-poly", "degree": 2},
-            "d": [4],
-            "n": [20],
-        }
-    ],
-    "learner": [
-        {"name": "ntk-raw", "options": {"ridge": 1e-6}},
-        {"name": "ntk-raw", "label": "b", "options": {"ridge": 1}},
-    ],
-}
+LEARNERS = [{"name": "ntk-raw", "options": {"ridge": 1e-6}}, {"name": "ntk-raw", "label": "b", "options": {"ridge": 1}}]
+SUITE = {"name": "s", "task": [SPHERE], "learner": LEARNERS}
 
 
 @pytest.fixture

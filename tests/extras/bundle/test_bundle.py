@@ -12,7 +12,6 @@ from hashlib import sha256
 import pytest
 
 from bfc_bench import open_store
-from bfc_bench.cli.app import run
 from bfc_bench.errors import StoreError
 from bfc_bench.extras.bundle import archive, cells
 from bfc_bench.extras.bundle.archive import CITATION, CLAIMS, MANIFEST, STORE
@@ -130,10 +129,9 @@ def test_the_citation_names_authors_licence_and_title(made, tmp_path):
     assert said["suites"][0]["statuses"] == {"ok": count(made)}
 
 
-def test_a_bundle_is_verified_by_its_rows_and_by_cells_that_are_run_again(made, tmp_path, capsys):
+def test_a_bundle_is_verified_by_its_rows_and_by_cells_that_are_run_again(made, tmp_path, printed):
     into = tmp_path / "into"
-    assert run(["verify", str(made / "made.zip"), "--executor", "serial", "--into", str(into)]) == 0
-    said = capsys.readouterr().out
+    said = printed("verify", made / "made.zip", "--executor", "serial", "--into", into)
     assert "tiny@1/better" in said
     assert re.search(r"^1 verdicts agree; (3 cells|[12] cells consistent, [12] cells) .*; 0 differences\.$", said, re.M)
     assert content(into)["rows"] == content(made / "store")["rows"]
@@ -275,9 +273,8 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("what", HOSTILE)
-def test_hostile_archives_are_refused_in_one_line(what, made, tmp_path, capsys):
-    assert run(["verify", str(rewritten(made, tmp_path / "h.zip", **HOSTILE[what]))]) == 2
-    said = capsys.readouterr().err
+def test_hostile_archives_are_refused_in_one_line(what, made, tmp_path, refused):
+    said = refused("verify", rewritten(made, tmp_path / "h.zip", **HOSTILE[what]))
     assert re.fullmatch(r"bfc-bench: .*h\.zip is not a bundle that bfc-bench reads: .+\n", said)
     assert os.listdir(tmp_path) == ["h.zip"]
 

@@ -7,7 +7,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from bfc_bench.cli.app import run
 from bfc_bench.errors import OutputError, UsageError
 from bfc_bench.extras.bundle import hub as module
 from bfc_bench.extras.bundle.hub import publish
@@ -35,9 +34,9 @@ def api(monkeypatch):
     return api
 
 
-def test_bundle_rows_and_card_are_one_commit(api, made, capsys):
-    assert run(["publish", str(made / "made.zip"), "--hub", "ada/curves", "--private"]) == 0
-    assert capsys.readouterr().out == "https://hub/ada/curves/commit/1\n"
+def test_bundle_rows_and_card_are_one_commit(api, made, printed):
+    said = printed("publish", made / "made.zip", "--hub", "ada/curves", "--private")
+    assert said == "https://hub/ada/curves/commit/1\n"
     [(name, options)] = api.made
     assert (name, options["repo_type"], options["private"]) == ("ada/curves", "dataset", True)
     assert sorted(api.sent) == ["README.md", "bundle.zip", "tiny@1.parquet"]

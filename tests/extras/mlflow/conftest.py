@@ -101,6 +101,13 @@ def free_port() -> int:
 
 
 @pytest.fixture
+def silent() -> Iterator[str]:
+    """A server that accepts and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"http://127.0.0.1:{server.getsockname()[1]}"
+
+
+@pytest.fixture
 def contents() -> Callable[[str], dict[str, Any]]:
     """Reads everything that MLflow holds at a URI: the views, and per active run all that was ever logged to it."""
 

@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from bfc_bench.cli.app import run
-
 SECRET = "s3cr3t-hunter2"
 
 
@@ -83,21 +81,18 @@ def command_lines(session):
 
 
 @pytest.mark.parametrize("uri", ["nonsense", "http://user:secret@127.0.0.1:port", "postgresql+no://u:secret@h/d"])
-def test_an_address_that_is_none_is_bad_usage_and_stops_no_run(uri, faulty, suite_file, tmp_path, capsys):
+def test_an_address_that_is_none_is_bad_usage_and_stops_no_run(uri, faulty, suite_file, tmp_path, printed, refused):
     arguments = [str(suite_file(learner=[{"name": "mean"}])), "--store", str(tmp_path / "s"), "--tracking-uri", uri]
-    assert run(["run", "--executor", "serial", *arguments]) == 0
-    assert "warning: MLflow at" in capsys.readouterr().out
-    assert run(["sync", *arguments]) == 2
-    told = capsys.readouterr().err
+    assert "warning: MLflow at" in printed("run", "--executor", "serial", *arguments)
+    told = refused("sync", *arguments)
     assert "MLflow at" in told
     assert "secret" not in told
 
 
 @pytest.mark.parametrize("verb", ["sync", "ui"])
-def test_a_store_that_is_missing_or_cannot_be_read_is_exit_code_2(verb, suite_file, tmp_path, capsys):
+def test_a_store_that_is_missing_or_cannot_be_read_is_exit_code_2(verb, suite_file, tmp_path, refused):
     suite = [str(suite_file(learner=[{"name": "kernel-ridge"}]))] * (verb == "sync")
     (tmp_path / "corrupt").mkdir()
     (tmp_path / "corrupt" / "results.sqlite").write_bytes(b"SQLite format 3\0" + b"x" * 5000)
     for name, said in (("none", "There is no store"), ("corrupt", "cannot be read")):
-        assert run([verb, *suite, "--store", str(tmp_path / name)]) == 2
-        assert said in capsys.readouterr().err
+        assert said in refused(verb, *suite, "--store", tmp_path / name)

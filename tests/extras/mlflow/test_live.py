@@ -1,6 +1,5 @@
 import os
 import signal
-import socket
 import threading
 from types import SimpleNamespace
 
@@ -124,13 +123,10 @@ def test_a_server_killed_in_the_middle_costs_one_warning_and_sync_makes_up_for_i
     assert contents(uri)["values"] == held["values"]
 
 
-def test_a_server_that_accepts_and_never_answers_does_not_hold_the_run(tracker, rows):
-    with socket.socket() as silent:
-        silent.bind(("127.0.0.1", 0))
-        silent.listen()
-        live = tracker(f"http://127.0.0.1:{silent.getsockname()[1]}", patience=0.5)
-        live.bfc_run_started(live.session)
-        for row in rows:
-            live.bfc_result(row)
-        finish(live)
-        assert len(live.warnings) == 1
+def test_a_server_that_accepts_and_never_answers_does_not_hold_the_run(tracker, rows, silent):
+    live = tracker(silent, patience=0.5)
+    live.bfc_run_started(live.session)
+    for row in rows:
+        live.bfc_result(row)
+    finish(live)
+    assert len(live.warnings) == 1

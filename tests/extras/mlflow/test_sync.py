@@ -1,5 +1,4 @@
 import math
-import socket
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -265,13 +264,9 @@ def test_a_server_that_refuses_a_user_is_told_of_in_one_plain_line(status, said,
     assert "not-the-one" not in str(error.value)
 
 
-def test_a_server_that_does_not_answer_is_named_in_a_short_line(rows, store_dir):
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        uri = f"http://127.0.0.1:{probe.getsockname()[1]}"
+def test_a_server_that_does_not_answer_is_named_in_a_short_line(rows, store_dir, free_port):
+    uri = f"http://127.0.0.1:{free_port}"
     with pytest.raises(TrackingError) as error:
         sync(rows, uri, store_dir)
-    assert str(error.value) == (
-        f"MLflow at {uri}: the server does not answer: Connection refused. Start it, or name another with "
-        "--tracking-uri or MLFLOW_TRACKING_URI."
-    )
+    assert str(error.value).startswith(f"MLflow at {uri}: the server does not answer: Connection refused. Start it")
+    assert "--tracking-uri" in str(error.value)

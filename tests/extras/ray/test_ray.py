@@ -22,7 +22,6 @@ from stored_rows import read_results
 from waiting import wait_until
 
 from bfc_bench import BenchError, RunOptions, UsageError, hookimpl, run_suite
-from bfc_bench.cli.app import run
 from bfc_bench.executors.base import Resources, UnitFailure
 from bfc_bench.extras.ray import pool as ray_pool
 from bfc_bench.extras.ray.cluster import import_ray
@@ -286,20 +285,16 @@ def test_workers_end_with_a_session_that_is_killed(cluster: Any, tmp_path: Path)
 
 
 @needs_ray
-def test_an_address_where_nothing_is_says_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_address_where_nothing_is_says_what_to_do(tmp_path: Path, refused: Any) -> None:
     pytest.importorskip("ray")
     command = ["run", "smoke", "--store", str(tmp_path), "--no-mlflow", "--executor", "ray"]
-    assert run([*command, "--executor-option", "address=127.0.0.1:9"]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
+    (line,) = refused(*command, "--executor-option", "address=127.0.0.1:9").splitlines()
     assert "executor 'ray': cannot join the cluster '127.0.0.1:9' from here:" in line
 
 
-def test_without_ray_one_line_says_how_to_get_it(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_ray_one_line_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, refused: Any) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    assert run(["run", "smoke", "--store", str(tmp_path / "store"), "--executor", "ray"]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
+    (line,) = refused("run", "smoke", "--store", tmp_path / "store", "--executor", "ray").splitlines()
     assert 'pip install "bfc-bench[ray]"' in line
     assert not (tmp_path / "store").exists()
 
@@ -313,12 +308,9 @@ def test_a_folder_called_ray_is_not_taken_for_it(monkeypatch: pytest.MonkeyPatch
     monkeypatch.delitem(sys.modules, "ray", raising=False)
 
 
-def test_options_are_shown_and_checked_without_ray(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_options_are_shown_and_checked_without_ray(monkeypatch: pytest.MonkeyPatch, printed: Any, refused: Any) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    assert run(["show", "ray"]) == 0
-    shown = capsys.readouterr().out
+    shown = printed("show", "ray")
     assert all(name in shown for name in ("address", "jobs_per_gpu", "environment"))
-    assert run(["run", "smoke", "--executor", "ray", "--executor-option", "address=ray://host:1"]) == 2
-    assert "executor 'ray': address must be auto or HOST:PORT. Got 'ray://host:1'." in capsys.readouterr().err
+    said = refused("run", "smoke", "--executor", "ray", "--executor-option", "address=ray://host:1")
+    assert "executor 'ray': address must be auto or HOST:PORT. Got 'ray://host:1'." in said

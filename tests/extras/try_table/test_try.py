@@ -42,10 +42,9 @@ def table(tmp_path, monkeypatch):
     return tmp_path / "flats.csv"
 
 
-def test_a_hard_table_gets_an_answer(table, capsys):
+def test_a_hard_table_gets_an_answer(table, printed, refused):
     command = ["try", "flats.csv", "--target", "Preis €", "--group", "Makler id", "--seconds", "3600"]
-    assert run([*command, "--store", "my store"]) == 0
-    said = " ".join(capsys.readouterr().out.split())
+    said = " ".join(printed(*command, "--store", "my store").split())
     for part in (
         "260 rows",
         "Fläche m²: numbers",
@@ -79,19 +78,17 @@ def test_a_hard_table_gets_an_answer(table, capsys):
     assert curves["mean"].intervals[-1].mean > 0.9
     assert run([*command, "--store", "my store"]) == 0  # the file is the same, and all cells are there
     (table.parent / "flats.toml").write_text("# mine\n")
-    assert run([*command, "--store", "my store"]) == 2
-    assert "the file exists" in capsys.readouterr().err
+    assert "the file exists" in refused(*command, "--store", "my store")
 
 
-def test_a_table_of_classes_in_time(tmp_path, monkeypatch, capsys):
+def test_a_table_of_classes_in_time(tmp_path, monkeypatch, printed):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
     x = rng.standard_normal((200, 2))
     kind = np.where(x[:, 0] + 0.3 * rng.standard_normal(200) > 0, "up", "down")
     lines = [f"2020-{1 + i // 20:02d}-{1 + i % 20:02d},{x[i, 0]:.3f},{x[i, 1]:.3f},{kind[i]}" for i in range(200)]
     (tmp_path / "t.csv").write_text("\n".join(["day,a,b,kind", *lines]) + "\n")
-    assert run(["try", "t.csv", "--target", "kind", "--time", "day", "--seconds", "3600"]) == 0
-    said = capsys.readouterr().out
+    said = printed("try", "t.csv", "--target", "kind", "--time", "day", "--seconds", "3600")
     assert "fraction of 50 test rows" in " ".join(said.split())
     assert "most-frequent" in said
 
@@ -109,10 +106,9 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_what_is_wrong_is_one_line(table, capsys, case):
+def test_what_is_wrong_is_one_line(table, case, refused):
     options, expected = WRONG[case]
-    assert run(["try", "flats.csv", *options]) == 2
-    said = capsys.readouterr().err.strip()
+    said = refused("try", "flats.csv", *options).strip()
     assert said.count("\n") == 0
     for part in expected:
         assert part in said
@@ -180,16 +176,15 @@ def test_more_columns_than_are_looked_at_are_one_line(tmp_path):
     assert list(looked_at(tmp_path, frame, given={"columns": ["c1"]}).columns) == ["c1"]
 
 
-def test_only_a_suite_file_is_replaced(table, capsys):
+def test_only_a_suite_file_is_replaced(table, refused):
     text = table.read_text()
     (table.parent / "flats.toml").symlink_to("flats.csv")
     (table.parent / "folder.toml").mkdir()
     for options in ([], ["--output", "flats.csv"], ["--output", "folder.toml"]):
-        assert run(["try", "flats.csv", "--target", "Preis €", "--force", *options]) == 2
-        assert "must end in .toml and be no link" in capsys.readouterr().err
+        said = refused("try", "flats.csv", "--target", "Preis €", "--force", *options)
+        assert "must end in .toml and be no link" in said
     (table.parent / "other.toml").write_bytes(b"\xff")
-    assert run(["try", "flats.csv", "--target", "Preis €", "--output", "other.toml"]) == 2
-    assert "the file exists" in capsys.readouterr().err
+    assert "the file exists" in refused("try", "flats.csv", "--target", "Preis €", "--output", "other.toml")
     assert table.read_text() == text
 
 

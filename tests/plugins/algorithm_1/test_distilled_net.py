@@ -119,14 +119,3 @@ def test_predictor_shows_units_kernels_or_nothing_by_what_has_started():
     np.testing.assert_allclose(full.predict(x), 3.0 + 4.0 * (params["constant"] + both), rtol=1e-9)
     sizes = np.linalg.norm(full.hidden(x)["S2"], axis=0)
     assert list(sizes) == sorted(sizes, reverse=True)
-
-
-def test_a_margin_has_a_linear_term_and_a_column_that_no_layer_reads():
-    net = DistilledNet(5, 6, 3, 7, default_skips(3), linear=True, unread=1)
-    params, x = drawn(net)
-    plain = {name: value for name, value in params.items() if name != "linear"}
-    np.testing.assert_allclose(
-        net(params, x.T), DistilledNet(5, 6, 3, 7, default_skips(3))(plain, x.T) + x @ params["linear"]
-    )
-    np.testing.assert_array_equal(net.live(params, 2), [True, False, True, True, True])
-    np.testing.assert_array_equal(net.live(params, 3), [True, False, True, True, True] + [True] * 7)

@@ -20,12 +20,16 @@ def test_nothing_overtakes(alphas, key):
     assert joined == joining_order(4)[: len(joined)]
 
 
-def test_thresholds_are_the_formulas():
-    schedule = ThresholdSchedule(4, (2.0, 1.0, 0.5))
-    limits = {"K2": 1.2 * 0.5**2, "W3": 0.5**2, "K3": 1.2 * 0.5 * 0.25**2, "W4": 0.25**2, "K4": 0.01 * 0.25**2}
+def joins_just_below(schedule, limits):
     for part, limit in limits.items():
         assert schedule.due(0, limit * 1.001) is None
         assert schedule.due(0, limit * 0.999) == part
+
+
+def test_thresholds_are_the_formulas():
+    schedule = ThresholdSchedule(4, (2.0, 1.0, 0.5))
+    limits = {"K2": 1.2 * 0.5**2, "W3": 0.5**2, "K3": 1.2 * 0.5 * 0.25**2, "W4": 0.25**2, "K4": 0.01 * 0.25**2}
+    joins_just_below(schedule, limits)
     assert schedule.due(0, 0.0) is None
 
 
@@ -64,11 +68,8 @@ def test_a_layer_that_has_learned_nothing_yet_has_not_stopped():
 
 def test_printed_thresholds_are_those_of_the_paper():
     """(4.1), with C = 3 and d = 16, relative to alpha_2."""
-    schedule = PrintedSchedule(3, (2.0, 0.5), 16)
     limits = {"K2": 16 ** (-1 / 54), "W3": 16 ** (-1 / 27), "K3": 0.25**2 * 16 ** (-1 / 162)}
-    for part, limit in limits.items():
-        assert schedule.due(0, limit * 1.001) is None
-        assert schedule.due(0, limit * 0.999) == part
+    joins_just_below(PrintedSchedule(3, (2.0, 0.5), 16), limits)
 
 
 def test_training_stalls_where_the_loss_has_stopped_falling():

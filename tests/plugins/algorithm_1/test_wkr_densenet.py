@@ -269,20 +269,6 @@ def test_ending_far_above_what_has_learned_nothing_is_divergence(kind):
         WkrDenseNet(**SMALL, lr=10.0).fit(p.train(100), ctx)
 
 
-@pytest.mark.parametrize(
-    ("options", "match"),
-    [
-        ({"skips": [[1]]}, r"skips must have 2 entries for depth 3"),
-        ({"alphas": [1.0, 0.5, 0.2]}, r"alphas must have 2 entries for depth 3"),
-        ({"join_steps": [300, 200, 400]}, r"join_steps must not decrease"),
-        ({"schedule": "printed"}, r"alphas must be 'oracle' or numbers for schedule 'printed'"),
-    ],
-)
-def test_wrong_options_are_named(options, match):
-    with pytest.raises(UsageError, match=match):
-        WkrDenseNet.parse(options, "suite: learner")
-
-
 @pytest.mark.slow
 def test_target_of_the_defaults_at_d_20():
     values = []

@@ -3,11 +3,8 @@
 import pytest
 import torch
 from bfc_plugins.convolutional.architecture import Network, Quadratic
-from bfc_plugins.convolutional.joint import ConvJoint
 from bfc_plugins.convolutional.layout import layout
 from torch.nn.functional import batch_norm, conv2d
-
-from bfc_bench.errors import UsageError
 
 
 def network(architecture: str, inputs: int = 3, outputs: int = 10, **options) -> Network:
@@ -92,17 +89,3 @@ def test_a_dense_readout_is_linear_in_what_all_blocks_give():
     total = sum(made.taps[str(depth)](made.below(x, depth)) for depth in (1, 2, 3))
     torch.testing.assert_close(made(x), total)
     assert network("small-vgg", 1, 3, channels=[2, 4, 3]).taps.keys() == {"3"}
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"architecture": "wrn-12-2"}, "the depth of a wrn 6 n \\+ 4"),
-        ({"architecture": "resnet-22", "channels": [4]}, "channels stand for those of a VGG; resnet-22 has its own"),
-        ({"channels": [4, "M"]}, "channels must be numbers, M between two of them"),
-        ({"depth": 7}, "depth must be at most 6, the number of blocks of small-vgg. Got 7"),
-    ],
-)
-def test_bad_options_are_named(options, words):
-    with pytest.raises(UsageError, match=words):
-        ConvJoint.parse(options, "suite: learner")

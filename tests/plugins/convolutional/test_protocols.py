@@ -13,7 +13,7 @@ from bfc_plugins.convolutional.layerwise import ConvLayerwise
 from bfc_plugins.convolutional.layout import BlockLayout
 from striped_images import error, stripes
 
-from bfc_bench.errors import Diverged, UsageError
+from bfc_bench.errors import Diverged
 from bfc_bench.learner import Context
 
 TINY = {"channels": [3, 4, "M", 5], "epochs": 3, "batch_size": 20, "lr": 0.2}
@@ -161,10 +161,3 @@ def test_depths_of_joint_training_are_networks_of_their_own():
 def test_divergence_is_reported():
     with pytest.raises(Diverged, match="conv-joint: the loss or a weight was not finite after"):
         ConvJoint(**{**TINY, "lr": 1e30, "channels": [3]}, weight_decay=1.0).fit(stripes(60), Context())
-
-
-def test_a_correction_needs_blocks_above_those_that_it_trains_first():
-    with pytest.raises(UsageError, match=r"train must be less than the network's depth, 3\. Got 3"):
-        ConvCorrection.parse({**CORRECTION, "train": 3}, "suite: learner")
-    with pytest.raises(UsageError, match=r"fix must hold numbers less than train, 2. Got \[2\]"):
-        ConvCorrection.parse({**CORRECTION, "fix": [0, 2]}, "suite: learner")

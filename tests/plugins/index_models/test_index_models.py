@@ -8,6 +8,7 @@ from bfc_plugins.index_models.neuron_gauss_newton import NeuronGaussNewton
 from bfc_plugins.index_models.one_pass_network import RIDGES, OnePassNetwork
 from bfc_plugins.index_models.spherical_sgd import SphericalSgd, _start
 from bfc_plugins.index_models.tensor_unfolding import TensorUnfolding, _power_step, _unfolded
+from fit_samples import first
 from sklearn.linear_model import RidgeCV
 
 from bfc_bench.learner import Context, Data, Job
@@ -26,10 +27,6 @@ def sample(n, degree=3, d=D, seed=0):
     teacher = IndexModel(terms=((degree,),)).draw(rng, Gaussian().law(rng, d))
     x = rng.standard_normal((n, d))
     return Data("s", n, d, x=x, y=teacher(x)), teacher
-
-
-def first(train, n):
-    return replace(train, n=n, x=train.x[:n], y=train.y[:n])
 
 
 def nmse(predictor, teacher, d=D):

@@ -11,7 +11,7 @@ from bfc_plugins.kernels.polynomial import Poly
 from bfc_plugins.kernels.tangent_correction import Tangents
 from teacher_fits import problem
 
-from bfc_bench.errors import BenchError, UsageError
+from bfc_bench.errors import BenchError
 from bfc_bench.learner import Context, Data, TaskFacts
 from bfc_bench.plugins import load_plugins
 from bfc_bench.run.grid import make_grid
@@ -197,11 +197,6 @@ def test_what_cannot_be_fitted_is_named():
     facts = TaskFacts("t", "uniform", "target", "clean", "real", 4, 0)
     assert CorrectedKernel().skip(facts, 1) == "leave-one-out errors need n >= 2; n is 1"
     assert CorrectedKernel().skip(facts, 2) is None
-
-
-def test_each_layer_has_its_widths():
-    with pytest.raises(UsageError, match="widths must have a list for each of 2 layers"):
-        CorrectedKernel.parse({"layers": 2, "widths": [[4]]}, "suite: learner")
 
 
 def test_an_entry_with_nothing_but_its_name_is_one_fit():

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import torch
 from bfc_plugins.kernels.kernel_ridge import KernelRidge
+from fit_samples import cube_sample, on_sphere, sphere_facts
 
-from bfc_bench.learner import Context, Data, TaskFacts
+from bfc_bench.learner import Context, Data
 from bfc_bench.tasks.targets.harmonics import zonal
 
 LAW = Context(square_mean=np.ones(4))
@@ -20,16 +21,10 @@ KERNELS = (
 )
 
 
-def sample(n: int = 90, d: int = 4, seed: int = 0) -> Data:
-    rng = np.random.default_rng(seed)
-    x = torch.from_numpy(rng.uniform(-(3**0.5), 3**0.5, (n, d)))
-    return Data(sample=f"s{seed}", n=n, d=d, x=x, y=x[:, 0] * x[:, 1] + x[:, 2] ** 2 + 3)
-
-
 @pytest.mark.parametrize("center", [True, False])
 def test_the_weighted_loss_has_the_normal_equations_of_weighted_squares(center):
     """In the features of a kernel of degree 1: a ridge on the weights, none on the offset if it is the mean."""
-    data, test, ridge = sample(), sample(30, seed=1).x, 0.3
+    data, test, ridge = cube_sample(), cube_sample(30, seed=1).x, 0.3
     learner = KernelRidge(
         kernel="poly", degree=1, gamma=1.0, with_squares=False, loss="weighted", ridge=ridge, center=center
     )
@@ -49,10 +44,8 @@ def test_the_weighted_loss_has_the_normal_equations_of_weighted_squares(center):
 
 def test_the_kernel_of_the_exact_degree_learns_it_from_as_many_points_as_it_has_harmonics():
     """At B(d, p) points and a small ridge the fit is exact, and a target of another degree is not learned at all."""
-    rng = np.random.default_rng(0)
     d, degree = 5, 3
-    x = rng.standard_normal((400, d))
-    x = torch.from_numpy(x / np.linalg.norm(x, axis=1, keepdims=True))
+    x = on_sphere(400, d)
     law = Context(square_mean=np.full(d, 1 / d))
     learner = KernelRidge(kernel="harmonic", degree=degree, ridge=1e-10, with_squares=False, center=False, gamma=1.0)
     for other, learned in ((3, True), (4, False)):
@@ -68,7 +61,7 @@ def test_the_kernel_of_the_exact_degree_learns_it_from_as_many_points_as_it_has_
     ids=lambda options: options["kernel"],
 )
 def test_interpolates_without_ridge_and_predicts_the_mean_with_much(options):
-    data = sample(40)
+    data = cube_sample(40)
     exact = KernelRidge(ridge=0, **options).fit(data, LAW)
     assert torch.allclose(exact.predict(data.x), data.y, rtol=1e-8, atol=1e-8)
     flat = KernelRidge(ridge=1e9, **options).fit(data, LAW)
@@ -79,7 +72,7 @@ def test_interpolates_without_ridge_and_predicts_the_mean_with_much(options):
 
 def test_quadratics_are_learned_exactly_from_products():
     """x_0 x_1 + x_2^2 lies in the polynomial kernel's 15-dimensional space, with squares in 45 dimensions."""
-    data, test = sample(90), sample(100, seed=1)
+    data, test = cube_sample(90), cube_sample(100, seed=1)
     for squares in (True, False):
         fitted = KernelRidge(kernel="poly", ridge=1e-9, with_squares=squares).fit(data, LAW)
         assert torch.allclose(fitted.predict(test.x), test.y, rtol=0, atol=1e-4)
@@ -88,15 +81,11 @@ def test_quadratics_are_learned_exactly_from_products():
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="torch sees no GPU")
 @pytest.mark.parametrize("options", KERNELS, ids=lambda options: options["kernel"])
 def test_cuda_equals_cpu(options):
-    data, test = sample(), sample(300, seed=1).x
+    data, test = cube_sample(), cube_sample(300, seed=1).x
     learner = KernelRidge(ridge=1e-3, **options)
     moved = Data(sample="s", n=90, d=4, x=data.x.cuda(), y=data.y.cuda())
     values = learner.fit(moved, Context(square_mean=np.ones(4), device="cuda")).predict(test.cuda())
     assert torch.allclose(values.cpu(), learner.fit(data, LAW).predict(test), rtol=1e-8, atol=1e-8)
-
-
-def facts(*degrees: int, d: int = 8) -> TaskFacts:
-    return TaskFacts("t", "sphere", "lowrank-poly", "clean", "real", d, 0, degrees)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +103,7 @@ def facts(*degrees: int, d: int = 8) -> TaskFacts:
 )
 def test_degrees_that_a_kernel_lacks_are_a_caution(options, missing):
     for k in range(1, 6):
-        raw = KernelRidge(with_squares=False, ridge=1e-6, **options).caution(facts(k), 100) or ""
+        raw = KernelRidge(with_squares=False, ridge=1e-6, **options).caution(sphere_facts(k, d=8), 100) or ""
         assert (f"no part of degree {k}" in raw) == (k in missing), k
-        assert KernelRidge(**options).caution(facts(k), 100) is None  # with squares
-    assert KernelRidge(with_squares=False, **options).caution(facts(), 100) is None  # off the sphere
+        assert KernelRidge(**options).caution(sphere_facts(k, d=8), 100) is None  # with squares
+    assert KernelRidge(with_squares=False, **options).caution(sphere_facts(d=8), 100) is None  # off the sphere

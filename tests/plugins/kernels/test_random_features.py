@@ -5,8 +5,9 @@ import pytest
 import torch
 from bfc_plugins.kernels.kernel_ridge import KernelRidge
 from bfc_plugins.kernels.random_features import RandomFeatures
+from fit_samples import cube_sample, on_sphere, sphere_facts
 
-from bfc_bench.learner import Context, Data, TaskFacts
+from bfc_bench.learner import Context, Data
 from bfc_bench.tasks.targets.harmonics import zonal
 from bfc_bench.toolkit.feature_maps import make_map
 from bfc_bench.toolkit.function_space import solve_primal
@@ -18,16 +19,10 @@ KERNELS = {"fourier": "rbf", "relu": "nngp", "polynomial": "poly"}
 SIZES = (5, 40, 90)
 
 
-def sample(n: int = 90, d: int = 4, seed: int = 0) -> Data:
-    rng = np.random.default_rng(seed)
-    x = torch.from_numpy(rng.uniform(-(3**0.5), 3**0.5, (n, d)))
-    return Data(sample=f"s{seed}", n=n, d=d, x=x, y=x[:, 0] * x[:, 1] + x[:, 2] ** 2 + 3)
-
-
 @pytest.mark.parametrize("name", MAPS)
 def test_products_of_features_are_unbiased_for_the_kernel(name):
     """Within five standard errors of the mean over features, at rate D^-1/2."""
-    z = sample(8).x
+    z = cube_sample(8).x
     kernel = make_kernel(KERNELS[name], 0.2, degree=2, coef0=0.7)
     exact = kernel.gram(kernel.points(z))
     for features in (500, 16_000):
@@ -41,7 +36,7 @@ def test_products_of_features_are_unbiased_for_the_kernel(name):
 @pytest.mark.parametrize("name", MAPS)
 def test_predictions_tend_to_kernel_ridge(name):
     """Root mean square distance to the kernel's predictions falls by about 8 when D grows by 64."""
-    data, test = sample(50), sample(50, seed=1).x
+    data, test = cube_sample(50), cube_sample(50, seed=1).x
     options = {"ridge": 0.1, "gamma": 0.5}
     exact = KernelRidge(kernel=KERNELS[name], **options).fit(data, LAW).predict(test)
 
@@ -57,7 +52,7 @@ def test_predictions_tend_to_kernel_ridge(name):
 
 def test_polynomial_features_span_all_quadratics():
     """The quadratics of 4 variables have dimension 15: 14 features miss most of them, 60 random ones none."""
-    data, test = sample(400), sample(100, seed=1)
+    data, test = cube_sample(400), cube_sample(100, seed=1)
     options = {"map": "polynomial", "with_squares": False, "ridge": 1e-10, "center": False}
     errors = {
         features: float(
@@ -98,14 +93,12 @@ def test_without_a_ridge_directions_that_are_zero_up_to_rounding_are_left_out(n,
 )
 def test_degrees_that_no_feature_has_are_a_caution_and_are_not_learned(options, missing):
     """On the sphere in 3 dimensions, where 600 points and 300 features are many."""
-    rng = np.random.default_rng(0)
-    x = rng.standard_normal((1600, 3))
-    x = torch.from_numpy(x / np.linalg.norm(x, axis=1, keepdims=True))
+    x = on_sphere(1600, 3)
     ctx = Context(square_mean=np.full(3, 1 / 3))
     learner = RandomFeatures(features=300, ridge=1e-6, with_squares=False, **options)
     for k in range(1, 6):
         y = zonal(3, k, x[:, 0].numpy())
-        facts = TaskFacts("t", "sphere", "lowrank-poly", "clean", "real", 3, 0, (k,))
+        facts = sphere_facts(k, d=3)
         train = Data(sample=f"s{k}", n=600, d=3, x=x[:600], y=torch.from_numpy(y[:600]))
         error = np.mean((learner.fit(train, ctx).predict(x[600:]).numpy() - y[600:]) ** 2) / np.var(y[600:])
         assert (f"no part of degree {k}" in (learner.caution(facts, 600) or "")) == (k in missing), k

@@ -1,11 +1,14 @@
 """Sequential kernels: one round is kernel ridge regression, later ones see what earlier ones found, and no label."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
 from bfc_plugins.kernels.kernel_ridge import KernelRidge
 from bfc_plugins.kernels.quadratic_form import leading_directions, quadratic_forms
 from bfc_plugins.kernels.sequential_kernel import SequentialKernel, _out_of_fold, _State
+from fit_samples import cube_sample, sphere_facts
 from teacher_fits import problem
 
 from bfc_bench.learner import Context, Data, Job, TaskFacts
@@ -13,10 +16,7 @@ from bfc_bench.learner import Context, Data, Job, TaskFacts
 LAW = Context(square_mean=np.ones(4))
 
 
-def sample(n: int = 90, d: int = 4, seed: int = 0) -> Data:
-    rng = np.random.default_rng(seed)
-    x = torch.from_numpy(rng.uniform(-(3**0.5), 3**0.5, (n, d)))
-    return Data(sample=f"s{seed}", n=n, d=d, x=x, y=(x[:, 0] * x[:, 1] + x[:, 2] ** 2) ** 2 + x[:, 3] + 3)
+sample = partial(cube_sample, target=lambda x: (x[:, 0] * x[:, 1] + x[:, 2] ** 2) ** 2 + x[:, 3] + 3)
 
 
 @pytest.mark.parametrize("ctx", [LAW, Context()], ids=["law known", "law unknown"])
@@ -114,7 +114,7 @@ def test_too_few_points_for_the_folds_are_skipped_with_the_number():
 
 def test_a_parity_trap_is_that_of_one_round_alone():
     """Later rounds see products of x and of an even function of x, which are odd."""
-    facts = TaskFacts("t", "sphere", "lowrank-poly", "clean", "real", 8, 0, (3,))
+    facts = sphere_facts(3, d=8)
     trapped = SequentialKernel(kernel="ntk", with_squares=False, rounds=1).caution(facts, 100)
     assert trapped is not None
     assert "sequential-kernel with kernel = 'ntk' on x alone has no part of degree 3" in trapped

@@ -1,13 +1,12 @@
 """Learners on sketches beside plain loops and closed forms, and their theories beside simulations and limits."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from bfc_plugins.power_laws.sketch import draw_sketch
 from bfc_plugins.power_laws.sketched_ridge import SketchedRidge
 from bfc_plugins.power_laws.sketched_sgd import SketchedSgd
 from bfc_plugins.power_laws.theory import SketchedProblem
+from fit_samples import first
 
 from bfc_bench.learner import Context, Data, Job
 from bfc_bench.seeds import stream
@@ -25,10 +24,6 @@ def sample(n, noise=0.3, seed=0, d=D):
     rng = np.random.default_rng(seed)
     x = rng.standard_normal((n, d)) * np.arange(1.0, d + 1) ** -1.0
     return Data("s", n, d, x=x, y=x @ rng.choice([-1.0, 1.0], d) + noise * rng.standard_normal(n))
-
-
-def first(train, n):
-    return replace(train, n=n, x=train.x[:n], y=train.y[:n])
 
 
 def task(inputs=None, target=None, labels=None, d=D):

@@ -94,8 +94,3 @@ def test_low_ranks_are_at_most_half_of_what_inputs_and_width_allow():
 def test_a_plan_counts_three_trainings_and_rows_one():
     given, auto = (QuadDenseNet(ranks=ranks).cost(1000, 20) for ranks in ("given", "auto"))
     assert (auto.flops, auto.seconds, auto.fit_flops) == (3 * given.flops, 3 * given.seconds, given.fit_flops)
-
-
-def test_checkpoints_need_given_ranks():
-    with pytest.raises(ValueError, match="checkpoints need ranks = 'given'"):
-        QuadDenseNet(ranks="auto", checkpoints=(10,))

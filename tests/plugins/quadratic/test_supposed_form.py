@@ -3,9 +3,7 @@
 import pytest
 from bfc_plugins.algorithm_1.wkr_densenet import WkrDenseNet
 from bfc_plugins.quadratic.quad_densenet import QuadDenseNet
-from stored_rows import read_results
 
-from bfc_bench import RunOptions, run_suite
 from bfc_bench.tasks.inputs.gaussian import Gaussian
 from bfc_bench.tasks.inputs.uniform import Uniform
 from bfc_bench.tasks.labels import Clean
@@ -45,7 +43,7 @@ def test_what_options_give_away(cls, options, target, known):
     assert TeacherTask("t", inputs, target, Clean()).problem(0, 6, 0, 200).known(cls(**options).assumes()) == set(known)
 
 
-def test_rows_say_what_a_network_knew(suite_file, tmp_path):
+def test_rows_say_what_a_network_knew(rows_of):
     target = {"kind": "quadratic-densenet", "widths": [2, 1, 1], "alphas": [1.0, 0.5, 0.25]}
     task = {"name": "t", "inputs": {"kind": "uniform"}, "target": target, "d": [4], "n": [20]}
     deep = {"name": "quad-densenet", "options": {"widths": [4, 4, 4], "steps": 5}}
@@ -54,7 +52,5 @@ def test_rows_say_what_a_network_knew(suite_file, tmp_path):
         {**deep, "label": "told", "options": {**deep["options"], "alphas": "oracle"}},
         {"name": "quad-densenet", "label": "default", "options": {"steps": 5}},
     ]
-    path = suite_file(task=[task], learner=learners)
-    run_suite(path, RunOptions(store=tmp_path / "s", jobs=1))
-    oracle = {row.label: row.chosen.get("oracle") for row in read_results(path, store=tmp_path / "s")}
+    oracle = {row.label: row.chosen.get("oracle") for row in rows_of(task=[task], learner=learners, jobs=1)}
     assert oracle == {"known": ["depth", "skips"], "told": ["alphas", "depth", "skips"], "default": None}

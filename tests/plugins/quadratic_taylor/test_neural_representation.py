@@ -14,6 +14,7 @@ from bfc_plugins.quadratic_taylor.representation import (
     represent,
     second_moment,
 )
+from fit_samples import on_sphere
 
 from bfc_bench.learner import Context
 from bfc_bench.tasks.targets.harmonics import harmonics_dimension
@@ -25,19 +26,14 @@ INNER = {
 }
 
 
-def sphere(n: int, d: int = 5, seed: int = 0) -> torch.Tensor:
-    x = torch.from_numpy(np.random.default_rng(seed).standard_normal((n, d)))
-    return x / x.norm(dim=1, keepdim=True)
-
-
 def layer(inner: str, features: int = 12, d: int = 5) -> RandomLayer:
     # With this seed no feature is zero or constant on all points.
-    return RandomLayer.draw(features, d, inner, seed=7, like=sphere(1))
+    return RandomLayer.draw(features, d, inner, seed=7, like=on_sphere(1))
 
 
 @pytest.mark.parametrize("inner", INNER)
 def test_features_are_their_formula_and_fewer_are_the_first_of_more(inner):
-    x = sphere(30)
+    x = on_sphere(30)
     few, many = layer(inner, 4), layer(inner, 12)
     expected = INNER[inner](x.numpy() @ many.weights.numpy().T + many.biases.numpy())
     np.testing.assert_allclose(many(x).numpy(), expected, atol=1e-14)
@@ -47,14 +43,14 @@ def test_features_are_their_formula_and_fewer_are_the_first_of_more(inner):
 
 @pytest.mark.parametrize("inner", INNER)
 def test_exact_whitening_gives_second_moment_one_on_its_points(inner):
-    points = sphere(400)
+    points = on_sphere(400)
     h = represent(layer(inner), 1.0, points, "exact").features(points)
     torch.testing.assert_close(h.T @ h / 400, torch.eye(12, dtype=h.dtype), atol=1e-8, rtol=0)
 
 
 def test_ridge_whitening_lies_between_exact_and_none():
     """Second moment s / (s + ridge mean s) in the eigenbasis of Sigma."""
-    points = sphere(400)
+    points = on_sphere(400)
     sigma = second_moment(layer("relu"), points)
     eigenvalues, vectors = torch.linalg.eigh(sigma)
     h = represent(layer("relu"), 1.0, points, "ridge").features(points)
@@ -66,7 +62,7 @@ def test_ridge_whitening_lies_between_exact_and_none():
 
 def test_directions_without_variance_are_left_out():
     """Equal or constant features cannot be whitened; the others are, as if those were not there."""
-    g = layer("relu")(sphere(400))
+    g = layer("relu")(on_sphere(400))
     doubled = torch.cat([g, g[:, :2], torch.zeros(400, 1, dtype=g.dtype)], dim=1)
     h = doubled @ inverse_root(doubled.T @ doubled / 400)
     moment = torch.linalg.eigvalsh(h.T @ h / 400)
@@ -75,30 +71,30 @@ def test_directions_without_variance_are_left_out():
 
 
 def test_inputs_are_scaled_before_the_layer():
-    points = sphere(100)
+    points = on_sphere(100)
     one, ten = (represent(layer("relu2"), s, points / s, "ridge").features(points / s) for s in (1.0, 10.0))
     torch.testing.assert_close(one, ten)
 
 
 def test_the_least_eigenvalue_of_indicators_is_the_one_of_the_arcsine_law():
     """Without biases E 1{v.x >= 0} 1{w.x >= 0} is 1/4 + arcsin(rho) / (2 pi), rho the cosine between v and w."""
-    units = RandomLayer.draw(9, 5, "indicator", seed=7, like=sphere(1), biased=False)
+    units = RandomLayer.draw(9, 5, "indicator", seed=7, like=on_sphere(1), biased=False)
     rows = units.weights / units.weights.norm(dim=1, keepdim=True)
     exact = 0.25 + (rows @ rows.T).clamp(-1, 1).arcsin() / (2 * torch.pi)
     expected = float(torch.linalg.eigvalsh(exact)[0])
-    assert least_eigenvalue(second_moment(units, sphere(400_000))) == pytest.approx(expected, rel=0.03)
+    assert least_eigenvalue(second_moment(units, on_sphere(400_000))) == pytest.approx(expected, rel=0.03)
     assert 0 < least_eigenvalue(torch.ones(3, 3, dtype=torch.float64)) < 1e-14
 
 
 def test_a_deeper_representation_is_a_layer_on_the_whitened_one():
-    ctx = Context(seed=3, square_mean=np.full(5, 0.2), unlabeled=sphere(400))
-    x = sphere(30, seed=1)
+    ctx = Context(seed=3, square_mean=np.full(5, 0.2), unlabeled=on_sphere(400))
+    x = on_sphere(30, seed=1)
     deep, first = (QuadNeural(features=12, depth=depth, whitening="exact").represent(x, 1.0, ctx) for depth in (2, 1))
-    h = first.features(sphere(400)) / 12**0.5
+    h = first.features(on_sphere(400)) / 12**0.5
     second = RandomLayer.draw(12, 12, "relu2", seed=3, like=h, level=2)
     expected = represent(second, 1.0, h, "exact").features(first.features(x) / 12**0.5)
     torch.testing.assert_close(deep.features(x), expected)
-    white = deep.features(sphere(400))
+    white = deep.features(on_sphere(400))
     torch.testing.assert_close(white.T @ white / 400, torch.eye(12, dtype=h.dtype), atol=1e-8, rtol=0)
 
 

@@ -6,41 +6,22 @@ import torch
 from bfc_plugins.kernels.kernel_ridge import KernelRidge
 from bfc_plugins.quadratic_taylor.quad_neural import QuadNeural
 from convex_quadratic import convex_minimum
+from fit_samples import on_sphere, sphere_error, sphere_facts, sphere_sample
 
 from bfc_bench.errors import BenchError
-from bfc_bench.learner import Context, Data, TaskFacts
+from bfc_bench.learner import Context
 from bfc_bench.tasks.targets.harmonics import zonal
 from bfc_bench.testing import check_learner
 
 
-def sphere(n: int, d: int, seed: int = 0) -> torch.Tensor:
-    x = torch.from_numpy(np.random.default_rng(seed).standard_normal((n, d)))
-    return x / x.norm(dim=1, keepdim=True)
-
-
 def context(d: int, unlabeled: int = 1000, seed: int = 0) -> Context:
-    points = sphere(unlabeled, d, seed=1) if unlabeled else None
+    points = on_sphere(unlabeled, d, seed=1) if unlabeled else None
     return Context(seed=seed, square_mean=np.full(d, 1 / d), unlabeled=points)
 
 
 def harmonic(d: int, p: int):
-    beta = sphere(1, d, seed=2)[0]
+    beta = on_sphere(1, d, seed=2)[0]
     return lambda x: torch.from_numpy(zonal(d, p, (x @ beta).numpy()))
-
-
-def sample(n: int, d: int, target, seed: int = 3) -> Data:
-    x = sphere(n, d, seed)
-    return Data(sample=f"s{seed}", n=n, d=d, x=x, y=target(x))
-
-
-def error(predictor, d: int, target) -> float:
-    x = sphere(4000, d, seed=9)
-    y = target(x)
-    return float((predictor.predict(x) - y).square().mean() / y.var())
-
-
-def facts(*degrees: int, unlabeled: int = 0, d: int = 8) -> TaskFacts:
-    return TaskFacts("t", "sphere", "lowrank-poly", "clean", "real", d, unlabeled, degrees)
 
 
 SMALL = {"features": 12, "width": 16, "regularization": 1e-2}
@@ -53,8 +34,8 @@ def test_keeps_the_contract_by_steps(optimizer, lr):
 
 def test_constant_gates_are_a_quadratic_form_in_h():
     """f(h) = f(-h), and f is additive in h h^T."""
-    fitted = QuadNeural(**SMALL).fit(sample(50, 4, harmonic(4, 2)), context(4))
-    h = fitted.representation.features(sphere(20, 4, seed=5))
+    fitted = QuadNeural(**SMALL).fit(sphere_sample(harmonic(4, 2), 50), context(4))
+    h = fitted.representation.features(on_sphere(20, 4, seed=5))
 
     def f(h):
         return fitted.model(fitted.weights, h)
@@ -67,7 +48,7 @@ def test_constant_gates_are_a_quadratic_form_in_h():
 def test_optimisers_and_starts_reach_the_convex_minimum(optimizer):
     """NR Theorem 1: every second-order stationary point is near-optimal."""
     target = harmonic(4, 3)
-    data = sample(80, 4, target)
+    data = sphere_sample(target, 80)
     learner = QuadNeural(**SMALL, optimizer=optimizer, iterations=500, tolerance=1e-8, steps=6000, batch_size=64)
     fits = [learner.model_copy(update={"init_scale": scale}).fit(data, context(4)) for scale in (0.2, 1.0)]
     h = fits[0].representation.features(data.x)
@@ -80,8 +61,8 @@ def test_optimisers_and_starts_reach_the_convex_minimum(optimizer):
 
 def test_a_whitened_regulariser_reaches_what_whitening_reaches():
     target = harmonic(4, 3)
-    data = sample(80, 4, target)
-    x = sphere(30, 4, seed=6)
+    data = sphere_sample(target, 80)
+    x = on_sphere(30, 4, seed=6)
     exact, other = (
         QuadNeural(**SMALL, whitening=kind, tolerance=1e-8, iterations=300).fit(data, context(4))
         for kind in ("exact", "regularizer")
@@ -94,32 +75,32 @@ def test_a_whitened_regulariser_reaches_what_whitening_reaches():
 def test_learns_a_quadratic_from_many_points(gate):
     target = harmonic(4, 2)
     learner = QuadNeural(gate=gate, width=24 if gate == "constant" else 128, features=40, regularization=1e-6)
-    assert error(learner.fit(sample(1500, 4, target), context(4)), 4, target) < 1e-2
+    assert sphere_error(learner.fit(sphere_sample(target, 1500), context(4)), target) < 1e-2
 
 
 def test_beats_the_tangent_kernel_on_a_quartic():
     """NR Theorems 2 and 3 at d = 8, n = 400: half of the variance needs about 200 points here, 549 with NTK-Raw."""
     target = harmonic(8, 4)
-    data, ctx = sample(400, 8, target), context(8, unlabeled=6000)
+    data, ctx = sphere_sample(target, 400, 8), context(8, unlabeled=6000)
     kernels = [
         KernelRidge(kernel="ntk", depth=depth, bias_variance=0.5, with_squares=False, ridge=ridge).fit(data, ctx)
         for depth in (1, 2)
         for ridge in (1e-6, 1e-3, 1e-1)
     ]
-    assert error(QuadNeural().fit(data, ctx), 8, target) < 0.3
-    assert min(error(kernel, 8, target) for kernel in kernels) > 0.6
+    assert sphere_error(QuadNeural().fit(data, ctx), target, 8) < 0.3
+    assert min(sphere_error(kernel, target, 8) for kernel in kernels) > 0.6
 
 
 @pytest.mark.parametrize("whitening", ["exact", "regularizer"])
 def test_too_few_points_to_whiten_are_named(whitening):
     learner = QuadNeural(features=60, whitening=whitening)
     with pytest.raises(BenchError, match=r"n_0 = 59 for D = 60: take whitening = 'ridge'"):
-        learner.fit(sample(30, 4, harmonic(4, 2)), context(4, unlabeled=59))
-    assert "n_0 = 59 for D = 60" in learner.skip(facts(unlabeled=59), 1000)
-    assert learner.skip(facts(unlabeled=60), 10) is None
-    assert learner.skip(facts(), 60) is None
+        learner.fit(sphere_sample(harmonic(4, 2), 30), context(4, unlabeled=59))
+    assert "n_0 = 59 for D = 60" in learner.skip(sphere_facts(unlabeled=59), 1000)
+    assert learner.skip(sphere_facts(unlabeled=60), 10) is None
+    assert learner.skip(sphere_facts(), 60) is None
     ridge = QuadNeural(features=60, width=4)
-    assert ridge.skip(facts(), 2) is None
-    given = sample(30, 4, harmonic(4, 2))
+    assert ridge.skip(sphere_facts(), 2) is None
+    given = sphere_sample(harmonic(4, 2), 30)
     fitted = ridge.fit(given, context(4, unlabeled=0))
     assert ((fitted.predict(given.x) - given.y) ** 2).mean() < 0.01 * given.y.var()

@@ -5,45 +5,26 @@ import pytest
 import torch
 from bfc_plugins.quadratic_taylor.model import QuadraticTaylor
 from bfc_plugins.quadratic_taylor.quad_raw import QuadRaw
+from fit_samples import on_sphere, sphere_error, sphere_facts, sphere_sample
 
 from bfc_bench.errors import BenchError
-from bfc_bench.learner import Context, Data, Job, TaskFacts
+from bfc_bench.learner import Context, Data, Job
 from bfc_bench.tasks.targets.harmonics import zonal
 
 D = 4
 CTX = Context(square_mean=np.full(D, 1 / D))
 
 
-def sphere(n: int, seed: int = 0, d: int = D) -> torch.Tensor:
-    x = torch.from_numpy(np.random.default_rng(seed).standard_normal((n, d)))
-    return x / x.norm(dim=1, keepdim=True)
-
-
-def sample(target, n: int = 300, seed: int = 0, kind: str = "real") -> Data:
-    x = sphere(n, seed)
-    return Data(sample=f"s{seed}", n=n, d=D, kind=kind, x=x, y=target(x))
-
-
 def saddle(x: torch.Tensor) -> torch.Tensor:
     return 3 * x[:, 0] * x[:, 1] - x[:, 2] ** 2
-
-
-def error(predictor, target) -> float:
-    x = sphere(2000, seed=99)
-    y = target(x)
-    return float((predictor.predict(x) - y).square().mean() / y.var())
-
-
-def facts(*degrees: int) -> TaskFacts:
-    return TaskFacts("t", "sphere", "lowrank-poly", "clean", "real", D, 0, degrees)
 
 
 @pytest.mark.parametrize(
     ("gate", "bias"), [("constant", False), ("constant", True), ("relu", True), ("indicator", True)]
 )
 def test_learns_a_quadratic(gate, bias):
-    fitted = QuadRaw(gate=gate, bias=bias, width=64, regularization=1e-6).fit(sample(saddle), CTX)
-    assert error(fitted, saddle) < 1e-2
+    fitted = QuadRaw(gate=gate, bias=bias, width=64, regularization=1e-6).fit(sphere_sample(saddle), CTX)
+    assert sphere_error(fitted, saddle) < 1e-2
 
 
 @pytest.mark.parametrize("bias", [False, True])
@@ -51,7 +32,7 @@ def test_learns_a_quadratic(gate, bias):
 def test_parity(gate, bias):
     """A random member of the model has a part of even degree above 2, or of odd degree above 3, just where it says."""
     learner = QuadRaw(gate=gate, bias=bias)
-    x = sphere(3000, d=3)
+    x = on_sphere(3000, 3)
     features = learner.represent(x, 1.0, CTX).features
     model = QuadraticTaylor.draw(2, len(features(x)[0]), gate, seed=5, like=x)
     weights = torch.from_numpy(np.random.default_rng(1).standard_normal((2, len(features(x)[0]))))
@@ -83,44 +64,44 @@ def beyond(part: torch.Tensor, x: torch.Tensor, degree: int) -> float:
 )
 def test_a_parity_trap_is_named_and_is_one(options, degree, learns):
     learner = QuadRaw(width=200, regularization=1e-6, **options)
-    beta = sphere(1, seed=7)[0]
+    beta = on_sphere(1, D, seed=7)[0]
 
     def target(x):
         return torch.from_numpy(zonal(D, degree, (x @ beta).numpy()))
 
-    fitted = learner.fit(sample(target, n=600), CTX)
-    caution = learner.caution(facts(degree), 600)
+    fitted = learner.fit(sphere_sample(target, n=600), CTX)
+    caution = learner.caution(sphere_facts(degree), 600)
     if learns:
         assert caution is None
-        assert error(fitted, target) < 0.2
+        assert sphere_error(fitted, target) < 0.2
     else:
         assert f"degree {degree}" in caution
         assert "bias" in caution
-        assert error(fitted, target) > 0.9
-    assert learner.caution(facts(), 600) is None
+        assert sphere_error(fitted, target) > 0.9
+    assert learner.caution(sphere_facts(), 600) is None
 
 
 def test_units_of_inputs_and_labels_change_nothing():
     """Predictions for c x and s y + t are s times those for x and y, plus t."""
-    data = sample(saddle, n=60)
+    data = sphere_sample(saddle, n=60)
     learner = QuadRaw(width=30, gate="constant", iterations=500, tolerance=1e-10)
     one = learner.fit(data, CTX)
     moved = Data(sample="m", n=60, d=D, x=10 * data.x, y=5 * data.y + 3)
     other = learner.fit(moved, Context(square_mean=100 * CTX.square_mean))
-    x = sphere(50, seed=3)
+    x = on_sphere(50, D, seed=3)
     torch.testing.assert_close(other.predict(10 * x), 5 * one.predict(x) + 3, rtol=1e-4, atol=1e-4)
 
 
 def test_lambdas_of_one_sample_share_their_path_and_come_out_as_alone():
     """Bitwise, also next to another sample, size or seed."""
-    data = sample(saddle, n=60)
+    data = sphere_sample(saddle, n=60)
     jobs = [Job(QuadRaw(width=20, regularization=value), data, CTX) for value in (1e-4, 1e-2, 3e-5)]
     assert len({job.learner.batch_key(data) for job in jobs}) == 1
     jobs += [
-        Job(QuadRaw(width=20), sample(saddle, n=40), CTX),
+        Job(QuadRaw(width=20), sphere_sample(saddle, n=40), CTX),
         Job(QuadRaw(width=20), data, Context(seed=1, square_mean=CTX.square_mean)),
     ]
-    x = sphere(20, seed=5)
+    x = on_sphere(20, D, seed=5)
     values = [predictor.predict(x) for predictor in QuadRaw.fit_batch(jobs)]
     for job, value in zip(jobs, values, strict=True):
         assert torch.equal(value, job.learner.fit(job.train, job.ctx).predict(x))
@@ -129,6 +110,6 @@ def test_lambdas_of_one_sample_share_their_path_and_come_out_as_alone():
 
 def test_a_margin_loss_for_real_labels_is_refused():
     learner = QuadRaw(loss="logistic")
-    assert "binary" in learner.skip(facts(), 100)
+    assert "binary" in learner.skip(sphere_facts(), 100)
     with pytest.raises(BenchError, match="quad-raw: loss = 'logistic' needs binary labels"):
-        learner.fit(sample(saddle, n=20), CTX)
+        learner.fit(sphere_sample(saddle, n=20), CTX)

@@ -184,8 +184,3 @@ def test_monomials_have_every_product_once():
     expected = [a, b, a * a, a * b, b * b, a**3, a * a * b, a * b * b, b**3]
     np.testing.assert_allclose(monomials(z)[:, :9], np.stack(expected, axis=1))
     assert monomials(z).shape == (3, 14)
-
-
-def test_a_polynomial_of_directions_has_no_chain():
-    with pytest.raises(ValueError, match="signal = 'local'"):
-        SpectralLayers(read="directions")

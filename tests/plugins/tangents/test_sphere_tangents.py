@@ -7,6 +7,7 @@ import pytest
 import torch
 from bfc_plugins.tangents.rectified import ORDER
 from bfc_plugins.tangents.sphere_tangents import DUALS, SphereTangent
+from fit_samples import on_sphere
 
 from bfc_bench.errors import UsageError
 from bfc_bench.toolkit import neural_tangents as tangents
@@ -16,11 +17,6 @@ from bfc_bench.toolkit.libraries import missing
 ACTIVATIONS = ("relu", "relu2", "relu3")
 INNERS = (None, "indicator", "relu", "relu2", "relu3")
 RHO = torch.linspace(-0.99, 0.99, 41, dtype=torch.float64)
-
-
-def sphere(n: int, d: int = 5, seed: int = 0) -> torch.Tensor:
-    x = torch.from_numpy(np.random.default_rng(seed).standard_normal((n, d)))
-    return x / x.norm(dim=1, keepdim=True)
 
 
 def kernel(**options) -> SphereTangent:
@@ -46,7 +42,7 @@ def test_neural_kernel_is_h_inf_of_the_paper():
 
 @pytest.mark.parametrize("inner", INNERS)
 def test_equal_points_give_one_exactly(inner):
-    x = sphere(300)
+    x = on_sphere(300)
     k = kernel(inner=inner)
     prepared = k.points(x)
     gram = k.gram(prepared)
@@ -68,7 +64,7 @@ def test_neural_tangents_agrees(activation, inner):
     import jax
 
     stax = tangents.neural_tangents().stax
-    x = sphere(7)
+    x = on_sphere(7)
     cosine = (1 + x @ x.T) / 2
     if inner is not None:
         order = ORDER[inner]
@@ -91,7 +87,7 @@ def test_neural_tangents_agrees(activation, inner):
 
 @pytest.mark.parametrize("scale", [0.5, 1.001, float("nan"), float("inf")])
 def test_inputs_off_the_sphere_are_refused(scale):
-    x = sphere(5)
+    x = on_sphere(5)
     x[2] *= scale
     with pytest.raises(UsageError, match=r"ntk-raw is defined on the unit sphere: every input must have norm 1\. Got"):
         SphereTangent("ntk-raw").points(x)

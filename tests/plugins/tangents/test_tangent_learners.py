@@ -1,28 +1,24 @@
 """ntk-raw and ntk-neural: one answer however jobs are batched and solved, parity traps, and what they refuse."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
 from bfc_plugins.tangents.ntk_neural import NtkNeural
 from bfc_plugins.tangents.ntk_raw import NtkRaw
+from fit_samples import sphere_facts, sphere_sample
 from scipy.special import roots_gegenbauer
 
 from bfc_bench.errors import UsageError
-from bfc_bench.learner import Context, Data, TaskFacts
+from bfc_bench.learner import Context, Data
 from bfc_bench.tasks.targets.harmonics import legendre
 
 D = 4
 LEARNERS = (NtkRaw(), NtkRaw(activation="relu", bias=False), NtkNeural(), NtkNeural(inner="relu", activation="relu3"))
 
 
-def sample(n: int = 90, seed: int = 0, d: int = D) -> Data:
-    x = torch.from_numpy(np.random.default_rng(seed).standard_normal((n, d)))
-    x = x / x.norm(dim=1, keepdim=True)
-    return Data(sample=f"s{seed}", n=n, d=d, x=x, y=4 * x[:, 0] * x[:, 1] + x[:, 2] + 3)
-
-
-def facts(*degrees: int, inputs: str = "sphere") -> TaskFacts:
-    return TaskFacts("t", inputs, "lowrank-poly", "clean", "real", D, 0, degrees)
+sample = partial(sphere_sample, lambda x: 4 * x[:, 0] * x[:, 1] + x[:, 2] + 3)
 
 
 def named(learner) -> str:
@@ -43,7 +39,7 @@ def test_the_caution_names_exactly_the_degrees_that_the_kernel_lacks(activation,
     for d in (4, 8):
         for degree in range(1, 8):
             missing = zonal_part(learner, d, degree) < 1e-14
-            text = learner.caution(facts(degree), 100)
+            text = learner.caution(sphere_facts(degree), 100)
             assert (text is not None) == missing, (d, degree)
             if text:
                 assert f"no part of degree {degree}," in text
@@ -56,7 +52,7 @@ def test_the_caution_names_exactly_the_degrees_that_the_kernel_lacks(activation,
 def test_a_random_representation_has_every_degree(activation, inner, bias):
     learner = NtkNeural(activation=activation, inner=inner, bias=bias)
     assert all(zonal_part(learner, 5, degree) > 1e-9 for degree in range(1, 7))
-    assert learner.caution(facts(1, 2, 3, 4, 5, 6), 100) is None
+    assert learner.caution(sphere_facts(1, 2, 3, 4, 5, 6), 100) is None
 
 
 def test_a_trapped_kernel_learns_nothing_of_its_missing_degree():
@@ -72,12 +68,12 @@ def test_a_trapped_kernel_learns_nothing_of_its_missing_degree():
 
 @pytest.mark.parametrize("learner", LEARNERS, ids=named)
 def test_inputs_off_the_sphere_are_refused(learner):
-    data = sample()
+    data = sample(90)
     message = f"{learner.name} is defined on the unit sphere: every input must have norm 1. Got norms from"
     with pytest.raises(UsageError, match=message):
         learner.fit(Data(sample="s", n=90, d=D, x=2 * data.x, y=data.y), Context())
     fitted = learner.fit(data, Context())
     with pytest.raises(UsageError, match=message):
         fitted.predict(data.x + 1)
-    assert "has uniform inputs" in learner.skip(facts(inputs="uniform"), 100)
-    assert learner.skip(facts(), 100) is None
+    assert "has uniform inputs" in learner.skip(sphere_facts(inputs="uniform"), 100)
+    assert learner.skip(sphere_facts(), 100) is None

@@ -1,0 +1,50 @@
+"""Points and labels that learners are fitted to, on the sphere and in a cube, as tensors of torch."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import torch
+
+from bfc_bench.learner import Data, Predictor, TaskFacts
+
+Target = Callable[[torch.Tensor], torch.Tensor]
+
+
+def on_sphere(n: int, d: int = 5, seed: int = 0) -> torch.Tensor:
+    """Points (n, d) of norm 1."""
+    x = torch.from_numpy(np.random.default_rng(seed).standard_normal((n, d)))
+    return x / x.norm(dim=1, keepdim=True)
+
+
+def sphere_sample(target: Target, n: int = 300, d: int = 4, seed: int = 0, kind: str = "real") -> Data:
+    """Points on the sphere with the values of a target."""
+    x = on_sphere(n, d, seed)
+    return Data(sample=f"s{seed}", n=n, d=d, kind=kind, x=x, y=target(x))
+
+
+def sphere_error(predictor: Predictor, target: Target, d: int = 4) -> float:
+    """The error on fresh points of the sphere over the target's variance."""
+    test = sphere_sample(target, 4000, d, seed=9)
+    return float((predictor.predict(test.x) - test.y).square().mean() / test.y.var())
+
+
+def sphere_facts(*degrees: int, d: int = 4, inputs: str = "sphere", unlabeled: int = 0) -> TaskFacts:
+    """What a learner is told of a target of these degrees."""
+    return TaskFacts("t", inputs, "lowrank-poly", "clean", "real", d, unlabeled, degrees)
+
+
+def quadratic(x: torch.Tensor) -> torch.Tensor:
+    """A target of degree 2 in three of four coordinates."""
+    return x[:, 0] * x[:, 1] + x[:, 2] ** 2 + 3
+
+
+def cube_sample(n: int = 90, seed: int = 0, target: Target = quadratic) -> Data:
+    """Points (n, 4) of mean square 1 in a cube with the values of a target."""
+    x = torch.from_numpy(np.random.default_rng(seed).uniform(-(3**0.5), 3**0.5, (n, 4)))
+    return Data(sample=f"s{seed}", n=n, d=4, x=x, y=target(x))
+
+
+def first(train: Data, n: int) -> Data:
+    """The first n points."""
+    return replace(train, n=n, x=train.x[:n], y=train.y[:n])

@@ -1,0 +1,39 @@
+"""Wrong options of learners are one line that names the place and the option."""
+
+import re
+
+import pytest
+
+from bfc_bench.errors import UsageError
+from bfc_bench.plugins import load_plugins
+
+TWO_CONVOLUTIONS = {"channels": [3, 4, "M", 5]}
+FINISHED = {"finish": "gauss-newton"}
+WRONG = [
+    ("conv-correction", {**TWO_CONVOLUTIONS, "train": 3}, "train must be less than the network's depth, 3. Got 3"),
+    ("conv-correction", {**TWO_CONVOLUTIONS, "train": 2, "fix": [0, 2]}, "fix must hold numbers less than train, 2"),
+    ("conv-joint", {"architecture": "wrn-12-2"}, "the depth of a wrn 6 n + 4"),
+    ("conv-joint", {"architecture": "resnet-22", "channels": [4]}, "channels stand for those of a VGG; resnet-22 has"),
+    ("conv-joint", {"channels": [4, "M"]}, "channels must be numbers, M between two of them"),
+    ("conv-joint", {"depth": 7}, "depth must be at most 6, the number of blocks of small-vgg. Got 7"),
+    ("corrected-kernel", {"layers": 2, "widths": [[4]]}, "widths must have a list for each of 2 layers"),
+    ("quad-densenet", {"first": "learned", "skips": [[1], [0, 2]]}, "J_2 in skips must be distinct layers among [0]"),
+    ("quad-densenet", {"skips": [[1], [0]]}, "J_3 in skips must contain the layer below, 2. Got (0,)"),
+    ("quad-densenet", {"alphas": [0.3, 1.0]}, "alphas must not increase"),
+    ("quad-densenet", {"share_skips": True, "widths": [6, 4, 2]}, "share_skips needs layers 3 and 1 in J_4 of skips"),
+    ("quad-densenet", {"ranks": "auto", "checkpoints": [10]}, "checkpoints need ranks = 'given'"),
+    ("quad-densenet", {**FINISHED, "backward": "identity"}, "trains every layer"),
+    ("quad-densenet", {**FINISHED, "lr_layers": [0.0, 1.0]}, "trains every layer"),
+    ("spectral-layers", {"read": "directions"}, "signal = 'local'"),
+    ("wkr-densenet", {"skips": [[1]]}, "skips must have 2 entries for depth 3"),
+    ("wkr-densenet", {"alphas": [1.0, 0.5, 0.2]}, "alphas must have 2 entries for depth 3"),
+    ("wkr-densenet", {"join_steps": [300, 200, 400]}, "join_steps must not decrease"),
+    ("wkr-densenet", {"schedule": "printed"}, "alphas must be 'oracle' or numbers for schedule 'printed'"),
+]
+
+
+@pytest.mark.parametrize(("name", "options", "message"), WRONG)
+def test_a_wrong_option_is_named(name, options, message):
+    with pytest.raises(UsageError, match=f"^here: .*{re.escape(message)}") as caught:
+        load_plugins().learner(name).parse(options, "here")
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,13 @@
+"""A row that a worker sends, and the batch of which it is the result."""
+
+from dataclasses import replace
+
+from bfc_bench.run.grid import Cell
+from bfc_bench.run.work_units import Batch
+from bfc_bench.store.row import Row
+
+BATCH = Batch(None, {}, {}, (Cell("c", "t", "mean", 4, 10, 0),))
+
+
+def row(**changes: object) -> Row:
+    return replace(Row("c", "s", 1, "t", "mean", "mean", {}, 4, 10, 0, "ok"), **changes)
