@@ -46,7 +46,7 @@ def add(figure: Drawing, look: dict[str, Any], *records: Record, **options: Any)
 def write(figure: Drawing, text: str, x: float, y: float, colour: str, **look: Any) -> None:
     """Write lines of text into a figure."""
     shown = {"type": "text", "clip": False, "fontSize": 13, "align": "left", "lineBreak": "\n", "color": colour}
-    add(figure, shown | look, {figure.x.field: x, figure.y.field: y, "text": text}, text="text")
+    add(figure, shown | look | {"text": text}, {figure.x.field: x, figure.y.field: y})
 
 
 def curve(label: str, d: int, error: np.ndarray, sizes: tuple[int, ...], seed: int) -> Curve:

@@ -42,14 +42,10 @@ def results(grid: Grid, options: RunOptions) -> Iterator[StoredSuite | None]:
 def run_rounds(grid: Grid, rounds: Rounds, options: RunOptions, until: float = inf) -> Iterator[Session]:
     """Run the rounds of a strategy, a session each, until one is interrupted or the time is over.
 
-    The first round runs those cells again that ``options.redo`` names. No cell begins after ``until`` on the clock of
-    ``time.monotonic``.
+    No cell begins after ``until`` on the clock of ``time.monotonic``.
     """
     for cells in rounds:
-        if time.monotonic() > until:
-            return
         session = run_cells(replace(grid, only=tuple(cells)), options, until)
         yield session
-        if session.interrupted or session.not_begun:
+        if session.interrupted or time.monotonic() > until:
             return
-        options = replace(options, redo=())
