@@ -212,6 +212,14 @@ def test_a_look_adds_at_most_one_size_beyond_to_an_opponent_that_never_gets_ther
     assert 0 < len(added) < made[-1].at.number
 
 
+def test_a_size_whose_cells_would_take_longer_than_they_may_is_not_added(suite, tmp_path, monkeypatch):
+    monkeypatch.setattr("bfc_bench.run.costs.Costs.seconds", lambda self, cell: 1e5 if cell.n > 32 else 0.1)
+    path = suite(NEVER, learner=[{"name": "mean"}, POLY], task=[{**SMALL, "d": [3], "n": [4, 8, 16, 32]}])
+    (end,) = decide(path, tmp_path / "s", last=20).ended
+    assert "a cell at n = 64 would take about 100000 s; the budget is 120 s" in end.why
+    assert {row.n for row in read_results(path, store=tmp_path / "s")} == {4, 8, 16, 32}
+
+
 def test_a_look_whose_replicates_decide_adds_no_sizes(suite, tmp_path):
     task = {**SMALL, "d": [3], "n": [4, 8, 16, 32, 64, 128, 256]}
     path = suite(NEVER, learner=[{"name": "mean"}, POLY], task=[task])

@@ -1,5 +1,6 @@
 """Looks are a function of the rows: which rows a claim is judged on, at what level, what it lacks, what comes next."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -92,3 +93,16 @@ def test_a_claim_that_compares_n_star_reads_all_sizes_and_others_those_of_the_su
     (look, *_) = course(rows).looks
     assert set(look.rows.n.tolist()) == {20}, "the point of a claim without n is the suite's largest size"
     assert set(of_sizes(rows, SIZES).n.tolist()) == {10, 20}
+
+
+def test_an_opponent_gets_no_more_replicates_if_it_is_beaten_at_the_levels_of_both_looks():
+    """t = 8 of two degrees of freedom decides at 98.1 %, the first look's level, and not at 98.75 %, the second's."""
+    claim = Beats(id="b", label="a", against=("b", "c"), task="t", n=20)
+    sizes = {("t", label, 4): (20,) for label in "abc"}
+    for t, replicates in ((8.0, 5), (10.0, 3)):
+        step = 3**0.5 / t
+        errors = {"a": [math.exp(k * step - 1) for k in (-1, 0, 1)], "b": [1.0] * 3, "c": [0.3, 0.4, 0.5]}
+        rows = Rows.of(row(20, r, label, nmse=e) for label, of in errors.items() for r, e in enumerate(of))
+        first, second = looks_at(claim, rows, sizes, Looks(at=[3, 5, 8]), {}).looks
+        assert first.finding.verdict == "undecided"
+        assert second.counts == {"a": 5, "b": replicates, "c": 5}

@@ -252,3 +252,9 @@ def test_a_suite_without_grids_and_formulas_keeps_its_definition():
         "s",
     )
     assert {cell.d for cell in make_grid(suite, PLUGINS, "s").cells()} == {6}
+
+
+def test_of_two_entries_whose_names_begin_a_path_the_longer_name_is_meant():
+    suite = {"learner": [{"name": "x", "label": "a"}, {"name": "x", "label": "a.b", "options": {}}]}
+    apply(suite, "learner.a.b.options.steps=3")
+    assert suite["learner"][1] == {"name": "x", "label": "a.b", "options": {"steps": 3}}
