@@ -99,11 +99,16 @@ def test_what_a_gpu_has_names_no_cell_and_changes_no_definition():
 def test_seconds_are_divided_by_the_workers_of_their_device(monkeypatch, suite_file, tmp_path, printed):
     declare(monkeypatch, *[H200] * 2)
     monkeypatch.setattr(ProcessExecutor, "resolve_device", lambda self, request: request)
-    path = suite_file(learner=[KERNEL, ON_CORES], task=[TASK], executor={"name": "processes", "jobs_per_gpu": 3})
+    path = suite_file(
+        learner=[KERNEL, {"name": "sklearn:ensemble.RandomForestRegressor"}],
+        task=[{**TASK, "n": [50_000]}],
+        budget={"gpu_memory_gb": 60.0},
+        executor={"name": "processes", "jobs_per_gpu": 3},
+    )
     plan = ["plan", str(path), "--device", "cuda", "--jobs", "2", "--store", str(tmp_path / "s")]
     told = json.loads(printed(*plan, "--format", "json"))
     assert (told["jobs"], told["gpu_jobs"]) == (2, 6)
-    assert told["gpu_seconds"] > 0
+    assert min(told["cpu_seconds"] / 2, told["gpu_seconds"] / 6) > 0.1, "or the sum would pass"
     assert told["wall_seconds"] == pytest.approx(max(told["cpu_seconds"] / 2, told["gpu_seconds"] / 6), abs=0.1)
     assert " on 6 GPU workers and 2 workers; largest cell" in printed(*plan)
 
@@ -112,7 +117,7 @@ def test_seconds_are_divided_by_the_workers_of_their_device(monkeypatch, suite_f
 def test_a_login_node_plans_for_a_gpu_that_it_does_not_see_and_runs_nothing(
     options, suite_file, cli, tmp_path, printed, refused
 ):
-    path = suite_file(learner=[KERNEL, ON_CORES], task=[TASK])
+    path = suite_file(learner=[KERNEL, {"name": "sklearn:ensemble.RandomForestRegressor"}], task=[TASK])
     where = ["--device", "cuda", "--store", tmp_path / "s", *options]
     shown = printed("plan", path, *where)
     (line,) = [line for line in shown.splitlines() if "no GPU is visible here" in line]
