@@ -12,7 +12,7 @@ from sklearn.kernel_ridge import KernelRidge
 from benchmarks.measurement import Measurement, interleave
 from benchmarks.problems import samples, teacher_problems
 from bfc_bench.learner import Job
-from bfc_bench.plugins import Plugins, load_plugins
+from bfc_bench.plugins.manager import Plugins, load_plugins
 from bfc_bench.tasks.teacher_task import TeacherProblem
 from bfc_bench.toolkit.kernels.by_name import make_kernel
 from bfc_bench.toolkit.ridge import RidgeCurve

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bfc_bench.learner import Context, Data
-from bfc_bench.plugins import Plugins
+from bfc_bench.plugins.manager import Plugins
 from bfc_bench.seeds import seed_of
 from bfc_bench.tasks.build import build_task
 from bfc_bench.tasks.teacher_task import TeacherProblem, TeacherTask

@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.measurement import Measurement, Spread
 from bfc_bench.cli.results import SHOWN
-from bfc_bench.plugins import load_plugins
+from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.run.grid import Cell, Grid, make_grid
 from bfc_bench.seeds import stream
 from bfc_bench.store.row import Row

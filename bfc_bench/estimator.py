@@ -22,7 +22,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, validate_dat
 
 from bfc_bench.errors import UsageError
 from bfc_bench.learner import Context, Data, DataSpec, LabelKind, Learner, Predictor
-from bfc_bench.plugins import load_plugins
+from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.toolkit.arrays import convert, to_numpy
 from bfc_bench.toolkit.held_out import held_out
 from bfc_bench.toolkit.libraries import missing

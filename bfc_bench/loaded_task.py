@@ -14,7 +14,7 @@ import numpy as np
 
 from bfc_bench.errors import Diverged, UsageError
 from bfc_bench.learner import Array, Context, Data, Failure
-from bfc_bench.plugins import load_plugins
+from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.run.fitting import check_prediction
 from bfc_bench.run.grid import task_of
 from bfc_bench.suite.find import suite_path

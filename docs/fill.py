@@ -21,8 +21,8 @@ from typer.models import OptionInfo
 from bfc_bench.cli.app import app_of
 from bfc_bench.cli.reference import ReferenceEntry, entries
 from bfc_bench.errors import UsageError
-from bfc_bench.plugins import Plugins, load_plugins
 from bfc_bench.plugins.builtin import own
+from bfc_bench.plugins.manager import Plugins, load_plugins
 from bfc_bench.run.grid import make_grid
 from bfc_bench.suite.read import read_suite
 

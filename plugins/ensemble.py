@@ -132,7 +132,7 @@ def _joined(outcomes: Sequence[Predictor | Failure]) -> Predictor | Failure:
 
 @cache
 def _variant(path: str) -> type[Ensemble]:
-    from bfc_bench.plugins import load_plugins
+    from bfc_bench.plugins.manager import load_plugins
 
     learner = load_plugins().learner(path)
     options: dict[str, Any] = {name: (option.annotation, option) for name, option in learner.model_fields.items()}

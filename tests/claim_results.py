@@ -6,7 +6,7 @@ import numpy as np
 
 from bfc_bench.analysis.claims import judge, parse_claims as parse
 from bfc_bench.learner import Theory
-from bfc_bench.plugins import load_plugins
+from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.seeds import stream
 from bfc_bench.store.row import Row
 from bfc_bench.suite.model import Suite

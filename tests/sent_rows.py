@@ -1,4 +1,4 @@
-"""A row that a worker sends, and the batch of which it is the result."""
+"""Makes a row as a worker sends it, and its batch."""
 
 from dataclasses import replace
 

@@ -12,7 +12,7 @@ from breaking_learners import Constant
 
 import bfc_bench
 from bfc_bench import BatchLearner, BenchError, Context, Data, DataSpec, Diverged, Failure, Job, Learner, Predictor
-from bfc_bench.plugins import load_plugins
+from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.testing import check_learner
 from bfc_bench.toolkit.ridge_learner import RidgeLearner
 

@@ -28,7 +28,7 @@ from bfc_bench import (
     run_suite,
 )
 from bfc_bench.analysis.claims import judge, parse_claims
-from bfc_bench.plugins import Plugins
+from bfc_bench.plugins.manager import Plugins
 from bfc_bench.suite.read import read_suite
 
 

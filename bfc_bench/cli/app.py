@@ -50,7 +50,7 @@ def all_by_name(kind: str) -> dict[str, Callable[..., Any] | str]:
     parts = own(kind)
     if all(point.dist is not None and point.dist.name == "bfc-bench" for point in entry_points(group="bfc_bench")):
         return parts
-    from bfc_bench.plugins import load_plugins
+    from bfc_bench.plugins.manager import load_plugins
 
     registry = load_plugins().registries[kind]
     return parts | {name: registry.get(name) for name in registry if name not in parts}
@@ -148,7 +148,7 @@ def _with_advice(error: Any) -> str:
     option, verb = getattr(error, "option_name", None), getattr(error, "ctx", None)
     text = str(error.format_message())
     if text.startswith("No such command"):
-        from bfc_bench.plugins import load_plugins
+        from bfc_bench.plugins.manager import load_plugins
 
         more = "" if "Did you mean" in text else " `bfc-bench --help` shows the commands."
         return text + more + broken_plugins(load_plugins().unavailable, "", "verb")

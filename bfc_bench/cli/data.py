@@ -11,7 +11,7 @@ import typer
 from bfc_bench.cli.options import DataOption, console
 
 if TYPE_CHECKING:
-    from bfc_bench.plugins import Plugins
+    from bfc_bench.plugins.manager import Plugins
     from bfc_bench.tasks.base import DataSet, DataSetContents
 
 NameArgument: TypeAlias = Annotated[
@@ -29,7 +29,7 @@ data.callback(no_args_is_help=True)(lambda: None)
 def list_(data: DataOption = None) -> None:
     """List the data sets, what each needs and whether it is on this machine."""
     from bfc_bench.cli.tables import print_table
-    from bfc_bench.plugins import load_plugins
+    from bfc_bench.plugins.manager import load_plugins
 
     plugins = load_plugins()
     rows = [(name, plugins.data.origin(name), _state(plugins.data.get(name), name)) for name in plugins.data]
@@ -42,7 +42,7 @@ def get(name: NameArgument) -> None:
 
     No other command downloads data.
     """
-    from bfc_bench.plugins import load_plugins
+    from bfc_bench.plugins.manager import load_plugins
 
     typer.echo(_data_set(load_plugins(), name, []).get())
 
@@ -63,7 +63,7 @@ def show(
 
     For images, also write examples to a PNG file.
     """
-    from bfc_bench.plugins import load_plugins
+    from bfc_bench.plugins.manager import load_plugins
     from bfc_bench.tasks.load_data import read
 
     contents = read(_data_set(load_plugins(), name, set_ or []), f"data {name!r}")

@@ -16,7 +16,7 @@ def doctor(store: StoreOption = STORE) -> None:
     Exit code 1 if something is broken. A missing library is not an error: runs leave out the learners that need it.
     """
     from bfc_bench.errors import BenchError
-    from bfc_bench.plugins import load_plugins
+    from bfc_bench.plugins.manager import load_plugins
     from bfc_bench.run.provenance import package_versions, processor
     from bfc_bench.store.store import Store
     from bfc_bench.store.unpacking import store_folder

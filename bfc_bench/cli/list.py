@@ -25,7 +25,7 @@ def list_(
     from bfc_bench.cli.options import console
     from bfc_bench.cli.reference import entries
     from bfc_bench.cli.tables import print_table
-    from bfc_bench.plugins import load_plugins
+    from bfc_bench.plugins.manager import load_plugins
 
     plugins = load_plugins()
     rows = [(entry.kind, entry.name, entry.origin, _summary(entry)) for entry in entries(plugins, kind, options=False)]

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 def _suites(incomplete: str) -> list[str]:
     """Names of suites that begin with the text, for shell completion; the shell completes files itself."""
-    from bfc_bench.plugins import load_plugins
+    from bfc_bench.plugins.manager import load_plugins
 
     return [name for name in load_plugins().suites if name.startswith(incomplete)]
 
 
 def _learners(incomplete: str) -> list[str]:
     """Names of learners that begin with the text, for shell completion."""
-    from bfc_bench.plugins import load_plugins
+    from bfc_bench.plugins.manager import load_plugins
 
     return [name for name in load_plugins().learners if name.startswith(incomplete)]
 

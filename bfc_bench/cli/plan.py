@@ -45,7 +45,7 @@ def plan(
 
     Nothing is run or written.
     """
-    from bfc_bench.plugins import load_plugins
+    from bfc_bench.plugins.manager import load_plugins
     from bfc_bench.run.executor_selection import executor_of
     from bfc_bench.run.options import RunOptions
     from bfc_bench.store.unpacking import store_folder

@@ -20,7 +20,7 @@ from pydantic.fields import FieldInfo
 from bfc_bench.config import Settings, plain_option
 from bfc_bench.errors import BenchError, UsageError, suggest
 from bfc_bench.learner import LabelKind, Learner
-from bfc_bench.plugins import Plugins
+from bfc_bench.plugins.manager import Plugins
 from bfc_bench.registry import broken_plugins
 from bfc_bench.suite.read import read_suite
 from bfc_bench.tasks.metrics import Invariance, Metric

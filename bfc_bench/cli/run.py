@@ -15,7 +15,7 @@ from bfc_bench.cli import options
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from bfc_bench.plugins import Plugins
+    from bfc_bench.plugins.manager import Plugins
     from bfc_bench.run.session import Session
     from bfc_bench.stored_suite import StoredSuite
 
@@ -47,7 +47,7 @@ def run(
     """
     from bfc_bench.cli.display import Display
     from bfc_bench.errors import UsageError
-    from bfc_bench.plugins import load_plugins
+    from bfc_bench.plugins.manager import load_plugins
     from bfc_bench.run.options import RunOptions
     from bfc_bench.strategies.api import located, run_as_asked, run_until_decided
     from bfc_bench.strategies.until_decided import Decided

@@ -22,7 +22,7 @@ def show(
 ) -> None:
     """Describe a learner, a target or another part that suites name, with its options."""
     from bfc_bench.cli.reference import find
-    from bfc_bench.plugins import load_plugins
+    from bfc_bench.plugins.manager import load_plugins
 
     out = console(100)
     for entry in find(load_plugins(), name, kind):

@@ -8,7 +8,7 @@ from typing import Any
 
 from bfc_bench.errors import UsageError
 from bfc_bench.executors.base import Executor
-from bfc_bench.plugins import Plugins
+from bfc_bench.plugins.manager import Plugins
 from bfc_bench.suite.model import Suite
 
 DEFAULT = "processes"

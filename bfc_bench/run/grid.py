@@ -13,7 +13,7 @@ from bfc_bench.analysis.claims import parse_claims
 from bfc_bench.config import plain_option
 from bfc_bench.errors import UsageError, suggest
 from bfc_bench.learner import Learner
-from bfc_bench.plugins import Plugins
+from bfc_bench.plugins.manager import Plugins
 from bfc_bench.registry import broken_plugins
 from bfc_bench.store.row import cell_id, curve_digest
 from bfc_bench.suite.model import LearnerEntry, Suite, TaskEntry, candidates

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any, get_args
 
 from bfc_bench.errors import UsageError
-from bfc_bench.plugins import Plugins
+from bfc_bench.plugins.manager import Plugins
 from bfc_bench.store import DEFAULT_STORE, Redo
 
 

@@ -18,7 +18,7 @@ from typing import Any
 from bfc_bench.errors import BenchError, PluginError, describe_error
 from bfc_bench.executors.base import Executor, Pool, Preload, Resources, UnitFailure, usable_cores
 from bfc_bench.executors.environment import not_dumpable
-from bfc_bench.plugins import Plugins, load_plugins
+from bfc_bench.plugins.manager import Plugins, load_plugins
 from bfc_bench.run.cell import make_row, run_batch
 from bfc_bench.run.executor_selection import executor_of
 from bfc_bench.run.grid import Cell, Grid

@@ -10,7 +10,7 @@ from typing import Any
 
 from bfc_bench.errors import BenchError, PluginError, describe_error
 from bfc_bench.learner import Learner, Theory
-from bfc_bench.plugins import Plugins
+from bfc_bench.plugins.manager import Plugins
 from bfc_bench.run.grid import Grid, make_grid
 from bfc_bench.run.skip_reasons import ask
 from bfc_bench.suite.model import Suite

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from bfc_bench.errors import StoreError, UnknownSuite, UsageError, suggest
-from bfc_bench.plugins import Plugins, load_plugins
+from bfc_bench.plugins.manager import Plugins, load_plugins
 from bfc_bench.store import DEFAULT_STORE
 from bfc_bench.store.store import Store
 from bfc_bench.store.unpacking import store_folder

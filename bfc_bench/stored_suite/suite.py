@@ -32,7 +32,7 @@ from bfc_bench.analysis.scaling import Scaling, scalings
 from bfc_bench.analysis.theory import Expected, Theories, expected
 from bfc_bench.analysis.thresholds import Reached, thresholds
 from bfc_bench.errors import UsageError, suggest
-from bfc_bench.plugins import Plugins
+from bfc_bench.plugins.manager import Plugins
 from bfc_bench.store.export import Records, frame_of
 from bfc_bench.store.row import Row
 from bfc_bench.store.rows import Rows

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bfc_bench.errors import UsageError
-from bfc_bench.plugins import Plugins, load_plugins
+from bfc_bench.plugins.manager import Plugins, load_plugins
 from bfc_bench.run.options import RunOptions
 from bfc_bench.suite.find import suite_path
 from bfc_bench.suite.model import Locate, Suite

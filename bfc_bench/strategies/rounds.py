@@ -15,7 +15,7 @@ from math import inf
 from pathlib import Path
 from typing import TypeAlias
 
-from bfc_bench.plugins import load_plugins
+from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.run.grid import Cell, Grid
 from bfc_bench.run.options import RunOptions
 from bfc_bench.run.session import Session, run_cells

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bfc_bench.errors import NEAR, UsageError, describe_error, suggest
-from bfc_bench.plugins import load_plugins
+from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.registry import broken_plugins
 from bfc_bench.testing.subjects import WITHOUT_BASE
 

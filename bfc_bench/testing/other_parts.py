@@ -13,7 +13,7 @@ from unittest import TestCase
 import numpy as np
 
 from bfc_bench.analysis.claims import Claim, Finding
-from bfc_bench.plugins import draw_figure, load_plugins
+from bfc_bench.plugins.manager import draw_figure, load_plugins
 from bfc_bench.run.grid import make_grid
 from bfc_bench.run.options import RunOptions
 from bfc_bench.run.session import run_cells

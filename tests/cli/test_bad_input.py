@@ -14,7 +14,7 @@ from bfc_bench.cli import WINDOWS, main
 from bfc_bench.cli.app import run
 from bfc_bench.config import read_toml
 from bfc_bench.errors import UsageError
-from bfc_bench.plugins import load_plugins
+from bfc_bench.plugins.manager import load_plugins
 
 MANY = str(list(range(1, 1002)))
 BROKEN = {

@@ -7,7 +7,7 @@ import pytest
 from bfc_bench.analysis.claims.base import METRICS, PARTS
 from bfc_bench.cli.reference import entries, find
 from bfc_bench.errors import UsageError
-from bfc_bench.plugins import load_plugins
+from bfc_bench.plugins.manager import load_plugins
 
 PLUGINS = load_plugins()
 

@@ -17,8 +17,8 @@ from typer.main import get_command
 
 from bfc_bench.analysis.claims import parse_claims
 from bfc_bench.cli.app import app_of
-from bfc_bench.plugins import Plugins, load_plugins
 from bfc_bench.plugins.builtin import own
+from bfc_bench.plugins.manager import Plugins, load_plugins
 from bfc_bench.suite.model import LearnerEntry, Suite, TaskEntry
 from bfc_bench.toolkit.xla import VARIABLE, with_instructions
 

@@ -15,7 +15,7 @@ import bfc_bench
 from bfc_bench import toolkit
 from bfc_bench.errors import UsageError
 from bfc_bench.learner import Capabilities, Context, Learner, Predictor, TaskFacts
-from bfc_bench.plugins import Plugins, hookspecs, load_plugins
+from bfc_bench.plugins.manager import Plugins, hookspecs, load_plugins
 from bfc_bench.run.grid import make_grid
 from bfc_bench.suite.read import read_suite
 from bfc_bench.testing import check_learner

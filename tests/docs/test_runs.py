@@ -15,7 +15,7 @@ from pages import blocks
 from benchmarks import claims as claims_page
 from bfc_bench import open_store, reference_results
 from bfc_bench.extras.bundle.verify import verify
-from bfc_bench.plugins import load_plugins
+from bfc_bench.plugins.manager import load_plugins
 
 ROOT = Path(__file__).parents[2]
 

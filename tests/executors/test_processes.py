@@ -25,7 +25,7 @@ from bfc_bench.executors.base import Preload, Resources, UnitFailure
 from bfc_bench.executors.environment import ENVIRONMENT
 from bfc_bench.executors.processes import ProcessExecutor, ProcessPool
 from bfc_bench.executors.processes.fork_server import CAN_FORK
-from bfc_bench.plugins import load_plugins
+from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.run.grid import GridLearner
 from bfc_bench.run.work_units import import_parts
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bfc_bench.plugins import load_plugins
+from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.testing import check_learner
 
 LEARNERS = load_plugins().learners

@@ -7,7 +7,7 @@ from bfc_plugins.quadratic.quad_densenet import QuadDenseNet
 
 from bfc_bench.errors import UsageError
 from bfc_bench.learner import Context, Data, Job
-from bfc_bench.plugins import load_plugins
+from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.seeds import stream
 
 LEARNERS = load_plugins().learners

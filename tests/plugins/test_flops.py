@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bfc_bench.learner import Context, Data
-from bfc_bench.plugins import load_plugins
+from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.seeds import stream
 
 FACTOR = 1.7

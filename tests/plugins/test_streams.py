@@ -9,7 +9,7 @@ from striped_images import stripes
 
 from bfc_bench import seeds
 from bfc_bench.learner import Context, Data
-from bfc_bench.plugins import load_plugins
+from bfc_bench.plugins.manager import load_plugins
 
 SEED = 5
 X = np.random.default_rng(0).standard_normal((40, 3))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bfc_bench.config import plain_option
-from bfc_bench.plugins import load_plugins
+from bfc_bench.plugins.manager import load_plugins
 
 FILE = Path(__file__).with_name("versions.json")
 

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from bfc_bench.errors import UsageError
-from bfc_bench.plugins import load_plugins
+from bfc_bench.plugins.manager import load_plugins
 
 TWO_CONVOLUTIONS = {"channels": [3, 4, "M", 5]}
 FINISHED = {"finish": "gauss-newton"}

@@ -7,7 +7,7 @@ from small_tasks import SMALL
 from stored_rows import hold_times
 
 from bfc_bench import Cost, RunOptions, open_store, run_suite
-from bfc_bench.plugins import load_plugins
+from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.run.costs import FLOPS, overhead_and_rate
 from bfc_bench.run.grid import make_grid
 from bfc_bench.run.plan import Plan, plan_for

@@ -10,7 +10,7 @@ from small_tasks import SMALL
 from stored_rows import read_results
 
 from bfc_bench import Data, RunOptions, run_suite
-from bfc_bench.plugins import load_plugins
+from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.run.fitting import split
 from bfc_bench.run.grid import make_grid
 from bfc_bench.suite.read import read_suite

@@ -4,7 +4,7 @@ import pytest
 from small_tasks import SMALL
 
 from bfc_bench import UsageError
-from bfc_bench.plugins import load_plugins
+from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.run.grid import make_grid
 from bfc_bench.run.plan import plan_for
 from bfc_bench.suite.model import Suite

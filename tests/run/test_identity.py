@@ -11,7 +11,7 @@ import pytest
 from small_tasks import SMALL
 
 from bfc_bench.learner import Learner
-from bfc_bench.plugins import load_plugins
+from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.run.grid import make_grid
 from bfc_bench.suite.model import Suite
 from bfc_bench.tasks.labels.pointwise import Sign

@@ -3,7 +3,7 @@
 import pytest
 from small_tasks import SMALL
 
-from bfc_bench.plugins import load_plugins
+from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.run.array_guard import ArrayGuard
 from bfc_bench.run.grid import make_grid
 from bfc_bench.run.plan import plan_for

@@ -7,7 +7,7 @@ from stored_rows import read_results
 
 from bfc_bench import RunOptions, run_suite
 from bfc_bench.learner import TaskFacts
-from bfc_bench.plugins import load_plugins
+from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.run.memory_limits import machine_memory
 from bfc_bench.run.skip_reasons import data_bytes, skip_reason
 from bfc_bench.run.work_units import RunSettings

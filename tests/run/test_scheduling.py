@@ -10,7 +10,7 @@ from small_tasks import SMALL
 from stored_rows import hold_times, read_results
 
 from bfc_bench import RunOptions, run_suite
-from bfc_bench.plugins import load_plugins
+from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.run.cell import run_batch
 from bfc_bench.run.grid import make_grid
 from bfc_bench.run.plan import SHORTEST_SECONDS, Plan, plan_for

@@ -13,7 +13,7 @@ import pytest
 from stored_rows import read_results
 
 from bfc_bench import RunOptions, run_suite
-from bfc_bench.plugins import load_plugins
+from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.run.costs import WAITS
 from bfc_bench.run.grid import make_grid
 from bfc_bench.run.plan import plan_for

@@ -10,7 +10,7 @@ from small_tasks import SPHERE
 
 from bfc_bench.analysis.claims import parse_claims
 from bfc_bench.learner import Learner, Theory
-from bfc_bench.plugins import load_plugins
+from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.run.grid import make_grid
 from bfc_bench.run.plan import plan_for
 from bfc_bench.run.theories import SuiteTheories

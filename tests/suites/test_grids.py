@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bfc_bench.errors import UsageError
-from bfc_bench.plugins import load_plugins
+from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.run.grid import make_grid
 from bfc_bench.suite.axes import family, member_name, value_text
 from bfc_bench.suite.changes import apply

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bfc_bench.errors import UsageError
-from bfc_bench.plugins import load_plugins
+from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.tasks.base import DataSet, DataSetContents, LabelledPoints
 from bfc_bench.tasks.build import build_task
 from bfc_bench.tasks.data import Digits, Wine

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from data_files import idx, load, mnist_files, refuses, write
 
-from bfc_bench.plugins import load_plugins
+from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.tasks.build import build_part
 from bfc_bench.tasks.data.images import pooled
 

@@ -9,7 +9,7 @@ import pytest
 from data_files import load, refuses
 
 from bfc_bench.errors import UsageError
-from bfc_bench.plugins import load_plugins
+from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.run.frames import from_frame, to_frame
 from bfc_bench.tasks.build import build_part
 from bfc_bench.tasks.data.arrays import saved

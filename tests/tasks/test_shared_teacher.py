@@ -9,7 +9,7 @@ from stored_rows import read_results
 
 from bfc_bench import RunOptions, run_suite
 from bfc_bench.errors import UsageError
-from bfc_bench.plugins import load_plugins
+from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.run.grid import make_grid
 from bfc_bench.suite.model import Suite
 from bfc_bench.tasks.inputs.uniform import Sphere, Uniform

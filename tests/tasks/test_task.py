@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bfc_bench.errors import UsageError
-from bfc_bench.plugins import load_plugins
+from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.seeds import BLOCK
 from bfc_bench.tasks.build import build_task
 from bfc_bench.tasks.inputs.uniform import Hypercube, Sphere, Uniform

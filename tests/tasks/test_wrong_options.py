@@ -5,7 +5,7 @@ import re
 import pytest
 
 from bfc_bench.errors import UsageError
-from bfc_bench.plugins import load_plugins
+from bfc_bench.plugins.manager import load_plugins
 
 PLUGINS = load_plugins()
 NET = {"widths": [4, 2], "alphas": [1.0, 0.3]}

@@ -26,7 +26,7 @@ from bfc_bench import (
 )
 from bfc_bench.cli.app import run
 from bfc_bench.errors import UsageError
-from bfc_bench.plugins import load_plugins
+from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.tasks import DATA_VARIABLE
 from bfc_bench.testing import check_part, task_parts
 from bfc_bench.testing.finding import find

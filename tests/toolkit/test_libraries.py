@@ -10,7 +10,7 @@ from small_tasks import SPHERE
 import bfc_bench as bb
 from bfc_bench.cli.reference import find
 from bfc_bench.errors import UsageError
-from bfc_bench.plugins import load_plugins
+from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.run.grid import GridLearner
 from bfc_bench.run.theories import SuiteTheories
 from bfc_bench.run.work_units import import_parts

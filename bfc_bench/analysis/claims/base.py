@@ -63,7 +63,7 @@ class NameOf:
 _Names: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(_as_list), Field(min_length=1)]
 MetricName: TypeAlias = Annotated[str, AfterValidator(_metric)]
 TaskName: TypeAlias = Annotated[str, NameOf("task")]
-"""Name of a task: a member of a grid, or the name of a grid of which ``at`` leaves one member."""
+"""The name of a task. If it is the name of a grid, ``at`` must leave one of its members."""
 TaskNames: TypeAlias = Annotated[_Names, NameOf("task", several=True)]
 """Name of a task, or a list of them; the name of a grid stands for all members that ``at`` leaves."""
 Label: TypeAlias = Annotated[str, NameOf("learner")]

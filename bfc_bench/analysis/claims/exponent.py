@@ -265,7 +265,7 @@ class OfExponent(Evidence):
 
 
 def _by_means(fit: Exponent) -> bool:
-    """Whether the interval comes from one mean per dimension, of which more replicates do not give more."""
+    """Whether the interval comes from one mean for each dimension. More replicates then do not add values."""
     return fit.degrees == len(fit.dims) - 2
 
 

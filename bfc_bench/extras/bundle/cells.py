@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from bfc_bench.errors import describe_error
-from bfc_bench.plugins import Plugins
+from bfc_bench.plugins.manager import Plugins
 from bfc_bench.run.grid import Cell, Grid, make_grid
 from bfc_bench.run.options import RunOptions
 from bfc_bench.run.provenance import package_versions, processor

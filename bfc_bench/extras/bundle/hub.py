@@ -15,7 +15,7 @@ from types import ModuleType
 from bfc_bench.errors import OutputError, UsageError, describe_error, error_text
 from bfc_bench.extras.bundle.archive import Manifest, read_bundle
 from bfc_bench.extras.bundle.verify import verify
-from bfc_bench.plugins import Plugins
+from bfc_bench.plugins.manager import Plugins
 from bfc_bench.store.export import axis_columns, parquet_bytes
 from bfc_bench.store.row import COLUMNS
 from bfc_bench.stored_suite import open_store

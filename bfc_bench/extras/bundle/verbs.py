@@ -68,7 +68,7 @@ def verify(
     The cells are drawn by the digest of the bundle. The exit code is 1 if anything differs or nothing was compared.
     """
     from bfc_bench.extras.bundle.verify import verify
-    from bfc_bench.plugins import load_plugins
+    from bfc_bench.plugins.manager import load_plugins
 
     done = verify(
         file, load_plugins(), cells=cells, seconds=seconds, draw=draw, executor=executor, into=into, tell=typer.echo
@@ -93,6 +93,6 @@ def publish(
     Log in with `hf auth login`, or set HF_TOKEN. HF_ENDPOINT names another server.
     """
     from bfc_bench.extras.bundle.hub import publish
-    from bfc_bench.plugins import load_plugins
+    from bfc_bench.plugins.manager import load_plugins
 
     typer.echo(publish(file, hub, load_plugins(), private=private))

@@ -14,7 +14,7 @@ from bfc_bench.errors import describe_error
 from bfc_bench.extras.bundle.archive import Bundle, read_bundle
 from bfc_bench.extras.bundle.cells import Cells, Verification
 from bfc_bench.extras.bundle.write import facts_of
-from bfc_bench.plugins import Plugins
+from bfc_bench.plugins.manager import Plugins
 from bfc_bench.report.tables import with_interval
 from bfc_bench.run.executor_selection import DEFAULT
 from bfc_bench.store.equality import close

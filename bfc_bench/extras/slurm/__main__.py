@@ -12,7 +12,7 @@ from bfc_bench.cli.app import leave
 from bfc_bench.errors import BenchError, UsageError
 from bfc_bench.executors.processes import ProcessExecutor
 from bfc_bench.extras.slurm.job import ShardJob
-from bfc_bench.plugins import load_plugins
+from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.run.grid import make_grid
 from bfc_bench.run.options import RunOptions
 from bfc_bench.run.session import run_cells

@@ -54,7 +54,7 @@ def submit(
     from bfc_bench.extras.slurm.collect import collect
     from bfc_bench.extras.slurm.prepare import prepare
     from bfc_bench.extras.slurm.queue import script, send
-    from bfc_bench.plugins import load_plugins
+    from bfc_bench.plugins.manager import load_plugins
     from bfc_bench.store.store import Store
     from bfc_bench.strategies.api import grid_of, located
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from itertools import chain, islice
 from pathlib import Path
 
-from bfc_bench.plugins import load_plugins
+from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.run.options import RunOptions
 from bfc_bench.strategies.api import grid_of
 from bfc_bench.strategies.rounds import Rounds, run_rounds

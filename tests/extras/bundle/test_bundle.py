@@ -17,7 +17,7 @@ from bfc_bench.extras.bundle import archive, cells
 from bfc_bench.extras.bundle.archive import CITATION, CLAIMS, MANIFEST, STORE
 from bfc_bench.extras.bundle.verify import verify
 from bfc_bench.extras.bundle.write import bundle
-from bfc_bench.plugins import load_plugins
+from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.run import session
 from bfc_bench.store.records import TABLES
 from bfc_bench.store.unpacking import store_folder

@@ -10,7 +10,7 @@ import pytest
 from bfc_bench.errors import OutputError, UsageError
 from bfc_bench.extras.bundle import hub as module
 from bfc_bench.extras.bundle.hub import publish
-from bfc_bench.plugins import load_plugins
+from bfc_bench.plugins.manager import load_plugins
 
 
 class Api:

@@ -16,7 +16,7 @@ from bfc_bench.extras.slurm.collect import collect
 from bfc_bench.extras.slurm.job import ShardJob, sharded_runs
 from bfc_bench.extras.slurm.prepare import divide, prepare
 from bfc_bench.extras.slurm.queue import tasks
-from bfc_bench.plugins import load_plugins
+from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.run.plan import plan_for
 from bfc_bench.store import database
 from bfc_bench.store.row import measured

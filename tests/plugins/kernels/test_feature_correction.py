@@ -13,7 +13,7 @@ from teacher_fits import problem
 
 from bfc_bench.errors import BenchError
 from bfc_bench.learner import Context, Data, TaskFacts
-from bfc_bench.plugins import load_plugins
+from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.run.grid import make_grid
 from bfc_bench.suite.model import Suite
 from bfc_bench.tasks.feature_errors import measure_features

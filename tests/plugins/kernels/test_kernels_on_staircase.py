@@ -16,7 +16,7 @@ from scipy.optimize import brentq
 from scipy.special import roots_gegenbauer
 
 from bfc_bench.learner import Context, Data, Job, Learner, TaskFacts
-from bfc_bench.plugins import load_plugins
+from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.tasks.inputs.uniform import Sphere
 from bfc_bench.tasks.targets.harmonics import harmonics_dimension, legendre
 from bfc_bench.tasks.targets.staircase import Staircase
