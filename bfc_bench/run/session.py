@@ -57,8 +57,6 @@ class Session:
     warnings: list[str] = field(default_factory=list)
     """Warnings to show before the first cell runs, a line each."""
     interrupted: bool = False
-    not_begun: int = 0
-    """Number of batches that had not begun at the time limit."""
     statuses: Counter[str] = field(default_factory=Counter)
     """Number of rows of this run by status."""
 
@@ -149,7 +147,6 @@ def _run(session: Session, plugins: Plugins, open_pool: Callable[[], Pool], unti
 
         def submit(batch: Batch) -> None:
             if time.monotonic() > until:
-                session.not_begun += 1
                 return
             batches[len(batches)] = batch
             needs = Resources(plan.common.cell_seconds, device=batch.common.device, group=batch.learner.name)
@@ -177,7 +174,6 @@ def _run(session: Session, plugins: Plugins, open_pool: Callable[[], Pool], unti
                 commit([FinishedCell(row, visible(report.traceback, TRACEBACK))])
             for batch in islice(waiting, 1):  # with a time limit, a batch is queued when a worker is free
                 submit(batch)
-        session.not_begun += len(list(waiting))
     except BaseException:
         pool.close(now=True)
         raise

@@ -89,6 +89,11 @@ def test_the_page_of_claims_is_what_they_say():
     assert said.strip() == (ROOT / "docs" / "claims.md").read_text().strip()
 
 
+def test_the_verdicts_in_an_installed_bundle_are_those_of_its_rows():
+    found = verify(runs.SUITES / "reference" / "bfc-toys.zip", load_plugins(), cells=0)
+    assert (found.differences, found.verdicts) == ([], 12)
+
+
 @pytest.mark.slow
 def test_the_verdicts_in_the_published_bundles_are_those_of_their_rows():
     found = [verify(path, load_plugins(), cells=0) for path in runs.bundles()]
