@@ -63,7 +63,7 @@ def plan(
         claims = stored.replicates_needed() if stored and stored.sessions else None
     forecast = _Forecast(plan, jobs, chosen)
     remarks = [*plan.remarks, *plan.costs.notes(cell for cell in plan.todo if cell not in plan.broken)]
-    if grid.suite.locate or until_decided:
+    if plan.todo and (grid.suite.locate or until_decided):
         how = "--until-decided" if until_decided else "--locate"
         remarks.append(f"these are the cells of the next round of {how}; what follows depends on their errors.")
     if forecast.gpu and not count_gpus():
