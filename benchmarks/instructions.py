@@ -106,7 +106,7 @@ def _n_stars(suite: StoredSuite) -> dict[str, str | float]:
     n_stars: dict[str, str | float] = {}
     for reached in suite.thresholds():
         where = f"{reached.label} on {reached.task}, d = {reached.d}, eps = {reached.level:g}"
-        for crossing in reached.threshold.crossings:
+        for crossing in reached.replicates:
             words = f"{crossing.censored} of {crossing.n:g}" if crossing.censored else crossing.within and "within"
             value = f"{words} {crossing.within}" if words else crossing.n
             n_stars[f"{where}, replicate {crossing.replicate}"] = value

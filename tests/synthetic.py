@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from bfc_bench.analysis.claims import Verdict
+from bfc_bench.analysis.thresholds import NStar, NStars
 from bfc_bench.store.row import Row
 
 SIZES = (100, 200, 400, 700, 1000)
@@ -143,3 +144,14 @@ VERDICTS = [
         note="1 of 5 cells of the kernel have no value (1 timeout)",
     ),
 ]  # fmt: skip
+
+
+def n_star(replicate, n, censored=None, last=None):
+    """N* of a replicate that is known, or a bound on one side."""
+    lo, hi = 0.0 if censored == "left" else float(n), math.inf if censored == "right" else float(n)
+    return NStar(replicate, lo, hi, last=last)
+
+
+def n_stars(*replicates, level=0.1):
+    """N* over replicates, of a learner a on a task t."""
+    return NStars("t", 10, "a", "nmse", level, replicates)

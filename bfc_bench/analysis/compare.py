@@ -14,7 +14,7 @@ from bfc_bench.analysis.claims.measures import n_star_ratio
 from bfc_bench.analysis.claims.verdict import Evidence, Region, evidence
 from bfc_bench.analysis.curves import Curve, by_task, curves_of, metric_of
 from bfc_bench.analysis.intervals import exp, holm
-from bfc_bench.analysis.thresholds import Threshold, threshold
+from bfc_bench.analysis.thresholds import NStars, threshold
 from bfc_bench.errors import UsageError, suggest
 from bfc_bench.store.export import FlatRecord
 from bfc_bench.store.row import Row
@@ -72,8 +72,8 @@ class ThresholdComparison:
     a: str
     """``LABEL`` or ``LABEL/STAGE``."""
     b: str
-    of_a: Threshold
-    of_b: Threshold
+    of_a: NStars
+    of_b: NStars
     ratio: float
     """Geometric mean of the ratio; a bound if N* of some replicates lies beyond the tested sizes."""
     lo: float
@@ -91,11 +91,11 @@ class ThresholdComparison:
     """Why there is no test, or what readers should know of it."""
 
     def as_dict(self) -> dict[str, Any]:
-        """A flat record, with N* of both as in ``Threshold.as_dict``."""
+        """A flat record, with N* of both as in ``NStars.as_dict``."""
         names = ("task", "d", "metric", "level", "a", "b", "ratio", "lo", "hi", "replicates", "p", "holm_p")
         record = {name: getattr(self, name) for name in (*names, "verdict", "note")}
         for side, of in (("a", self.of_a), ("b", self.of_b)):
-            record |= {f"{side}_{name}": value for name, value in of.as_dict("n_star").items()}
+            record |= {f"{side}_{name}": value for name, value in of.sizes("n_star").items()}
         return record
 
 
@@ -191,7 +191,7 @@ def _column(curve: Curve, n: int, replicates: Sequence[int]) -> np.ndarray:
 
 
 def _compare_n_star(a: Curve, b: Curve, level: float) -> ThresholdComparison:
-    log_ratio = n_star_ratio(a, b, level)
+    log_ratio = n_star_ratio(a, b, level).of_symmetric_values()
     lo, hi = map(math.exp, _ends(log_ratio))
     return ThresholdComparison(
         **_in_common(a, b, log_ratio),

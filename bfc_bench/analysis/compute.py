@@ -16,7 +16,7 @@ import numpy as np
 
 from bfc_bench.analysis.curves import Curve
 from bfc_bench.analysis.intervals import t_interval
-from bfc_bench.analysis.thresholds import Reached, thresholds
+from bfc_bench.analysis.thresholds import NStars, thresholds
 from bfc_bench.errors import UsageError, suggest
 from bfc_bench.store.export import FlatRecord
 from bfc_bench.store.row import Row
@@ -83,7 +83,7 @@ def _at(curve: Curve, kept: np.ndarray) -> Curve:
     )
 
 
-def least_costs(curves: Iterable[CostCurve], levels: Sequence[float]) -> list[Reached]:
+def least_costs(curves: Iterable[CostCurve], levels: Sequence[float]) -> list[NStars]:
     """The least cost of each level for each curve whose cost rises with n, found as ``thresholds`` finds N*.
 
     Raises ``UsageError`` if a level is not positive.

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from bfc_bench.analysis.intervals import SAME, t_drop, t_quantile, two_sided_p
-from bfc_bench.analysis.thresholds import Crossing
+from bfc_bench.analysis.thresholds import NStar
 from bfc_bench.analysis.tobit import Tobit, profile_interval, tobit
 from bfc_bench.suite.axes import is_numeric, value_key
 
@@ -70,7 +70,7 @@ class Exponent:
         return f"curvature p = {self.curvature_p:.2g}, detectable {change}"
 
 
-def fit_exponent(points: Mapping[Any, Sequence[Crossing]], axis: str = "d") -> Exponent:
+def fit_exponent(points: Mapping[Any, Sequence[NStar]], axis: str = "d") -> Exponent:
     """The exponent of N* in d, or along another axis with positive values, from independent crossings at each d.
 
     1. Tobit regression of log N* on log d over all values. With n uncensored values, the standard error is multiplied
@@ -90,7 +90,7 @@ def fit_exponent(points: Mapping[Any, Sequence[Crossing]], axis: str = "d") -> E
 
 
 def fit_exponent_relative_to(
-    points: Mapping[Any, Sequence[Crossing]], expected: Mapping[Any, float], axis: str = "d"
+    points: Mapping[Any, Sequence[NStar]], expected: Mapping[Any, float], axis: str = "d"
 ) -> Exponent:
     """The exponent of N* in d, if N* is expected to grow as ``expected``, {d: N > 0}, which is not a power of d.
 
@@ -109,7 +109,7 @@ def fit_exponent_relative_to(
 
 
 def compare_exponents(
-    points_a: Mapping[Any, Sequence[Crossing]], points_b: Mapping[Any, Sequence[Crossing]], axis: str = "d"
+    points_a: Mapping[Any, Sequence[NStar]], points_b: Mapping[Any, Sequence[NStar]], axis: str = "d"
 ) -> Exponent:
     """The exponent of N_B / N_A in d, s_B - s_A, from the same replicates of two learners.
 

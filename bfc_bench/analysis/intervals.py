@@ -15,7 +15,7 @@ MIN_SKEWED = 5
 """With fewer values, skewness is neither tested nor allowed for."""
 
 SAME = 0.01
-"""Smallest standard deviation in the likelihood of values in ranges, as a fraction of the widest range."""
+"""Smallest standard deviation in the likelihood of values in ranges, as a fraction of the widest range, or of all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,22 +103,21 @@ def t_drop(values: int, parameters: int) -> float:
 
 @lru_cache(10_000)  # each takes a search, and tables, figures and summaries need the same ones
 def range_interval(lows: tuple[float, ...], highs: tuple[float, ...]) -> Interval:
-    """Mean of R values that are known to lie in [low_r, high_r], (R,) and finite, with its likelihood interval.
+    """Mean of R values that are known to lie in [low_r, high_r], (R,), with its likelihood interval.
 
-    The mean is that of the middles, which has no bias if the ranges lie at random. The interval is that of the profile
-    likelihood of normal values (``tobit``), cut by ``t_drop``; for exact values it is ``t_interval``. If all replicates
-    lie in one range, the interval contains at least that range.
+    Both are those of the likelihood of normal values (``tobit``), the interval cut by ``t_drop``; for exact values they
+    are those of ``t_interval``. A value is censored if one end is infinite; some value must not be. If all ranges
+    overlap, the interval contains at least what they share.
     """
-    from bfc_bench.analysis.tobit import profile_interval
+    from bfc_bench.analysis.tobit import profile_interval, tobit
 
     lower, upper = np.array(lows), np.array(highs)
-    exact = t_interval((lower + upper) / 2)
-    widest = float((upper - lower).max(initial=0.0))
-    if widest == 0 or exact.count < 2:
-        return exact
-    drop = t_drop(exact.count, 1)
-    lo, hi = profile_interval(np.ones((exact.count, 1)), lower, upper, 0, drop, SAME * widest)
-    return Interval(exact.mean, min(lo, exact.mean), max(hi, exact.mean), exact.count)
+    if lower.size < 2 or (lower == upper).all():
+        return t_interval((lower + upper) / 2)
+    ends = np.concatenate([lower, upper])
+    ones, least_sigma = np.ones((lower.size, 1)), SAME * max(float(np.ptp(ends[np.isfinite(ends)])), SAME)
+    lo, hi = profile_interval(ones, lower, upper, 0, t_drop(lower.size, 1), least_sigma)
+    return Interval(float(tobit(ones, lower, upper, least_sigma).beta[0]), lo, hi, lower.size)
 
 
 def skewness(values: Sequence[float] | np.ndarray) -> float:

@@ -10,7 +10,7 @@ from itertools import pairwise
 from statistics import fmean
 
 from bfc_bench.analysis.curves import Curve
-from bfc_bench.analysis.thresholds import Step, steps
+from bfc_bench.analysis.thresholds import NStar, crossings
 
 MOST = 12
 """Largest number of sizes of a replicate for one level, beside those upward."""
@@ -70,25 +70,25 @@ def sizes_to_run(curve: Curve, levels: Sequence[float], factor: float, ladder: L
     room = MOST * len(levels)
     for level in levels:
         bound = level if curve.scale == "linear" else math.log(level)
-        step_of = {replicate: step for replicate, step, _ in steps(curve, level)}
+        n_star_of = {n_star.replicate: n_star for n_star in crossings(curve, level)}
         for replicate, tried, errors in zip(curve.replicates, curve.was_tried, curve.scaled.tolist(), strict=True):
             cells = {n: error for n, error, was in zip(curve.n.tolist(), errors, tried, strict=True) if was}
-            step = step_of.get(replicate)
-            new = _upward(cells, ladder.upward, bound, step)
-            if not new and step:
-                new = _inside(cells, bound, factor, ladder, step, curve.noise)
+            n_star = n_star_of.get(replicate)
+            new = _upward(cells, ladder.upward, bound, n_star)
+            if not new and n_star:
+                new = _inside(cells, bound, factor, ladder, n_star, curve.noise)
                 added = (cells.keys() | wanted[replicate]) - {*ladder.upward, *ladder.given}
                 new = set(sorted(new)[: max(room - len(added), 0)])
             wanted[replicate] |= new
     return {replicate: sizes for replicate, sizes in wanted.items() if sizes}
 
 
-def _upward(cells: Mapping[int, float], sizes: Sequence[int], bound: float, step: Step | None) -> set[int]:
+def _upward(cells: Mapping[int, float], sizes: Sequence[int], bound: float, n_star: NStar | None) -> set[int]:
     """The next sizes upward: the two that would end it, or the second of them; empty after two at most the level.
 
     Two that are so by noise alone, while the fit stays above the level, do not end it.
     """
-    reached = step is not None and step.censored != "right"
+    reached = n_star is not None and n_star.censored != "right"
     below = False
     for k, n in enumerate(sizes):
         if n not in cells:
@@ -100,16 +100,16 @@ def _upward(cells: Mapping[int, float], sizes: Sequence[int], bound: float, step
 
 
 def _inside(
-    cells: Mapping[int, float], bound: float, factor: float, ladder: Ladder, step: Step, noise: float
+    cells: Mapping[int, float], bound: float, factor: float, ladder: Ladder, n_star: NStar, noise: float
 ) -> set[int]:
     """The next sizes after those upward; ``cells`` are the errors by size, nan where one failed."""
     measured = [n for n in ladder.upward if not math.isnan(cells.get(n, math.nan))]
     rises = {n for pair in pairwise(measured) if cells[pair[0]] <= bound < cells[pair[1]] for n in pair}
     if new := ladder.nearest(n * by for n in rises for by in (1 / NEAR[0], NEAR[0])) - cells.keys():
         return new
-    if step.censored == "right":
+    if n_star.censored == "right":
         return set()
-    start, end = round(math.exp(step.start)), round(math.exp(step.end))
+    start, end = round(n_star.step[0] or n_star.step[1]), round(n_star.step[1])
     between = {n for n in ladder.fine if start < n < end} - cells.keys()
     if end > factor * start and between:
         return {min(between, key=lambda n: abs(math.log(n * n / (start * end))))}

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from bfc_bench.analysis.curves import Curve
 from bfc_bench.analysis.exponents import Exponent, fit_exponent
-from bfc_bench.analysis.thresholds import Crossing, Reached, Threshold, thresholds
+from bfc_bench.analysis.thresholds import NStar, NStars, thresholds
 from bfc_bench.suite.axes import is_numeric, value_key
 
 T = TypeVar("T")
@@ -29,29 +29,27 @@ class Scaling:
     """``LABEL``, or ``LABEL/STAGE`` for an intermediate predictor."""
     metric: str
     level: float
-    thresholds: Mapping[Any, Threshold]
-    """Thresholds by d, ascending; without crossings if no replicate has a value."""
+    thresholds: Mapping[Any, NStars]
+    """N* by d, ascending; without replicates if none has a value."""
     axis: str = "d"
     """What N* grows with: d, or an axis of a grid."""
     d: int | None = None
     """Input dimension, if that is not the axis."""
 
     @property
-    def reached(self) -> list[Reached]:
-        """The thresholds at each d as records; none along another axis."""
-        if self.axis != "d":
-            return []
-        return [Reached(self.task, d, self.label, self.metric, self.level, t) for d, t in self.thresholds.items()]
+    def reached(self) -> list[NStars]:
+        """N* at each d; none along another axis."""
+        return [*self.thresholds.values()] if self.axis == "d" else []
 
     @property
-    def crossings(self) -> dict[Any, tuple[Crossing, ...]]:
-        """Crossings of the replicates, by d."""
-        return {d: threshold.crossings for d, threshold in self.thresholds.items()}
+    def crossings(self) -> dict[Any, tuple[NStar, ...]]:
+        """N* of the replicates, by d."""
+        return {d: n_stars.replicates for d, n_stars in self.thresholds.items()}
 
     @property
     def measured_dims(self) -> tuple[Any, ...]:
         """Dimensions at which some replicate has a value; ``exponent.dims`` are those at which some N* is known."""
-        return tuple(d for d, threshold in self.thresholds.items() if threshold.crossings)
+        return tuple(d for d, n_stars in self.thresholds.items() if n_stars.replicates)
 
     @cached_property
     def exponent(self) -> Exponent:
@@ -74,13 +72,13 @@ class Scaling:
 
 def scalings(curves: Iterable[Curve], levels: Sequence[float], axis: str = "d") -> list[Scaling]:
     """One scaling per (task, label, metric, level), in the order of the curves and then of the levels."""
-    groups: dict[tuple[str, str, str, float, int | None], dict[Any, Threshold]] = defaultdict(dict)
+    groups: dict[tuple[str, str, str, float, int | None], dict[Any, NStars]] = defaultdict(dict)
     for curve in curves:
         if (value := curve.value_on(axis)) is None:
             continue
         task, d, label = curve.family(axis)
-        for reached in thresholds([curve], levels):
-            groups[task, label, curve.metric, reached.level, d][on_axis(value)] = reached.threshold
+        for n_stars in thresholds([curve], levels):
+            groups[task, label, curve.metric, n_stars.level, d][on_axis(value)] = n_stars
     return [
         Scaling(task, label, metric, level, ascending(by_value), axis, d)
         for (task, label, metric, level, d), by_value in groups.items()

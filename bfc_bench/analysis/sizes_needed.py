@@ -12,7 +12,7 @@ from bfc_bench.analysis.claims import Claim
 from bfc_bench.analysis.claims.verdict import Finding, short
 from bfc_bench.analysis.curves import Curve, curves_of
 from bfc_bench.analysis.intervals import t_quantile
-from bfc_bench.analysis.thresholds import Threshold, threshold
+from bfc_bench.analysis.thresholds import NStars, threshold
 from bfc_bench.store.rows import Rows
 
 FINE = 1.1
@@ -48,13 +48,11 @@ def sizes_beyond_grid(claim: Claim, rows: Rows, verdict: Finding, more: int) -> 
     for curve, reached in _thresholds(claim, rows):
         n, shared = curve.n, curve.n[curve.shared]
         first, last = (shared[1] / shared[0], shared[-1] / shared[-2]) if len(shared) > 1 else (2.0, 2.0)
-        above = (reached.right, "above", n[-1], n[-1] * last)
+        replicates, above = reached.replicates, (reached.right, "above", n[-1], n[-1] * last)
         below = (reached.left, "below", n[0], n[0] / first)
         for count, side, end, size in (above, below):
             if count and round(size) >= 2:
-                says = (
-                    f"{_n_star(curve, reached)} lies {side} n = {end} in {count} of {len(reached.crossings)} replicates"
-                )
+                says = f"{_n_star(curve, reached)} lies {side} n = {end} in {count} of {len(replicates)} replicates"
                 beyond.append(NewSizes(curve.task, curve.label, curve.d, (round(size),), int(end), says))
     within = claim.about(rows).without({new.label for new in beyond})
     others = within.judge(rows) if within else verdict
@@ -75,17 +73,17 @@ def finer_sizes(claim: Claim, rows: Rows, more: int) -> list[NewSizes]:
     """
     options, by_replicates, seconds_of_replicates = [], 0.0, 0.0
     for curve, reached in _thresholds(claim, rows):
-        count, lo, hi = len(reached.crossings), reached.interval.lo, reached.interval.hi
-        if not 0 < lo < hi < math.inf:
+        count, lo, hi = len(reached.replicates), reached.interval.lo, reached.interval.hi
+        if not 0 < lo < hi < math.inf or reached.left or reached.right or count < 2:
             continue
-        within = [(round(c.within[0]), round(c.within[1])) for c in reached.crossings if c.within]
-        of_steps = sum(math.log(b / a) ** 2 for a, b in within) / (12 * count)
-        share = of_steps / max(float(np.var(np.log([c.n for c in reached.crossings]), ddof=1)), of_steps, 1e-300)
+        of_ranges = sum(math.log(c.hi / c.lo) ** 2 for c in reached.replicates) / (12 * count)
+        share = of_ranges / max(float(np.var(np.log([c.n for c in reached.replicates]), ddof=1)), of_ranges, 1e-300)
         width, seconds = math.log(hi / lo), _seconds(curve, rows)
         if share < 1:
             by_replicates += width * (1 - _half_width(count + more) / _half_width(count))
         seconds_of_replicates += more * sum(seconds.values())
-        wide = {(a, b) for a, b in within if b > FINE * a and b > a + 1}
+        steps = {(round(c.step[0]), round(c.step[1])) for c in reached.replicates if c.hi > FINE * c.lo}
+        wide = {(a, b) for a, b in steps if b > FINE * a and b > a + 1}
         if share > SMALL and wide:
             sizes = tuple(sorted({round(math.sqrt(a * b)) for a, b in wide}))
             near = max(b for _, b in wide)
@@ -110,7 +108,7 @@ def _seconds(curve: Curve, rows: Rows) -> dict[int, float]:
     return {size: float(seconds[n == size].mean()) for size in curve.n.tolist()}
 
 
-def _thresholds(claim: Claim, rows: Rows) -> Iterator[tuple[Curve, Threshold]]:
+def _thresholds(claim: Claim, rows: Rows) -> Iterator[tuple[Curve, NStars]]:
     """The curves that keep a claim about N* undecided, and their N*."""
     level = claim.n_star_level
     if level is None:
@@ -122,5 +120,5 @@ def _thresholds(claim: Claim, rows: Rows) -> Iterator[tuple[Curve, Threshold]]:
                 yield curve, threshold(curve, level)
 
 
-def _n_star(curve: Curve, reached: Threshold) -> str:
+def _n_star(curve: Curve, reached: NStars) -> str:
     return f"N*({short(reached.level)}) of {curve.name} at d = {curve.d}"

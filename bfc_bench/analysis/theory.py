@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from bfc_bench.analysis.thresholds import Reached
+from bfc_bench.analysis.thresholds import NStars
 from bfc_bench.learner import Theory
 from bfc_bench.tasks.targets.harmonics import harmonics_dimension
 
@@ -83,7 +83,7 @@ def expected_exponent(theories: Theories, task: str, label: str, level: float, d
 class Expected:
     """Expected and measured N*(level) of one learner on one task at one d."""
 
-    measured: Reached
+    measured: NStars
     n_star: float
     """The theory's N*; inf if its curve never reaches the level."""
     exponent: float
@@ -100,7 +100,7 @@ class Expected:
         return shared | theory | measured | {"ratio": reached["n_star"] / self.n_star}
 
 
-def expected(reached: Sequence[Reached], theories: Theories) -> list[Expected]:
+def expected(reached: Sequence[NStars], theories: Theories) -> list[Expected]:
     """The theory's N* beside each measured one that has a theory."""
     dims: dict[tuple[str, str], dict[int, None]] = {}
     for one in reached:

@@ -10,10 +10,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from statistics import fmean, median
 
 from bfc_bench.analysis.compare import ThresholdComparison, compare_curves
-from bfc_bench.analysis.thresholds import Reached, Threshold
+from bfc_bench.analysis.thresholds import NStars
 from bfc_bench.report.section import Section
 from bfc_bench.report.tables import number, sample_size, with_interval
 
@@ -45,9 +44,9 @@ class Answer:
     """Id of the task's section in the page."""
     level: float
     d: int
-    within: Sequence[Reached]
+    within: Sequence[NStars]
     """N* of the learners that reach the level at a tested size, the fewest points first."""
-    beyond: Sequence[Reached]
+    beyond: Sequence[NStars]
     """Those of the learners that do not, in any replicate."""
 
     @property
@@ -65,7 +64,7 @@ class Answer:
         return 1 / max(of.hi for of in comparisons), max(1 / of.lo if of.lo else math.inf for of in comparisons)
 
     @property
-    def _next(self) -> Sequence[Reached]:
+    def _next(self) -> Sequence[NStars]:
         """The next learner after the first, or all others if none of them reaches the level."""
         return self.within[1:2] or self.beyond if self.within else ()
 
@@ -84,8 +83,8 @@ class Answer:
         """What each learner that reaches the level needs."""
         return [self._need(reached) for reached in self.within]
 
-    def _need(self, reached: Reached) -> Need:
-        size = " ".join(sample_size(reached.threshold)).rstrip()
+    def _need(self, reached: NStars) -> Need:
+        size = " ".join(sample_size(reached)).rstrip()
         comparison = None if reached is self.within[0] else self._compared(reached)
         p = f"p {number(comparison.p)}" if comparison and _is_ahead(comparison) else ""
         facts = self.section.oracle.get(reached.label, "")
@@ -94,7 +93,7 @@ class Answer:
         exponent = next((with_interval(fit.value, fit.lo, fit.hi) for fit in clear_fits), "")
         return Need(reached.label, size, facts, p, exponent)
 
-    def _compared(self, reached: Reached) -> ThresholdComparison:
+    def _compared(self, reached: NStars) -> ThresholdComparison:
         at_d = {curve.label: curve for curve in self.section.curves if curve.d == self.d}
         return compare_curves(at_d[self.within[0].label], at_d[reached.label], self.level)
 
@@ -110,14 +109,14 @@ def answers(sections: Sequence[Section]) -> list[Answer]:
 
 def _candidates(section: Section, anchor: str) -> list[Answer]:
     """The answers at each level and d."""
-    groups: dict[tuple[float, int], list[Reached]] = {}
+    groups: dict[tuple[float, int], list[NStars]] = {}
     for scaling in section.scalings:
         for reached in scaling.reached:
-            if reached.threshold.crossings:
+            if reached.replicates:
                 groups.setdefault((reached.level, reached.d), []).append(reached)
     candidates = []
     for (level, d), group in groups.items():
-        ranked = sorted(group, key=lambda reached: _size(reached.threshold))
+        ranked = sorted(group, key=lambda reached: reached.rank)
         within, beyond = ([r for r in ranked if _is_reached(r) == inside] for inside in (True, False))
         candidates.append(Answer(section, anchor, level, d, within, beyond))
     return candidates
@@ -128,18 +127,11 @@ def _is_ahead(found: ThresholdComparison) -> bool:
     return found.verdict == f"{found.a} needs fewer"
 
 
-def _is_known(reached: Reached) -> bool:
+def _is_known(reached: NStars) -> bool:
     """Whether N* is a number or a range between tested sizes in each replicate."""
-    return not reached.threshold.left and not reached.threshold.right
+    return not reached.left and not reached.right
 
 
-def _is_reached(reached: Reached) -> bool:
+def _is_reached(reached: NStars) -> bool:
     """Whether some replicate reaches the level at a tested size."""
-    return reached.threshold.right < len(reached.threshold.crossings)
-
-
-def _size(threshold: Threshold) -> tuple[float, float]:
-    """The size that readers see, by which learners are ranked: the median if some N* lies beyond the tested sizes, else
-    the geometric mean; then the geometric mean with the bounds in the place of those beyond."""
-    logs = [math.log(crossing.n) for crossing in threshold.crossings]
-    return median(logs) if threshold.left or threshold.right else fmean(logs), fmean(logs)
+    return reached.right < len(reached.replicates)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from bfc_bench.analysis.curves import Curve
 from bfc_bench.analysis.scaling import Scaling, ascending
 from bfc_bench.analysis.stages import StageErrors
-from bfc_bench.analysis.thresholds import Threshold
+from bfc_bench.analysis.thresholds import NStars
 from bfc_bench.report import marks
 from bfc_bench.report.axis import Axis, Positions, log_axis
 from bfc_bench.report.drawing import ARROW_DOWN, ARROW_UP, CROSS, Drawing, Mark, Record
@@ -86,10 +86,9 @@ def _curves_in_words(task: str, d: int, curves: Sequence[Curve]) -> str:
 def thresholds_against(scalings: Sequence[Scaling], title: str = "", styles: Styles | None = None) -> Drawing:
     """Draw N*(eps) against d or another axis, one panel per level; along another axis also per task and d.
 
-    The marker is the geometric mean over replicates with its 95 % interval, as in the table, and the median without one
-    if some replicate is censored; there is none if the median is censored too. The dots are replicates. An arrow up is
-    at the largest n of a replicate that did not reach the level, an arrow down at the smallest n of one that reached it
-    there already.
+    The marker is the geometric mean over replicates with its 95 % interval, as in the table; there is none if all are
+    censored. The dots are replicates. An arrow up is at the largest n of a replicate that did not reach the level, an
+    arrow down at the smallest n of one that reached it there already.
     """
     axis = scalings[0].axis if scalings else "d"
     panels: dict[str, dict[str, Scaling]] = {}
@@ -99,8 +98,8 @@ def thresholds_against(scalings: Sequence[Scaling], title: str = "", styles: Sty
     name = "input dimension d" if axis == "d" else axis
     positions = Positions.on("x", name, list(values), log=True if axis == "d" else None)
     sizes = [c.n for scaling in scalings for crossings in scaling.crossings.values() for c in crossings]
-    reached = [of for scaling in scalings for of in scaling.thresholds.values() if of.crossings]
-    ends = [end for threshold in reached for end in threshold.bounds]
+    reached = [of for scaling in scalings for of in scaling.thresholds.values() if of.replicates]
+    ends = [end for threshold in reached for end in (threshold.interval.lo, threshold.interval.hi)]
     near = [end for end in ends if min(sizes) / WIDER <= end <= WIDER * max(sizes)]
     y = log_axis("N*", "N*, training points", [*sizes, *near], pad=0.14)
     labels = [scaling.label for scaling in scalings if scaling.measured_dims]
@@ -112,7 +111,7 @@ def thresholds_against(scalings: Sequence[Scaling], title: str = "", styles: Sty
             # Labels stand side by side at each d, so that equal thresholds and arrows stay visible.
             side = index - (len(figure.labels) - 1) / 2
             for d, threshold in by_label[label].thresholds.items():
-                if not threshold.crossings:
+                if not threshold.replicates:
                     continue
                 at = {"panel": panel, "label": label, "x": positions(d, side), "value": d}
                 more += [at | {"N*": size} for size in _sizes(threshold, "right")]
@@ -126,21 +125,21 @@ def thresholds_against(scalings: Sequence[Scaling], title: str = "", styles: Sty
     dots = marks.add_points(figure, means, *looks, look=marks.DOT | {"size": 14}, tooltip=LEARNER | {"N*": "N*"})
     figure.notes = [
         f"Marker: geometric mean of the replicates with its 95 % interval. {dots}",
-        "Arrow: a replicate needs more (up) or less (down) than that n; the marker is then the median.",
+        "Arrow: a replicate needs more (up) or less (down) than that n.",
     ]
     return figure
 
 
-def _marker(threshold: Threshold) -> Record:
-    """N* as the table has it: the mean with its interval, or the median alone, or nothing if that is censored too."""
-    lo, hi = (math.nan, math.nan) if threshold.left or threshold.right else threshold.bounds
-    text = " ".join(filter(None, sample_size(threshold)))
-    return {"N*": threshold.size, "lo": lo, "hi": hi, "interval": text}
+def _marker(threshold: NStars) -> Record:
+    """N* as the table has it: the mean with its interval, or nothing if it is only a bound."""
+    interval, text = threshold.interval, " ".join(filter(None, sample_size(threshold)))
+    lo, hi = (math.nan, math.nan) if math.isnan(interval.mean) else (interval.lo, interval.hi)
+    return {"N*": interval.mean, "lo": lo, "hi": hi, "interval": text}
 
 
-def _sizes(threshold: Threshold, censored: str | None) -> list[float]:
+def _sizes(threshold: NStars, censored: str | None) -> list[float]:
     """The distinct N* of the replicates that are censored on this side, or not at all."""
-    return sorted({float(crossing.n) for crossing in threshold.crossings if crossing.censored == censored})
+    return sorted({float(crossing.n) for crossing in threshold.replicates if crossing.censored == censored})
 
 
 def panel_title(scaling: Scaling) -> str:

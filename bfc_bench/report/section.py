@@ -16,7 +16,7 @@ from bfc_bench.analysis.laws import MIN_SIZES, ScalingLaw, scaling_laws
 from bfc_bench.analysis.scaling import Scaling, scalings
 from bfc_bench.analysis.stages import Quantity, StageErrors, stage_errors
 from bfc_bench.analysis.theory import Theories, expected_exponent, expected_n_star, harmonics_slope
-from bfc_bench.analysis.thresholds import Reached
+from bfc_bench.analysis.thresholds import NStars
 from bfc_bench.report import cost_plots, plots, sphere_plots, tables
 from bfc_bench.report.artifacts import ShownCell
 from bfc_bench.report.drawing import Drawing
@@ -191,9 +191,9 @@ def _errors(section: Section) -> Iterable[ReportTable]:
         yield pivot(title, at_d, LABEL, "n", cell, head=lambda n: f"n = {n:,}", order=section.order, note=below)
 
 
-def _least_cost(least: Reached) -> str:
+def _least_cost(least: NStars) -> str:
     """The least cost of a level with its interval in one line; empty if some replicate does not show it."""
-    interval = least.threshold.interval
+    interval = least.interval
     text = with_interval(interval.mean, interval.lo, interval.hi)
     return "" if math.isnan(interval.mean) else f"{text} {IN_WORDS[least.cost]}"
 
@@ -202,18 +202,18 @@ def _thresholds(section: Section) -> Iterable[ReportTable]:
     levels = list(dict.fromkeys(scaling.level for scaling in section.scalings))
     costs = {(of.d, of.label, of.level): of for of in least_costs(section.costs, levels)}
 
-    def cell(reached: Reached) -> TableCell:
+    def cell(reached: NStars) -> TableCell:
         least = costs.get((reached.d, reached.label, reached.level))
         theory = section.theories.get((reached.task, reached.d, reached.label))
-        remarks = [tables.censored(reached.threshold), tables.ill_behaved_remark(reached.threshold)]
+        remarks = [tables.censored(reached), tables.ill_behaved_remark(reached)]
         remarks += [_least_cost(least)] if least else []
         if theory is not None:
             remarks.append(f"theory {number(expected_n_star(theory, reached.level), 3)}")
-        return TableCell(*tables.sample_size(reached.threshold), tuple(filter(None, remarks)))
+        return TableCell(*tables.sample_size(reached), tuple(filter(None, remarks)))
 
     note = (
-        "Geometric mean of the replicates with its 95 % interval. If some replicates are censored, because they need "
-        "more than the largest n (>) or no more than the smallest (≤), the median and what is known of all. N* is the "
+        "Geometric mean of the replicates with its 95 % interval; those that need more than the largest n (>) or no "
+        "more than the smallest (≤) enter as bounds. N* is the "
         "size at which a replicate's error first reaches the level; for ill-behaved curves, which rise above it again, "
         "the size from which they stay below is named too. Theory: N* of the mean curve in the learner's own theory, "
         "without a free parameter. "

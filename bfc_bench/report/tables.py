@@ -15,7 +15,7 @@ import numpy as np
 
 from bfc_bench.analysis.curves import FLOOR, METRIC_NAMES, by_task, curves, metric_of
 from bfc_bench.analysis.scaling import Scaling
-from bfc_bench.analysis.thresholds import Threshold, threshold
+from bfc_bench.analysis.thresholds import NStars, threshold
 from bfc_bench.store.row import AXES, Row, Status
 from bfc_bench.store.rows import Rows
 
@@ -138,19 +138,13 @@ def summary_table(rows: Iterable[Row], levels: Sequence[float] = LEVELS) -> list
                 | {"ok": status["ok"], "failed": status.total() - status["ok"] - status["skipped"]}
                 | {"skipped": status["skipped"]}
             )
-            sizes = [_rank(reached[level]) for level in sorted(levels)]
+            sizes = [reached[level].rank for level in sorted(levels)]
             ranked.append(((curve.d, *sizes, last.mean if last else math.inf), record))
         records += [record for _, record in sorted(ranked, key=lambda pair: pair[0])]
     return records
 
 
-def _rank(threshold: Threshold) -> float:
-    """The size by which learners are ranked: that which readers see, or the upper end if it is only a bound."""
-    size = threshold.median[1] if math.isnan(threshold.size) else threshold.size
-    return math.inf if math.isnan(size) else size
-
-
-def _reached(threshold: Threshold) -> str:
+def _reached(threshold: NStars) -> str:
     return " ".join(
         filter(None, [*sample_size(threshold), f"({remark})" if (remark := ill_behaved_remark(threshold)) else ""])
     )
@@ -183,49 +177,48 @@ def with_interval(mean: float, lo: float, hi: float) -> str:
     return f"{number(mean, digits)} {interval_text(lo, hi, digits)}"
 
 
-def sample_size(threshold: Threshold) -> tuple[str, str]:
-    """N* and its interval as texts: ``391`` and ``[325, 472]``. Without crossings the first is ``no data``.
+def sample_size(threshold: NStars) -> tuple[str, str]:
+    """N* and its interval as texts: ``391`` and ``[325, 472]``. Without replicates the first is ``no data``.
 
-    If some replicate is censored, they are the median and the range of all replicates, with an open end: ``113`` and
-    ``[≤100, 130]``, or ``>800`` and ``[601, >800]``. If all are, they are ``≤100`` or ``>800`` and nothing.
+    If some replicates are censored, an end beyond what is known of these reads as their bound: ``113`` and ``[≤100,
+    130]``, or ``820`` and ``[601, >800]``. If all are, the texts are ``≤100`` or ``>800`` and nothing.
     """
-    total = len(threshold.crossings)
-    if not total:
+    left, right = _beyond(threshold, "left"), _beyond(threshold, "right")
+    interval = threshold.interval
+    if not interval.count:
         return "no data", ""
-    (lo, hi), (lower, upper) = threshold.bounds, threshold.median
-    text = _size(threshold.size)
-    if math.isnan(threshold.size):
-        open_above, open_below = math.isinf(upper), lower == 0
-        text = MISSING if open_above and open_below else f">{_size(lower)}" if open_above else f"≤{_size(upper)}"
-    if math.isnan(lo) or total in (threshold.left, threshold.right):
-        return text, ""
-    least, most = zip(*(crossing.log_bounds for crossing in threshold.crossings), strict=True)
-    start = f"≤{_size(math.exp(min(most)))}" if threshold.left else _size(lo)
-    end = f">{_size(math.exp(max(least)))}" if threshold.right else _size(hi)
-    return text, f"[{start}, {end}]"
+    if interval.count in (len(left), len(right)):
+        return (f"≤{_size(max(left))}" if left else f">{_size(min(right))}"), ""
+    lo = f"≤{_size(max(left))}" if left and interval.lo < max(left) else _size(interval.lo)
+    hi = f">{_size(min(right))}" if right and interval.hi > min(right) else _size(interval.hi)
+    detail = "" if math.isnan(interval.lo) else f"[{lo}, {hi}]"
+    return MISSING if math.isnan(interval.mean) else _size(interval.mean), detail
 
 
-def censored(threshold: Threshold) -> str:
+def censored(threshold: NStars) -> str:
     """How many replicates are censored, ``1 of 3 ≤100``; empty if none is, or all are, which ``sample_size`` says."""
-    total, counts = len(threshold.crossings), (threshold.left, threshold.right)
-    if total in counts:
+    total, left, right = len(threshold.replicates), _beyond(threshold, "left"), _beyond(threshold, "right")
+    if total in (len(left), len(right)):
         return ""
-    smallest = [crossing.n for crossing in threshold.crossings if crossing.censored == "left"]
-    largest = [crossing.n for crossing in threshold.crossings if crossing.censored == "right"]
-    parts = [f"{len(smallest)} of {total} ≤{_size(max(smallest))}"] if smallest else []
-    return ", ".join(parts + ([f"{len(largest)} of {total} >{_size(min(largest))}"] if largest else []))
+    parts = [f"{len(left)} of {total} ≤{_size(max(left))}"] if left else []
+    return ", ".join(parts + ([f"{len(right)} of {total} >{_size(min(right))}"] if right else []))
 
 
-def ill_behaved_remark(threshold: Threshold) -> str:
+def _beyond(threshold: NStars, side: str) -> list[float]:
+    """The bounds of the replicates that are censored on this side."""
+    return [each.n for each in threshold.replicates if each.censored == side]
+
+
+def ill_behaved_remark(threshold: NStars) -> str:
     """A remark on ill-behaved curves, with the size from which they stay below the level; empty if none is."""
     if not threshold.ill_behaved:
         return ""
     stays = "it ends above" if math.isinf(threshold.last) else f"stays below from {_size(threshold.last)}"
-    return f"ill-behaved: {threshold.ill_behaved} of {len(threshold.crossings)} rise above again, {stays}"
+    return f"ill-behaved: {threshold.ill_behaved} of {len(threshold.replicates)} rise above again, {stays}"
 
 
 def _size(n: float) -> str:
-    return f"{n:.0f}" if n >= 100 else f"{n:.3g}"
+    return "<1" if n < 1 else f"{n:.0f}" if n >= 100 else f"{n:.3g}"
 
 
 def _assignments(options: Mapping[str, Any]) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bfc_bench.analysis.curves import Curve
 from bfc_bench.analysis.scaling import scalings
-from bfc_bench.analysis.thresholds import Reached
+from bfc_bench.analysis.thresholds import NStars
 from bfc_bench.store.export import Records
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ class Curves(list[Curve]):
         """A pandas frame with one line per point: task, d, label, metric, n, and the mean with its interval."""
         return Records(point for curve in self for point in curve.points).frame()
 
-    def thresholds(self, levels: Sequence[float]) -> Records[Reached]:
+    def thresholds(self, levels: Sequence[float]) -> Records[NStars]:
         """N* of each curve: the training points that it needs to reach each of the levels of error."""
         return Records(reached for scaling in scalings(self, levels) for reached in scaling.reached)
 

@@ -30,7 +30,7 @@ from bfc_bench.analysis.laws import ScalingLaw, law_of, scaling_laws
 from bfc_bench.analysis.replicates_needed import ReplicatesNeeded, replicates_needed
 from bfc_bench.analysis.scaling import Scaling, scalings
 from bfc_bench.analysis.theory import Expected, Theories, expected
-from bfc_bench.analysis.thresholds import Reached, thresholds
+from bfc_bench.analysis.thresholds import NStars, thresholds
 from bfc_bench.errors import UsageError, suggest
 from bfc_bench.plugins.manager import Plugins
 from bfc_bench.store.export import Records, frame_of
@@ -147,7 +147,7 @@ class StoredSuite:
         groups = by_task(rows).values()
         return Curves(curve for rows in groups for curve in curves(rows, metric_of(rows, metric), stage))
 
-    def thresholds(self, levels: Levels = None, rows: Rows | None = None) -> Records[Reached]:
+    def thresholds(self, levels: Levels = None, rows: Rows | None = None) -> Records[NStars]:
         """N*(level) of each curve; ``levels`` are by default the suite's, and ``rows`` all current ones."""
         return Records(thresholds(self.curves(rows=rows), self._levels(levels)))
 
@@ -160,7 +160,7 @@ class StoredSuite:
         all_scalings = scalings(curves, self._levels(levels), axis)
         return Records(scaling for scaling in all_scalings if len(scaling.thresholds) > 1)
 
-    def least_costs(self, cost: CostName = "fit_flops", levels: Levels = None) -> Records[Reached]:
+    def least_costs(self, cost: CostName = "fit_flops", levels: Levels = None) -> Records[NStars]:
         """The least cost of a fit of each curve that reaches each level, found like N*."""
         return Records(least_costs(cost_curves(self.columns(), self.curves(), cost), self._levels(levels)))
 

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 from synthetic import row
 
-from bfc_bench.analysis.compare import NO_DIFFERENCE, compare, compare_labels
+from bfc_bench.analysis.compare import NO_DIFFERENCE, compare, compare_curves, compare_labels
 from bfc_bench.analysis.curves import Curve
 from bfc_bench.analysis.intervals import holm
 from bfc_bench.seeds import stream
@@ -130,3 +130,16 @@ def test_equal_ratios_are_refused(factor):
     assert "zero variance" in found.refused
     assert found.verdict == NO_DIFFERENCE
     assert found.ratio == pytest.approx(factor)
+
+
+@pytest.mark.parametrize("wobble", [0.0, 0.05])
+@pytest.mark.parametrize(("pairs", "verdict"), [(4, NO_DIFFERENCE), (5, "a needs fewer")])
+def test_five_replicates_that_reach_a_level_below_all_sizes_against_five_that_never_do_decide(pairs, verdict, wobble):
+    """The clearest advantage had zero variance and no test, or with a little variance .13 [0, 1.3], p = .14."""
+    errors = {"a": [0.09, 0.02, 0.01], "b": [0.5, 0.3, 0.2]}
+    shift = np.exp(wobble * stream("test", "clearest", pairs).standard_normal((pairs, 1)))
+    a, b = (curve(label, shift * of, n=(200, 400, 800)) for label, of in errors.items())
+    found = compare_curves(a, b, 0.15 if wobble else 0.1)
+    assert found.verdict == verdict
+    assert found.hi == (pytest.approx(200 / 800) if verdict != NO_DIFFERENCE else math.inf)
+    assert (found.p <= 0.05) == (verdict != NO_DIFFERENCE)

@@ -63,8 +63,8 @@ def test_the_least_cost_of_a_level_is_the_cost_at_n_star():
     (curve,), found = curves(cheap()), least_costs(against(cheap()), [0.4])
     star = threshold(curve, 0.4).interval
     (least,) = found
-    assert least.threshold.interval.mean == pytest.approx(star.mean**2)
-    assert least.threshold.interval.hi == pytest.approx(star.hi**2)
+    assert least.interval.mean == pytest.approx(star.mean**2)
+    assert least.interval.hi == pytest.approx(star.hi**2)
     record = least.as_dict()
     assert (record["least"], record["cost"], record["replicates"]) == (pytest.approx(star.mean**2), "fit_flops", 5)
     (beyond,) = least_costs(against(cheap()), [1e-3])
@@ -76,7 +76,7 @@ def test_a_size_that_costs_no_more_than_a_smaller_one_replaces_it():
     made = [replace(row, fit_flops={100: 5.0, 200: 3.0}.get(row.n, float(row.n))) for row in cheap()]
     (least,) = least_costs(against(made), [0.4])
     without = [row for row in made if row.n != 100]
-    assert least.threshold == least_costs(against(without), [0.4])[0].threshold
+    assert least.replicates == least_costs(against(without), [0.4])[0].replicates
     assert least_costs(against([replace(row, fit_flops=7.0) for row in made]), [0.4]) == []
 
 

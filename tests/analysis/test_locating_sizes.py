@@ -8,7 +8,7 @@ import pytest
 
 from bfc_bench.analysis.curves import Curve
 from bfc_bench.analysis.locating import MOST, Ladder, sizes_to_run
-from bfc_bench.analysis.thresholds import crossings, steps, threshold
+from bfc_bench.analysis.thresholds import crossings, threshold
 from bfc_bench.seeds import stream
 
 LEVEL = 0.1
@@ -90,7 +90,7 @@ def test_at_several_levels_each_has_its_own_sizes():
     curve, _ = located(shallow, [200.0], levels=levels)
     assert curve.tried.sum() > located(shallow, [200.0])[0].tried.sum()
     for level, star in zip(levels, [200.0, 200 * (10 / 3) ** 2], strict=True):
-        assert threshold(curve, level).size == pytest.approx(star, rel=0.01)
+        assert threshold(curve, level).interval.mean == pytest.approx(star, rel=0.01)
 
 
 def test_a_rise_above_the_level_is_confirmed_on_both_sides_and_the_first_crossing_is_located():
@@ -111,10 +111,10 @@ def test_noise_neither_ends_the_way_up_nor_costs_more_cells_than_are_allowed():
 
 def test_errors_beside_the_step_that_are_close_to_the_level_are_checked_again():
     curve, _ = located(shallow, [200.0, 500.0, 900.0, 900.0], noise=0.3)
-    for replicate, step, _ in steps(curve, LEVEL):
-        if added(curve)[replicate] < MOST:
-            near = np.abs(np.log(curve.n) - step.end - math.log(1.5) / 2) <= math.log(1.5) / 2 + 1e-9
-            errors = curve.log_values[replicate, near & curve.tried[replicate]]
+    for found in crossings(curve, LEVEL):
+        if added(curve)[found.replicate] < MOST:
+            near = np.abs(np.log(curve.n / found.step[1]) - math.log(1.5) / 2) <= math.log(1.5) / 2 + 1e-9
+            errors = curve.log_values[found.replicate, near & curve.tried[found.replicate]]
             assert len(errors) >= 3 or math.log(LEVEL) - errors.mean() >= 3 * curve.noise
 
 

@@ -3,13 +3,14 @@
 import math
 
 import pytest
+from synthetic import n_star
 
 from bfc_bench.analysis.claims.measures import Measured, evidence_of_crossings, ratio_of
-from bfc_bench.analysis.claims.verdict import Region, evidence
-from bfc_bench.analysis.thresholds import Crossing
+from bfc_bench.analysis.claims.verdict import Region, decide, evidence
+from bfc_bench.analysis.thresholds import NStar
 
-A = [Crossing(r, n) for r, n in enumerate((100.0, 120.0, 150.0, 110.0))]
-B = [Crossing(r, n) for r, n in enumerate((300.0, 200.0, 250.0, 280.0))]
+A = [n_star(r, n) for r, n in enumerate((100.0, 120.0, 150.0, 110.0))]
+B = [n_star(r, n) for r, n in enumerate((300.0, 200.0, 250.0, 280.0))]
 
 
 def ratio(a, b, failed=(False, False)):
@@ -49,16 +50,47 @@ def test_a_failed_cell_may_need_more_samples_so_that_the_ratio_may_move_to_its_s
     ],
 )
 def test_a_censored_size_opens_the_side_that_the_ratio_may_move_to(of_a, of_b, is_open):
-    a, b = [*A, Crossing(4, 400.0, of_a)], [*B, Crossing(4, 50.0, of_b)]
+    a, b = [*A, n_star(4, 400.0, of_a)], [*B, n_star(4, 50.0, of_b)]
     found = ratio(a, b)
     assert (ends(found), found.count) == (is_open, 5)
     assert ("1 of 5 replicates are censored" in found.notes) == any(is_open)
 
 
-def test_a_ratio_of_two_sizes_that_are_both_beyond_is_unknown_and_leaves_both_ends_open():
-    found = ratio([*A, Crossing(4, 400.0, "right")], [*B, Crossing(4, 400.0, "right")])
-    assert (ends(found), found.count) == ((True, True), 4)
+def test_a_ratio_of_two_sizes_that_are_both_beyond_is_unknown_and_does_not_count():
+    """It turned the interval of the others into (-inf, inf), while ``compare_exponents`` leaves such a pair out."""
+    found = ratio([*A, n_star(4, 400.0, "right")], [*B, n_star(4, 400.0, "right")])
+    assert found.bounds() == ratio(A, B).bounds()
+    assert (ends(found), found.count) == ((False, False), 4)
     assert "1 of 5 replicates are censored" in found.notes
+
+
+@pytest.mark.parametrize("symmetric", [True, False])
+@pytest.mark.parametrize("count", [3, 4, 5, 7, 8, 12])
+def test_a_bound_that_enough_replicates_share_decides(count, symmetric):
+    """A is at most the level at the smallest size in all replicates and B never: this had zero variance and no test."""
+    found = ratio([n_star(r, 50.0, "left") for r in range(count)], [n_star(r, 1600.0, "right") for r in range(count)])
+    found = found.of_symmetric_values() if symmetric else found
+    decides = count >= (5 if symmetric else 8)
+    assert found.bounds() == ((-math.inf, pytest.approx(math.log(50 / 1600))) if decides else (-math.inf, math.inf))
+    assert (found.p_inside(Region(hi=0.0)) <= 0.05) == (found.p_outside(Region(lo=0.0)) <= 0.05) == decides
+    verdict = decide(Region(hi=1.0), [("", found)], log=True)
+    assert (verdict.verdict == "supported", verdict.stuck) == (decides, "")
+    if not symmetric and not decides:
+        assert verdict.needed == 8
+        assert "8 such replicates would decide" in verdict.note
+
+
+def test_an_interval_does_not_contradict_the_ranges_of_all_replicates():
+    """N* of a and of b lie in steps apart from each other in every replicate, and one ratio makes the values skewed."""
+    of_a = [NStar(r, 50.0, 190.0) for r in range(7)] + [NStar(7, 2.0, 4.0)]
+    of_b = [NStar(r, 200.0, 400.0) for r in range(8)]
+    found = ratio(of_a, of_b)
+    assert found.bounds()[1] <= math.log(190 / 200) + 1e-12
+    assert found.p_inside(Region(hi=0.0)) <= 2**-7
+    assert found.at(8).bounds() == found.bounds()
+    few = ratio(of_a[3:], of_b)
+    assert few.bounds()[1] > math.log(190 / 200), "five are too few, but for a comparison outside of claims"
+    assert few.of_symmetric_values().bounds()[1] <= math.log(190 / 200) + 1e-12
 
 
 @pytest.mark.parametrize("values", [[5.0, 6.0], [5.0, 5.0, 5.0], []])

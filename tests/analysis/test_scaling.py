@@ -62,7 +62,7 @@ def test_a_dimension_without_values_is_kept_and_does_not_count(curves):
     empty = Curve("t", 40, "a", "nmse", N, (0, 1), np.full((2, len(N)), math.nan))
     a, _ = scalings([*curves, empty], (0.1,))
     without, _ = scalings(curves, (0.1,))
-    assert a.thresholds[40].crossings == ()
+    assert a.thresholds[40].replicates == ()
     assert a.measured_dims == without.measured_dims
     assert a.exponent == without.exponent
     assert scalings([], (0.1,)) == []

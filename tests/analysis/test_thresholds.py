@@ -1,12 +1,12 @@
-import itertools
 import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from synthetic import n_star, n_stars
 
 from bfc_bench.analysis.curves import Curve
-from bfc_bench.analysis.thresholds import Crossing, Reached, Threshold, crossings, threshold, thresholds
+from bfc_bench.analysis.thresholds import LEAST, crossings, threshold, thresholds
 from bfc_bench.errors import UsageError
 from bfc_bench.seeds import stream
 
@@ -17,12 +17,17 @@ def curve(*lines, n=N, metric="nmse"):
     return Curve("t", 10, "a", metric, np.array(n), tuple(range(len(lines))), np.array(lines, dtype=float))
 
 
+def ranges(curve, level):
+    return [(found.lo, found.hi) for found in crossings(curve, level)]
+
+
 @pytest.mark.parametrize("star", [130.0, 400.0, 1234.5])
 @pytest.mark.parametrize("power", [0.5, 3.0])
 def test_a_power_law_is_crossed_exactly(star, power):
     (found,) = crossings(curve(0.1 * (N / star) ** -power), 0.1)
     assert found.censored is None
     assert found.n == pytest.approx(star)
+    assert found.hi / found.lo == pytest.approx(2**LEAST)
 
 
 def test_a_curve_that_turns_back_is_pooled_in_logarithms():
@@ -30,30 +35,26 @@ def test_a_curve_that_turns_back_is_pooled_in_logarithms():
     line = curve([1.0, 0.08, 0.13, 0.01, 0.001])
     for level, sizes in ((0.11, (100, 200)), (0.1, (400, 800))):
         (found,) = crossings(line, level)
-        assert found.within == pytest.approx(sizes)
+        assert found.step == pytest.approx(sizes)
 
 
-def test_a_drop_between_two_sizes_gives_the_range_between_them():
-    (found,) = crossings(curve([0.6, 0.6, 0.001, 0.001, 0.001]), 0.1)
-    assert found.within == (pytest.approx(200), pytest.approx(400))
-    assert found.n == pytest.approx(math.sqrt(200 * 400))
-    assert found.log_bounds == pytest.approx((math.log(200), math.log(400)))
-
-
-def test_one_replicate_that_drops_leaves_none_interpolated():
-    """Interpolated points among ranges would pass for values known without error."""
-    found = crossings(curve([0.6, 0.6, 0.001, 0.001, 0.001], 0.1 * (N / 300.0) ** -2), 0.1)
-    assert [c.within for c in found] == [pytest.approx((200, 400))] * 2
-    assert crossings(curve(0.1 * (N / 300.0) ** -2), 0.1)[0].within is None
+def test_one_replicate_that_drops_does_not_move_the_others():
+    """It made the middles of steps of all: nine smooth ones at 106 gave 141 [100, 200] beside one sharp one."""
+    smooth = [0.1 * (N / star) ** -1 for star in np.linspace(105, 107, 9)]
+    alone, beside = threshold(curve(*smooth), 0.1), threshold(curve(*smooth, [0.6, 0.001, 0.001, 0.001, 0.001]), 0.1)
+    assert beside.replicates[:9] == alone.replicates
+    assert beside.replicates[9].step == pytest.approx((100, 200))
+    assert beside.interval.mean == pytest.approx(106, rel=0.02)
+    assert beside.interval.hi < 115
 
 
 def test_ranges_make_the_mean_as_uncertain_as_they_are():
     """Three replicates that drop in the same step: the mean may lie anywhere in it, and was given to 0 %."""
     found = threshold(curve(*[[0.6, 0.6, error, error, error] for error in (0.001, 0.002, 0.004)]), 0.1)
+    assert all((each.lo, each.hi) == each.step == pytest.approx((200, 400)) for each in found.replicates)
     assert found.interval.lo <= 200 * 1.01
     assert found.interval.hi >= 400 / 1.01
     assert found.interval.mean == pytest.approx(math.sqrt(200 * 400))
-    assert found.median == pytest.approx((math.sqrt(200 * 400),) * 2)
 
 
 SIZES = np.array([25, 50, 100, 200, 400, 800, 1600])
@@ -64,7 +65,7 @@ def test_a_curve_that_crosses_twice_is_flagged_with_both_crossings():
     line = [1.0, 0.4, 0.08, 0.6, 0.5, 0.07, 0.01]
     found = threshold(curve(line, n=SIZES), 0.1)
     assert found.ill_behaved == 1
-    (crossing,) = found.crossings
+    (crossing,) = found.replicates
     assert 50 <= crossing.n <= 100
     assert 400 <= crossing.last <= 800
     assert found.last == pytest.approx(crossing.last)
@@ -74,23 +75,21 @@ def test_a_curve_that_crosses_twice_is_flagged_with_both_crossings():
 def test_one_blow_up_at_the_last_size_does_not_move_the_first_crossing():
     smooth = 0.1 * (SIZES / 100.0) ** -2.0
     found = threshold(curve(np.r_[smooth[:-1], 30.0], smooth, n=SIZES), 0.1)
-    assert [c.censored for c in found.crossings] == [None, None]
-    assert found.crossings[0].n == pytest.approx(100, rel=0.5)
-    assert found.crossings[0].last == math.inf
+    assert [c.censored for c in found.replicates] == [None, None]
+    assert found.replicates[0].n == pytest.approx(100, rel=0.5)
+    assert found.replicates[0].last == math.inf
     assert (found.ill_behaved, found.last) == (1, math.inf)
 
 
-def test_an_ill_behaved_curve_whose_last_drop_is_sharp_has_ranges_for_both_crossings():
+def test_the_last_crossing_of_an_ill_behaved_curve_does_not_widen_the_first():
     """Its first crossing is that of a power law, and the last one lies anywhere between 200 and 400."""
     first, smooth = [0.19, 0.095, 0.0475], 0.1 * (SIZES / 300.0) ** -1.0
     for beside in ([], [smooth]):
         found = crossings(curve([*first, 0.9, 1e-3, 1e-3, 1e-3], *beside, n=SIZES), 0.1)
-        assert found[0].within == pytest.approx((25, 50))
-        assert found[0].n == pytest.approx(math.sqrt(25 * 50))
+        assert found[0].step == pytest.approx((25, 50))
+        assert found[0].n == pytest.approx(25 * 1.9)
         assert found[0].last == pytest.approx(math.sqrt(200 * 400))
-        assert all(crossing.within is not None for crossing in found)
     (found,) = crossings(curve([*first, 0.9, 0.15, 0.025, 0.025 / 6], n=SIZES), 0.1)
-    assert found.within is None
     assert found.n == pytest.approx(25 * 1.9)
     assert found.last == pytest.approx(400 * 2 ** (math.log(1.5) / math.log(6)))
 
@@ -152,11 +151,11 @@ def test_the_noise_of_few_replicates_is_not_too_small():
 
 
 def test_an_error_that_never_falls_to_the_level_is_right_censored_at_the_largest_size():
-    assert crossings(curve([1, 0.9, 0.8, 0.7, 0.6]), 0.5) == [Crossing(0, pytest.approx(1600), "right")]
+    assert ranges(curve([1, 0.9, 0.8, 0.7, 0.6]), 0.5) == [(pytest.approx(1600), math.inf)]
 
 
 def test_an_error_below_the_level_everywhere_is_left_censored_at_the_smallest_size():
-    assert crossings(curve([0.5, 0.4, 0.3, 0.2, 0.1]), 0.5) == [Crossing(0, pytest.approx(100), "left")]
+    assert ranges(curve([0.5, 0.4, 0.3, 0.2, 0.1]), 0.5) == [(0, pytest.approx(100))]
 
 
 PART = {"metric": "part_errors.degree2"}
@@ -172,14 +171,13 @@ def test_on_a_linear_scale_errors_are_pooled_as_they_are():
     line = curve([1.05, 0.6, 0.12, 0.2, -0.3], **PART)
     for level, sizes in ((0.17, (200, 400)), (0.15, (800, 1600))):
         (found,) = crossings(line, level)
-        lo, hi = found.within or (found.n, found.n)
-        assert sizes[0] / 1.001 <= lo <= hi <= sizes[1] * 1.001
+        assert found.step == pytest.approx(sizes)
 
 
 def test_on_a_linear_scale_negative_errors_are_below_every_level():
     low, high = curve([-0.1] * 5, **PART), curve([0.3, 0.2, 0.2, 0.2, 0.2], **PART)
-    assert crossings(low, 1e-9) == [Crossing(0, pytest.approx(100), "left")]
-    assert crossings(high, 0.1) == [Crossing(0, pytest.approx(1600), "right")]
+    assert ranges(low, 1e-9) == [(0, pytest.approx(100))]
+    assert ranges(high, 0.1) == [(pytest.approx(1600), math.inf)]
 
 
 def test_missing_sizes_are_left_out_and_replicates_without_any_dropped():
@@ -194,9 +192,9 @@ def test_lower_levels_are_crossed_later_and_larger_errors_too():
     rng = stream("test", "monotone crossings")
     noisy = (N / 300.0) ** -1 * np.exp(0.5 * rng.standard_normal((20, len(N))))
     levels = [2.0, 1.0, 0.5, 0.25]
-    sizes = np.array([[c.n for c in crossings(curve(*noisy), level)] for level in levels])
-    assert (np.diff(sizes, axis=0) >= 0).all()
-    worse = np.array([c.n for c in crossings(curve(*(1.3 * noisy)), 1.0)])
+    sizes = np.array([[c.step for c in crossings(curve(*noisy), level)] for level in levels])
+    assert (sizes[1:] >= sizes[:-1]).all()
+    worse = np.array([c.step for c in crossings(curve(*(1.3 * noisy)), 1.0)])
     assert (worse >= sizes[1]).all()
     assert (worse > sizes[1]).any()
 
@@ -233,34 +231,44 @@ def test_a_level_that_is_not_positive_is_an_error(level):
 
 
 def made(*specs):
-    return Threshold(0.1, tuple(Crossing(i, n, censored) for i, (n, censored) in enumerate(specs)))
+    return n_stars(*(n_star(replicate, *spec) for replicate, spec in enumerate(specs)))
 
 
-def test_no_mean_is_given_where_a_replicate_is_censored():
-    assert math.isnan(made((300, None), (310, None), (4000, "right")).interval.mean)
-    assert made((300, None), (310, None)).interval.mean == pytest.approx(math.sqrt(300 * 310))
+def test_a_replicate_that_never_reaches_the_level_makes_n_star_no_smaller():
+    """The median of the three was 162, which put the learner before one with 306 in every replicate."""
+    reached, never = made((162,), (162,), (860,)), made((162,), (162,), (1600, "right"))
+    assert reached.interval.mean == pytest.approx((162 * 162 * 860) ** (1 / 3))
+    assert never.interval.mean > (162 * 162 * 1600) ** (1 / 3)
+    rivals = [made((306,), (306.1,), (306,)), reached, never]
+    assert sorted(rivals, key=lambda of: of.rank) == [reached, rivals[0], never]
 
 
-def test_median_bounds_hold_the_median_of_what_censoring_hides():
-    rng = stream("test", "median bounds")
-    for size, low, high in itertools.product((3, 4, 7), (50, 200), (400, 2000)):
-        truth = 300 * np.exp(rng.standard_normal(size))
-        specs = [(low, "left") if n < low else (high, "right") if n > high else (n, None) for n in truth]
-        lower, upper = made(*specs).median
-        median = math.exp(np.median(np.log(truth)))
-        assert lower <= median * (1 + 1e-12)
-        assert upper >= median * (1 - 1e-12)
-        # What is hidden moves the median between the ends that it may have, and no farther.
-        ends = [
-            np.median([end if censored == side else math.log(n) for n, censored in specs])
-            for side, end in (("left", -math.inf), ("right", math.inf))
-        ]
-        assert (lower, upper) == pytest.approx(tuple(np.exp(ends)))
+def observed(log_stars, largest):
+    """N* of replicates in narrow ranges, right-censored beyond the largest size."""
+    found = (n_star(r, *((n, None) if n < largest else (largest, "right"))) for r, n in enumerate(np.exp(log_stars)))
+    return n_stars(*(replace(of, lo=of.lo / 1.05, hi=of.hi * 1.05) if of.censored is None else of for of in found))
 
 
-def test_threshold_counts_what_crossings_finds():
-    found = threshold(curve([0.05] * 5, [1] * 5, [1, 0.5, 0.2, 0.1, 0.01]), 0.1)
-    assert (found.left, found.right, len(found.crossings)) == (1, 1, 3)
+def test_the_worst_replicate_getting_worse_never_lowers_n_star_or_improves_its_rank():
+    rng = stream("test", "worse")
+    for _ in range(150):
+        log_stars, largest = (
+            np.log(300) + rng.standard_normal(rng.choice([3, 4, 5, 8])),
+            300 * math.exp(rng.uniform(-1, 2)),
+        )
+        worse = log_stars + rng.exponential() * (log_stars == log_stars.max())
+        before, after = observed(log_stars, largest), observed(worse, largest)
+        assert after.rank >= before.rank * (1 - 1e-4)
+        if before.right < len(log_stars) > after.right:
+            assert after.interval.mean >= before.interval.mean * (1 - 1e-4)
+
+
+def test_censored_replicates_do_not_bias_n_star():
+    """1,000 experiments of 5 replicates, a quarter beyond the largest size: their median comes .2 early."""
+    rng = stream("test", "censored n star")
+    found = [observed(0.5 * rng.standard_normal(5), math.exp(0.34)) for _ in range(1000)]
+    known = [math.log(of.interval.mean) for of in found if of.right < 5]
+    assert abs(np.mean(known)) < 0.04
 
 
 def test_thresholds_are_flat_records():
@@ -268,9 +276,9 @@ def test_thresholds_are_flat_records():
     low, high, *_ = thresholds(curves, (0.1, 0.001))
     assert low.as_dict() == {
         "task": "t", "d": 10, "label": "a", "metric": "nmse", "level": 0.1, "replicates": 2, "censored": 0,
-        "n_star": pytest.approx(low.threshold.interval.mean), "lo": pytest.approx(low.threshold.interval.lo),
-        "hi": pytest.approx(low.threshold.interval.hi),
-        "ill_behaved": 0, "last": pytest.approx(low.threshold.interval.mean),
+        "n_star": pytest.approx(low.interval.mean), "lo": pytest.approx(low.interval.lo),
+        "hi": pytest.approx(low.interval.hi),
+        "ill_behaved": 0, "last": pytest.approx(low.interval.mean),
     }  # fmt: skip
     record = high.as_dict()
     assert (record["level"], record["replicates"], record["censored"]) == (0.001, 2, 2)
@@ -279,18 +287,18 @@ def test_thresholds_are_flat_records():
 
 
 @pytest.mark.parametrize(
-    ("found", "n_star", "lo", "hi"),
+    ("found", "size", "lo", "hi"),
     [
-        ([Crossing(r, 50.0, "left") for r in range(3)], math.nan, 0, 50),
-        ([Crossing(0, 1600.0, "right"), Crossing(1, 900.0, "right")], math.nan, 900, math.inf),
-        ([Crossing(0, 310.0), Crossing(1, 1600.0, "right")], math.nan, 310, math.inf),
-        ([Crossing(0, 310.0), Crossing(1, 330.0), Crossing(2, 1600.0, "right")], 330, 310, math.inf),
-        ([Crossing(0, 283.0, within=(200.0, 400.0))], math.sqrt(200 * 400), 200, 400),
+        ([n_star(r, 50.0, "left") for r in range(3)], math.nan, 0, 50),
+        ([n_star(0, 1600.0, "right"), n_star(1, 900.0, "right")], math.nan, 900, math.inf),
+        ([n_star(0, 50.0, "left"), n_star(1, 900.0, "right")], math.nan, 0, math.inf),
+        ([replace(n_star(0, 1), lo=200.0, hi=400.0)], math.sqrt(200 * 400), 200, 400),
+        ([], math.nan, math.nan, math.nan),
     ],
 )
-def test_a_frame_has_the_bounds_of_sizes_that_are_not_known(found, n_star, lo, hi):
-    record = Reached("t", 10, "a", "nmse", 0.1, Threshold(0.1, tuple(found))).as_dict()
-    assert (record["n_star"], record["lo"], record["hi"]) == pytest.approx((n_star, lo, hi), nan_ok=True)
+def test_a_frame_has_the_bounds_of_sizes_that_are_not_known(found, size, lo, hi):
+    record = n_stars(*found).as_dict()
+    assert (record["n_star"], record["lo"], record["hi"]) == pytest.approx((size, lo, hi), nan_ok=True)
 
 
 def test_replicates_that_were_tried_at_few_of_the_sizes_have_no_threshold():

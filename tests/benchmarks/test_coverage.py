@@ -28,10 +28,10 @@ def test_dropping_what_is_censored_would_not_cover():
     experiments = [coverages.experiment(rng, 4, 10, 0.5) for _ in range(EXPERIMENTS)]
     kept = [fit_exponent(points) for points in experiments]
     dropped = [fit_exponent({d: [c for c in at if not c.censored] for d, at in p.items()}) for p in experiments]
-    taken = [fit_exponent({d: [replace(c, censored=None) for c in at] for d, at in p.items()}) for p in experiments]
+    taken = [fit_exponent({d: [replace(c, lo=c.n, hi=c.n) for c in at] for d, at in p.items()}) for p in experiments]
     right, *wrong = (np.mean([f.lo <= coverages.EXPONENT <= f.hi for f in fits]) for fits in (kept, dropped, taken))
     assert right > 0.93 - 2 * ERROR
-    assert max(wrong) < right - 2 * ERROR
+    assert min(wrong) < right - 2 * ERROR
     assert max(np.mean([f.value for f in fits]) for fits in (dropped, taken)) < coverages.EXPONENT - 0.05
 
 
@@ -46,7 +46,7 @@ def test_the_share_of_censored_values_is_as_set():
 def test_thresholds_are_covered(replicates):
     coverage = coverages.threshold_coverage(replicates, EXPERIMENTS)
     assert abs(coverage.share - 0.95) < 3 * ERROR
-    assert abs(coverage.bias) < 0.03
+    assert abs(coverage.bias) < 0.04
 
 
 @pytest.mark.parametrize("errors", coverages.ERRORS)
@@ -77,7 +77,6 @@ def told(line):
 
 
 WIDE = {
-    ("N*", "sharp", "2"): "replicates fall between the same two sizes, and N* is known to these",
     ("`succeeds`", "probability 0.9", ""): "few replicates cannot know a share",
     ("`succeeds`", "probability 0.99", ""): "few replicates cannot know a share",
     ("error rate on data", "lucky points, 201 points, 0.1", ""): "it allows for points that are hard for all",
@@ -91,6 +90,7 @@ def test_every_line_of_the_documentation_lies_in_92_to_99_percent_or_has_its_war
         coverages.SKEWED,
         coverages.FAILING,
         coverages.ASSUMED,
+        coverages.NARROW,
         coverages.FEW_SIZES,
         coverages.SMALL_BIAS,
         *coverages.OF_LAWS.values(),

@@ -2,9 +2,8 @@ import json
 import math
 
 import pytest
-from synthetic import DIMS, INJECTION, LAWS, SIZES, row, rows
+from synthetic import DIMS, INJECTION, LAWS, SIZES, n_star, n_stars, row, rows
 
-from bfc_bench.analysis.thresholds import Crossing, Threshold
 from bfc_bench.report import tables
 
 
@@ -75,17 +74,17 @@ def test_the_summary_of_binary_tasks_is_of_their_error_rate():
         ([(310, None)], "310", ""),
         ([(4000, "right")] * 5, ">4000", ""),
         ([(50, "left")] * 2, "≤50", ""),
-        ([(300, None), (310, None), (320, None), (4000, "right")], "315", "[300, >4000]"),
-        ([(300, None), (4000, "right"), (4000, "right")], ">4000", "[300, >4000]"),
-        ([(50, "left"), (50, "left"), (70, None)], "≤50", "[≤50, 70]"),
-        ([(50, "left"), (50, "left"), (200, None), (200, None)], "≤100", "[≤50, 200]"),
-        ([(50, "left"), (310, None), (4000, "right")], "310", "[≤50, >4000]"),
+        ([(300, None), (310, None), (320, None), (4000, "right")], "700", "[36.3, >4000]"),
+        ([(300, None), (4000, "right"), (4000, "right")], "11477", "[<1, >4000]"),
+        ([(50, "left"), (50, "left"), (70, None)], "43.6", "[≤50, 946]"),
+        ([(50, "left"), (50, "left"), (200, None), (200, None)], "62.7", "[≤50, 1106]"),
+        ([(50, "left"), (310, None), (4000, "right")], "385", "[≤50, >4000]"),
         ([(50, "left"), (4000, "right")], tables.MISSING, "[≤50, >4000]"),
         ([], "no data", ""),
     ],
 )
 def test_a_sample_size_reads(specs, main, detail):
-    threshold = Threshold(0.1, tuple(Crossing(i, n, censored) for i, (n, censored) in enumerate(specs)))
+    threshold = n_stars(*(n_star(i, n, censored) for i, (n, censored) in enumerate(specs)))
     assert tables.sample_size(threshold) == (main, detail)
 
 
@@ -99,7 +98,7 @@ def test_a_sample_size_reads(specs, main, detail):
     ],
 )
 def test_censored_replicates_are_counted_unless_they_are_all(specs, text):
-    threshold = Threshold(0.1, tuple(Crossing(i, n, censored) for i, (n, censored) in enumerate(specs)))
+    threshold = n_stars(*(n_star(i, n, censored) for i, (n, censored) in enumerate(specs)))
     assert tables.censored(threshold) == text
 
 
@@ -109,22 +108,13 @@ def test_learners_are_listed_by_the_points_they_need_then_by_their_error():
     assert [record["label"] for record in tables.summary_table(rows)] == ["fast", "slow", "never a", "never b"]
 
 
-def test_the_interval_of_a_range_that_all_replicates_share_contains_it():
-    same = Threshold(0.1, tuple(Crossing(r, math.sqrt(200 * 400), within=(200, 400)) for r in range(3)))
-    assert tables.sample_size(same) == ("283", "[165, 485]")
-    ranges = Threshold(0.1, (*same.crossings, Crossing(3, math.sqrt(100 * 200), within=(100, 200))))
-    assert tables.sample_size(ranges)[0] == "238"
-
-
 def test_an_ill_behaved_curve_is_remarked_on_with_its_last_crossing():
-    again = Crossing(0, 90, last=690)
+    again, ends_above, behaved = n_star(0, 90, last=690), n_star(0, 90, last=math.inf), n_star(1, 100)
+    assert tables.ill_behaved_remark(n_stars(again)) == "ill-behaved: 1 of 1 rise above again, stays below from 690"
     assert (
-        tables.ill_behaved_remark(Threshold(0.1, (again,)))
-        == "ill-behaved: 1 of 1 rise above again, stays below from 690"
+        tables.ill_behaved_remark(n_stars(ends_above, behaved)) == "ill-behaved: 1 of 2 rise above again, it ends above"
     )
-    ends_above = Threshold(0.1, (Crossing(0, 90, last=math.inf), Crossing(1, 100)))
-    assert tables.ill_behaved_remark(ends_above) == "ill-behaved: 1 of 2 rise above again, it ends above"
-    assert tables.ill_behaved_remark(Threshold(0.1, (Crossing(1, 100),))) == ""
+    assert tables.ill_behaved_remark(n_stars(behaved)) == ""
 
 
 def test_the_summary_names_the_worst_replicate_beside_the_mean(grid):

@@ -14,7 +14,7 @@ from bfc_bench.analysis.claims.measures import Point, evidence_of_crossings, fai
 from bfc_bench.analysis.claims.verdict import Evidence, Finding, Region, nothing, short
 from bfc_bench.analysis.curves import FLOOR, curves_of
 from bfc_bench.analysis.theory import Theories, expected_n_star, no_theory
-from bfc_bench.analysis.thresholds import Crossing, crossings
+from bfc_bench.analysis.thresholds import NStar, crossings
 from bfc_bench.store.row import Row
 
 
@@ -73,7 +73,7 @@ class Follows(LabelClaim, NStarClaim):
             return nothing(f"the theory of {self.label} never reaches the level")
         (curve,) = curves
         measured_n_star = crossings(curve, self.level)
-        expected_n_stars = [Crossing(crossing.replicate, n_star) for crossing in measured_n_star]
+        expected_n_stars = [NStar(crossing.replicate, n_star, n_star) for crossing in measured_n_star]
         notes = (*failure_notes(curves), f"{note}, N* = {n_star:.4g}")
         failed = (False, bool(curve.failures.any()))
         return evidence_of_crossings((1.0, -1.0), (measured_n_star, expected_n_stars), failed, notes)

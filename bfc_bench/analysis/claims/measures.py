@@ -10,13 +10,9 @@ from dataclasses import dataclass, field, replace
 from bfc_bench.analysis.claims.verdict import Evidence, evidence, nothing, short
 from bfc_bench.analysis.curves import Curve, Scale, curves, scale_of, shared_n
 from bfc_bench.analysis.intervals import is_skewed
-from bfc_bench.analysis.thresholds import Crossing, crossings
+from bfc_bench.analysis.thresholds import NStar, crossings
 from bfc_bench.store.row import Row
 from bfc_bench.store.rows import Rows
-
-ALL_AT_FLOOR = 8
-"""From so many replicates on, errors that are all at the floor of their metric lie below a bound without an interval:
-if half of all errors lay above it, 8 would lie below with a probability of .4 %."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +108,14 @@ def mean_of(a: Measured) -> Evidence:
         a.tested < math.inf
     )
     notes = (*a.notes, *skewed, *on_data)
-    found = evidence(a.values.values(), open_below=a.floored, open_above=a.failed > 0, notes=notes)
-    if a.floored and found.refused and found.count >= ALL_AT_FLOOR:
-        return replace(found, refused="", notes=(*notes, "every error is at the floor of the metric"))
-    return found
+    at_floor = a.floored and len({*a.values.values()}) == 1
+    return evidence(
+        a.values.values(),
+        open_below=a.floored,
+        open_above=a.failed > 0,
+        only_bounds=at_floor,
+        notes=(*notes, *["every error is at the floor of the metric"] * at_floor),
+    )
 
 
 def ratio_of(a: Measured, b: Measured) -> Evidence:
@@ -156,27 +156,29 @@ def n_star_ratio(a: Curve, b: Curve, level: float) -> Evidence:
 
 
 def evidence_of_crossings(
-    weights: Sequence[float], groups: Sequence[Sequence[Crossing]], failed: tuple[bool, bool], notes: Sequence[str]
+    weights: Sequence[float], groups: Sequence[Sequence[NStar]], failed: tuple[bool, bool], notes: Sequence[str]
 ) -> Evidence:
     """Evidence about the mean over replicates of sum_i w_i log N*_i.
 
-    A censored N* enters as its bound and leaves a side open, as ``failed`` cells do (below, above). If curves give
-    ranges for N*, the sum lies in a range too.
+    The sum lies in a range, as each N* does. One with a censored N* enters as its bound and leaves a side open, as
+    ``failed`` cells do (below, above). One that may be anything, as if neither of two learners reaches the level, says
+    nothing and does not count.
     """
-    bounds = [{crossing.replicate: crossing.log_bounds for crossing in group} for group in groups]
+    bounds = [{each.replicate: each.log_bounds for each in group} for group in groups]
     common = sorted(set.intersection(*map(set, bounds)))
-    sums = [_weighted(weights, [of[replicate] for of in bounds]) for replicate in common]
-    below, above = (any(math.isinf(ends[side]) for ends in sums) for side in (0, 1))
-    censored = sum(math.isinf(hi - lo) for lo, hi in sums)
-    known = [
-        _weighted(weights, [_finite(*of[replicate]) for of in bounds])
-        for replicate, (lo, hi) in zip(common, sums, strict=True)
-        if math.isfinite(lo) or math.isfinite(hi)
-    ]
+    sums = {replicate: _weighted(weights, [of[replicate] for of in bounds]) for replicate in common}
+    known = {r: ends for r, ends in sums.items() if not all(map(math.isinf, ends))}
+    below, above = (sum(math.isinf(ends[side]) for ends in known.values()) for side in (0, 1))
+    censored = len(common) - len(known) + below + above
+    ranges = [_weighted(weights, [_finite(*of[replicate]) for of in bounds]) for replicate in known]
+    alike = all(abs(x - y) < 1e-9 for ends in ranges for x, y in zip(ends, ranges[0], strict=True))
+    if alike and not any((each.lo, each.hi) == each.step and not each.censored for group in groups for each in group):
+        ranges = [((lo + hi) / 2,) * 2 for lo, hi in ranges]  # copies of one smooth curve, which show no variance
     return evidence(
-        known,
-        open_below=below or failed[0],
-        open_above=above or failed[1],
+        ranges,
+        open_below=failed[0] or below > 0,
+        open_above=failed[1] or above > 0,
+        only_bounds=len(known) in (below, above),
         notes=(
             *notes,
             *[f"{censored} of {len(common)} replicates are censored"] * bool(censored),
@@ -197,7 +199,7 @@ def _finite(lo: float, hi: float) -> tuple[float, float]:
     return (hi if math.isinf(lo) else lo, lo if math.isinf(hi) else hi)
 
 
-def ill_behaved_note(*groups: Sequence[Crossing]) -> tuple[str, ...]:
+def ill_behaved_note(*groups: Sequence[NStar]) -> tuple[str, ...]:
     """A note on the replicates whose error rises above the level again after the first crossing; empty if none does."""
     count = sum(crossing.last is not None for group in groups for crossing in group)
     return (f"{count} ill-behaved curves rise above the level again; their first crossing counts",) * bool(count)

@@ -84,7 +84,7 @@ def _compared(best: Curve, rival: Curve, n: int) -> str:
 def _rows_needed(curves: Sequence[Curve], levels: Sequence[float], facts: TableFacts) -> list[str]:
     """N* of each learner at the two smallest levels that one reaches in half of the repetitions, and the next level."""
     by_level = {level: [threshold(curve, level) for curve in curves] for level in sorted(levels, reverse=True)}
-    reached = [level for level in by_level if any(2 * of.right < len(of.crossings) for of in by_level[level])]
+    reached = [level for level in by_level if any(2 * of.right < len(of.replicates) for of in by_level[level])]
     lines = []
     for level in reached[-2:]:
         rows = [" ".join(sample_size(of)).strip() for of in by_level[level]]
