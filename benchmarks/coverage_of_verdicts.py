@@ -15,7 +15,7 @@ import numpy as np
 
 from bfc_bench.analysis.alpha_spending import SCHEDULE, levels, schedule_from
 from bfc_bench.analysis.claims.verdict import Evidence, Region, decide, evidence
-from bfc_bench.analysis.intervals import t_quantile
+from bfc_bench.analysis.intervals import CONFIDENCE, t_quantile
 from bfc_bench.analysis.skewed_t import cautious_reach
 from bfc_bench.seeds import stream
 
@@ -136,8 +136,7 @@ def report(experiments: int) -> Iterator[str]:
 
 
 def _widening(count: int) -> float:
-    student = t_quantile(count - 1)
-    return cautious_reach(student, count, 0.0) / student
+    return cautious_reach(CONFIDENCE, count - 1, count, 0.0) / t_quantile(count - 1)
 
 
 def _line(world: str, schedule: Sequence[int], draw: Draw, experiments: int, size: int = 1) -> Line:

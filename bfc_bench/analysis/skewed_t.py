@@ -6,17 +6,20 @@ If R values have skewness g > 0, the statistic t of their mean is far below 0 to
 
 removes the error of order 1 / sqrt(R) (Hall 1992, On the removal of skewness by transformation). For w < 0 the first
 three terms rise with g up to w / 4, at g w = -9/2; beyond that they stay w / 4. More skewness therefore never narrows
-an interval, and no interval is much wider than four times Student's.
+an interval.
 
 The skewness of a few values is only known up to its standard error, so one standard error is added on the side that
 speaks against a verdict. The rule is about the mean, as Student's is. It has no resamples and draws no numbers.
+
+More values of one spread never widen an interval: fewer than 5 have Student's interval, and 5 or more have at most the
+width that 4 of the same spread would have.
 """
 
 from __future__ import annotations
 
 import math
 
-from bfc_bench.analysis.intervals import MIN_SKEWED, skewness_error
+from bfc_bench.analysis.intervals import MIN_SKEWED, skewness_error, t_quantile, two_sided_p
 
 BEND = -4.5
 """g w at which the first three terms are w / 4, their largest value over g for w < 0."""
@@ -40,18 +43,27 @@ def inverse(quantile: float, count: int, skewness: float) -> float:
     return 3 * y / (root**2 + root + 1) * math.sqrt(count)
 
 
-def cautious_t(t: float, count: int, skewness: float) -> float:
-    """The larger of Student's statistic and the transformed one, for a mean that is to lie below a bound."""
-    if count < MIN_SKEWED or math.isnan(skewness):
-        return t
-    return max(t, transformed(t, count, skewness + skewness_error(count)))
+def cautious_p(t: float, degrees: float, count: int, skewness: float) -> float:
+    """Two-sided p of a mean that lies ``t`` >= 0 standard errors inside a bound: that of Student's statistic, or more.
 
-
-def cautious_reach(quantile: float, count: int, skewness: float) -> float:
-    """How many standard errors the upper end of an interval lies above the mean: Student's quantile, or more.
-
-    At this distance of the bound ``cautious_t`` is just ``-quantile``.
+    At most 1. It is the level at which ``cautious_reach`` is ``t``.
     """
+    student = two_sided_p(t, degrees)
     if count < MIN_SKEWED or math.isnan(skewness):
-        return quantile
-    return max(quantile, -inverse(-quantile, count, skewness + skewness_error(count)))
+        return student
+    widened = two_sided_p(-transformed(-t, count, skewness + skewness_error(count)), degrees)
+    return min(1.0, max(student, min(widened, two_sided_p(t / _of_unseen(count), MIN_SKEWED - 2))))
+
+
+def cautious_reach(confidence: float, degrees: float, count: int, skewness: float) -> float:
+    """How many standard errors the upper end of an interval lies above the mean: Student's quantile, or more."""
+    student = t_quantile(degrees, confidence)
+    if count < MIN_SKEWED or math.isnan(skewness):
+        return student
+    widened = -inverse(-student, count, skewness + skewness_error(count))
+    return max(student, min(widened, _of_unseen(count) * t_quantile(MIN_SKEWED - 2, confidence)))
+
+
+def _of_unseen(count: int) -> float:
+    """A standard error of the largest number of values for which skewness is not allowed for, in those of ``count``."""
+    return math.sqrt(count / (MIN_SKEWED - 1))

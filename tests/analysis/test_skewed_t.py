@@ -9,7 +9,7 @@ from scipy import stats
 
 from bfc_bench.analysis.claims.verdict import Region, decide, evidence
 from bfc_bench.analysis.intervals import skewness_error, t_interval, t_quantile
-from bfc_bench.analysis.skewed_t import cautious_reach, cautious_t, inverse, transformed
+from bfc_bench.analysis.skewed_t import cautious_p, cautious_reach, inverse, transformed
 from bfc_bench.seeds import stream
 
 GRID = [
@@ -32,24 +32,31 @@ def test_a_small_example_worked_out_by_hand():
 @pytest.mark.parametrize("count", [5, 20, 200])
 def test_more_skewness_only_widens_and_at_most_to_about_four_times(count):
     quantile = t_quantile(count - 1)
-    reaches = [cautious_reach(quantile, count, g) for g in np.linspace(-3, 3, 61)]
+    reaches = [cautious_reach(0.95, count - 1, count, g) for g in np.linspace(-3, 3, 61)]
     assert all(a <= b + 1e-12 for a, b in pairwise(reaches))
     assert reaches[0] == quantile, "a tail on the other side leaves Student's interval"
     worst = 3 + skewness_error(count)
     assert reaches[-1] <= 4 * (quantile + worst / (6 * math.sqrt(count))) * (1 + 1e-12)
 
 
-@pytest.mark.parametrize(("t", "count", "skew"), [case for case in GRID if case[0] < 0])
-def test_the_statistic_reaches_the_quantile_exactly_at_the_end_of_the_interval(t, count, skew):
-    quantile = -cautious_t(t, count, skew)
-    if quantile > 0:
-        assert cautious_reach(quantile, count, skew) == pytest.approx(-t)
+@pytest.mark.parametrize(("t", "count", "skew"), [case for case in GRID if case[0] > 0])
+def test_p_is_the_level_at_which_the_interval_reaches_the_bound(t, count, skew):
+    p = cautious_p(t, count - 1, count, skew)
+    if 1e-12 < p < 1:
+        assert cautious_reach(1 - p, count - 1, count, skew) == pytest.approx(t, rel=1e-3)
 
 
 def test_the_interval_of_symmetric_values_tends_to_student_s():
-    ratios = [cautious_reach(t_quantile(r - 1), r, 0.0) / t_quantile(r - 1) for r in (20, 200, 20_000)]
+    ratios = [cautious_reach(0.95, r - 1, r, 0.0) / t_quantile(r - 1) for r in (20, 200, 20_000)]
     assert ratios[0] > ratios[1] > ratios[2] > 1
     assert ratios[1:] == pytest.approx([1.0, 1.0], abs=0.02)
+
+
+@pytest.mark.parametrize("confidence", [0.9, 0.95, 0.995])
+@pytest.mark.parametrize("skew", [-2.0, 0.0, 0.5, 2.0, 5.0])
+def test_more_values_of_one_spread_and_skewness_never_widen_the_interval(confidence, skew):
+    widths = [cautious_reach(confidence, r - 1, r, skew) / math.sqrt(r) for r in range(3, 300)]
+    assert all(later <= earlier * (1 + 1e-12) for earlier, later in pairwise(widths))
 
 
 @pytest.mark.parametrize("count", [3, 4])
@@ -80,7 +87,7 @@ def test_p_is_the_level_at_which_the_interval_just_ends_at_the_bound():
     for bound in (piece.mean + 0.5, piece.mean + 2.0):
         p = piece.p_inside(Region(hi=bound))
         assert piece.bounds(1 - p)[1] == pytest.approx(bound)
-    assert piece.p_inside(Region(hi=piece.mean + 1e-9)) == 1.0, "the transformed statistic lies on the other side"
+    assert piece.p_inside(Region(hi=piece.mean + 1e-9)) == pytest.approx(1.0), "the mean lies on the bound"
 
 
 def test_where_the_two_rules_differ_the_verdict_is_undecided_and_names_both():

@@ -12,7 +12,7 @@ from typing import Any, Literal, Self, TypeAlias
 import numpy as np
 
 from bfc_bench.analysis.intervals import CONFIDENCE, MIN_SKEWED, exp, range_interval, skewness, t_quantile, two_sided_p
-from bfc_bench.analysis.skewed_t import cautious_reach, cautious_t
+from bfc_bench.analysis.skewed_t import cautious_p, cautious_reach
 from bfc_bench.store.export import FlatRecord
 
 Word: TypeAlias = Literal["supported", "contradicted", "undecided"]
@@ -156,7 +156,7 @@ class Evidence:
     def reach(self, side: Side, confidence: float) -> float:
         """Distance from the mean to the end of the interval on one side: Student's t, widened for skewed values."""
         error, skew = self._on(side)
-        return cautious_reach(t_quantile(self.degrees, confidence), self.count, skew) * error
+        return cautious_reach(confidence, self.degrees, self.count, skew) * error
 
     def of_symmetric_values(self) -> Self:
         """The evidence with Student's interval, which assumes that the values are not skewed."""
@@ -183,7 +183,7 @@ class Evidence:
         p = self._p_of_brackets if beyond else 1.0
         if not error > 0:
             return p if self.only_bounds else 0.0
-        return min(p, two_sided_p(-cautious_t(-distance / error, self.count, skew), self.degrees))
+        return min(p, cautious_p(distance / error, self.degrees, self.count, skew))
 
     @property
     def _same_bounds(self) -> bool:
@@ -495,11 +495,6 @@ def _needed(region: Region, piece: Evidence, word: str, confidence: float) -> fl
     if not decides(MAX_REPLICATES):
         return math.inf
     too_few, enough = MIN_REPLICATES - 1, MAX_REPLICATES
-    if not math.isnan(piece.skewness):
-        # From 5 replicates on the interval allows for skewness, so it is wider there than at 4.
-        if piece.count < MIN_SKEWED and (few := [r for r in range(MIN_REPLICATES, MIN_SKEWED) if decides(r)]):
-            return float(few[0])
-        too_few = MIN_SKEWED - 1
     while enough - too_few > 1:
         middle = (too_few + enough) // 2
         too_few, enough = (too_few, middle) if decides(middle) else (middle, enough)
