@@ -26,9 +26,6 @@ from bfc_bench.analysis.sizes_needed import finer_sizes, sizes_beyond_grid
 from bfc_bench.seeds import stream
 from bfc_bench.store.row import Row
 from bfc_bench.store.rows import Rows
-from bfc_bench.suite.model import Looks
-
-LOOKS = Looks(at=list(SCHEDULE))
 
 
 def error_of_looks(spent: Sequence[float], experiments: int) -> float:
@@ -96,7 +93,7 @@ def looked_at(claim: str, experiments: int, effect: float = 0.0) -> Looked:
         rows = Rows.of(draw(rng, effect))
         curves = rows.groups("task", "label", "d")
         sizes = {(task, label, d): tuple(np.unique(of.n).tolist()) for (task, label, d), of in curves.items()}
-        look = looks_at(stated, rows, sizes, LOOKS, {}).current_look
+        look = looks_at(stated, rows, sizes, SCHEDULE, {}).current_look
         found.append(_found(look))
     return _looked(claim, effect, found)
 
@@ -121,10 +118,10 @@ def n_star_looked_at(shapes: Sequence[str], experiments: int, *, adds: bool) -> 
         own: SizesByCurve = {("t", label, 8): sizes for label in "ab"}
         reads = own
         for r in SCHEDULE:
-            look = looks_at(stated, draw(reads, r), own, LOOKS, {}).current_look
+            look = looks_at(stated, draw(reads, r), own, SCHEDULE, {}).current_look
             while adds and r > SCHEDULE[0] and (wider := _with_more_sizes(look, stated, reads)) != reads:
                 reads = wider
-                look = looks_at(stated, draw(reads, r), own, LOOKS, {}).current_look
+                look = looks_at(stated, draw(reads, r), own, SCHEDULE, {}).current_look
             if _found(look)[0] != "undecided":
                 break
         found.append(_found(look))

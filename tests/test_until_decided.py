@@ -129,7 +129,7 @@ def test_the_looks_cannot_be_had_again(suite, tmp_path):
 
 
 def test_a_run_makes_no_look_beyond_its_replicates_and_a_later_one_goes_on(suite, tmp_path):
-    path, store = suite(suite.near | {"id": "open"}, looks={"at": [3, 5, 8, 12]}), tmp_path / "s"
+    path, store = suite(suite.near | {"id": "open"}, looks=[3, 5, 8, 12]), tmp_path / "s"
     (ended,) = decide(path, store, last=5).ended
     assert (ended.why, points(store)) == ("its next look is at 8 replicates", [("r", 4, 20, 3), ("r", 4, 20, 4)])
     decide(path, store, last=8)
@@ -144,7 +144,7 @@ def test_what_is_added_for_one_claim_moves_no_other_and_no_sample_size_of_the_re
 
     def seen():
         with open_store(store) as held:
-            found = held[str(suite(near, sizes, learner=learners, looks={"at": [3, 5, 8]}))]
+            found = held[str(suite(near, sizes, learner=learners, looks=[3, 5, 8]))]
             verdict = replace(found.claims()[1], holm_p=0.0)
             return verdict, [str(one.interval) for one in found.thresholds([0.55]) if one.d == 3]
 

@@ -18,7 +18,6 @@ from bfc_bench.analysis.claims import Claim, Finding, finding_of
 from bfc_bench.analysis.claims.verdict import LookLevel
 from bfc_bench.analysis.theory import Theories
 from bfc_bench.store.rows import Rows
-from bfc_bench.suite.model import Looks
 from bfc_bench.suite.sizes import sizes_at
 from bfc_bench.utils.counted import counted
 
@@ -81,7 +80,7 @@ class ClaimLooks:
         return replace(finding, verdict="undecided", but="", note="; ".join(filter(None, (note, finding.note))))
 
 
-def looks_at(claim: Claim, rows: Rows, sizes: SizesByCurve, looks: Looks, theories: Theories) -> ClaimLooks:
+def looks_at(claim: Claim, rows: Rows, sizes: SizesByCurve, looks: Sequence[int], theories: Theories) -> ClaimLooks:
     """The looks at a claim.
 
     A claim about N* reads all sizes of its curves, any other claim those of the suite.
@@ -96,13 +95,13 @@ def looks_at(claim: Claim, rows: Rows, sizes: SizesByCurve, looks: Looks, theori
     return ClaimLooks(claim, tuple(_looks(claim, rows, sizes, looks, theories)))
 
 
-def _looks(claim: Claim, rows: Rows, sizes: SizesByCurve, looks: Looks, theories: Theories) -> Iterator[Look]:
+def _looks(claim: Claim, rows: Rows, sizes: SizesByCurve, looks: Sequence[int], theories: Theories) -> Iterator[Look]:
     curves = _curves(claim, of_sizes(rows, sizes), sizes)
     read = of_sizes(rows, curves) if claim.n_star_level is None else rows
     counts = dict.fromkeys(claim.labels, 0)
     before: tuple[LookLevel, Rows] | None = None
-    for number, (replicates, level) in enumerate(zip(looks.at, levels(looks.at), strict=True), 1):
-        at = LookLevel(number, len(looks.at), 1 - 2 * level, looks.skewness)
+    for number, (replicates, level) in enumerate(zip(looks, levels(looks), strict=True), 1):
+        at = LookLevel(number, len(looks), 1 - 2 * level)
         counts = {**counts, **dict.fromkeys(_open_labels(claim, before, at), replicates)}
         mask, missing = np.zeros(len(read), dtype=bool), []
         for curve, own_sizes in curves.items():
@@ -114,7 +113,7 @@ def _looks(claim: Claim, rows: Rows, sizes: SizesByCurve, looks: Looks, theories
             missing += [(curve, *cell) for cell in cells if cell not in there]
         look_rows = read.at(mask)
         finding = None if missing else finding_of(claim.at_look(at), look_rows, theories)
-        after = looks.at[number] - replicates if number < len(looks.at) else 0
+        after = looks[number] - replicates if number < len(looks) else 0
         yield Look(at, replicates, after, counts, curves, look_rows, missing, finding)
         if finding is None or finding.verdict != "undecided":
             return

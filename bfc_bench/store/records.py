@@ -49,7 +49,7 @@ class _Definition(TypedDict, total=False):
     levels: list[Annotated[float, Field(gt=0)]]
     task: list[dict[str, Any]]
     learner: list[dict[str, Any]]
-    looks: dict[str, Any]
+    looks: list[int]
 
 
 @cache

@@ -38,7 +38,7 @@ from bfc_bench.store.row import Row
 from bfc_bench.store.rows import Rows
 from bfc_bench.store.store import Store
 from bfc_bench.stored_suite.curves import Curves
-from bfc_bench.suite.model import Looks, Suite
+from bfc_bench.suite.model import Suite
 from bfc_bench.utils.files import inside, make_folder
 from bfc_bench.utils.plain_json import digest
 
@@ -249,15 +249,15 @@ class StoredSuite:
         return [looks_at(claim, rows, sizes, looks, self.theories) for claim in self.parsed_claims]
 
     @property
-    def looks(self) -> Looks | None:
+    def looks(self) -> list[int] | None:
         """The looks that the suite plans, else those of the first ``run --until-decided``; None if there are none."""
         planned = (run["definition"].get("looks") for run in self.sessions)
         first = next(filter(None, planned), None)
-        return self.suite.looks or (Looks.parse(first, f"{self.name}: looks") if first else None)
+        return self.suite.looks or first
 
     def replicates_needed(self) -> Records[ReplicatesNeeded]:
         """What would decide each claim: replicates, given the spread so far, or the sizes that would show N*."""
-        planned = self.looks.at if self.looks else schedule_from(max(self.suite.replicates, MIN_REPLICATES))
+        planned = self.looks or schedule_from(max(self.suite.replicates, MIN_REPLICATES))
         judged = self._judged(self.columns())
         return Records(replicates_needed(looks, verdict, rows, planned) for looks, rows, verdict in judged)
 
@@ -430,10 +430,9 @@ class StoredSuite:
     @property
     def _key(self) -> str:
         """A digest of everything that a report shows: rows, looks, the suite as run and in its file, the release."""
-        looks = self.looks.model_dump() if self.looks else None
         times = self.store.finish_times(self.name, self.version)
         suite = self.suite.model_copy(update={"looks": None, "locate": None})  # a run may have set them
-        return digest([installed_version("bfc-bench"), self.definition, suite.definition(), looks, times])
+        return digest([installed_version("bfc-bench"), self.definition, suite.definition(), self.looks, times])
 
     def _repr_html_(self) -> str:
         import pandas as pd

@@ -24,7 +24,6 @@ from bfc_bench.store.rows import Rows
 from bfc_bench.store.store import Store
 from bfc_bench.stored_suite import StoredSuite
 from bfc_bench.strategies.rounds import Rounds, results
-from bfc_bench.suite.model import Looks
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +147,7 @@ class UntilDecided:
 
     def _added(self, claim: Claim, look: Look, rows: Rows) -> Iterator[Cell]:
         """The cells of a look at N* at sizes beside the suite's: those that all replicates of the first look have."""
-        first = self.looks.at[0]
+        first = self.looks[0]
         for curve, own in look.sizes.items() if claim.n_star_level is not None else ():
             place = rows.positions_by_curve.get(curve, np.zeros(0, dtype=np.intp))
             begun = Counter(rows.n[place][rows.replicate[place] < first].tolist())
@@ -217,7 +216,7 @@ class UntilDecided:
             if look and verdict.verdict != "undecided":
                 why = "decided"
             elif following is None:
-                why = f"no look is left: the last is at {self.looks.at[-1]} replicates"
+                why = f"no look is left: the last is at {self.looks[-1]} replicates"
             elif claim_looks.claim.id in self.why_stuck:
                 why = self.why_stuck[claim_looks.claim.id]
             elif following.replicates > self.last:
@@ -236,7 +235,7 @@ class UntilDecided:
         ]
 
     @property
-    def looks(self) -> Looks:
+    def looks(self) -> list[int]:
         """The looks that the suite plans."""
         assert self.grid.suite.looks is not None, "the grid is that of a suite with looks"
         return self.grid.suite.looks
@@ -253,5 +252,5 @@ def with_looks(grid: Grid, options: RunOptions, last: int) -> Grid:
     with results(grid, options) as suite:
         looks = grid.suite.looks or (suite and suite.looks)
     first = max(grid.suite.replicates, MIN_REPLICATES)
-    looks = looks or Looks(at=list(schedule_from(first, last)))
+    looks = looks or list(schedule_from(first, last))
     return replace(grid, suite=grid.suite.model_copy(update={"looks": looks}))

@@ -312,13 +312,7 @@ class Locate(Settings):
     """Levels of N*; None: those of the suite."""
 
 
-class Looks(Settings):
-    """``looks``: the numbers of replicates at which claims are judged, in turn, until they are decided."""
-
-    at: Annotated[list[Annotated[Size, Field(ge=3)]], Field(min_length=1), AfterValidator(check_increasing)]
-    """Replicates at each look."""
-    skewness: bool = True
-    """Whether the intervals allow for skewed values; false for looks that were made before they did."""
+Looks = Annotated[list[Annotated[Size, Field(ge=3)]], Field(min_length=1), AfterValidator(check_increasing)]
 
 
 class Suite(Settings):
@@ -336,7 +330,7 @@ class Suite(Settings):
     locate: Locate | None = None
     """The sizes that are run instead of those of the tasks; None: those of the tasks."""
     looks: Looks | None = None
-    """The looks at claims; None: they are judged once, on all rows."""
+    """Numbers of replicates at which claims are judged, in turn, until they are decided; None: once, on all rows."""
     budget: Budget = Budget()
     executor: ExecutorEntry | None = None
     """Where cells run; None: in processes on this machine."""

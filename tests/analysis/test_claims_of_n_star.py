@@ -52,7 +52,7 @@ def test_a_theory_without_a_number_decides_nothing(level, note):
 def test_the_estimate_is_measured_over_theory():
     claim = {"kind": "follows", "label": "a", "task": "t", "factor": 3}
     found = verdict({**claim, "level": 0.1}, curve("a", [150, 151, 152]))
-    assert found.estimate == pytest.approx(0.5, rel=0.05)
+    assert found.estimate == pytest.approx(0.5, rel=0.1)
     assert found.region == "in [0.333, 3]"
     assert "N* = 300" in found.note
     assert found.statement == (

@@ -38,10 +38,10 @@ def test_learners_are_ranked_by_their_n_star_and_those_that_need_more_have_a_p()
     assert (fast.label, fast.p, fast.told) == ("fast", "", "degree")
     assert fast.n_star.startswith("102 [")
     assert (slow.label, slow.told) == ("slow", "")
-    assert float(slow.p.removeprefix("p ")) < 1e-4
+    assert float(slow.p.removeprefix("p ")) < 1e-5
     assert [reached.label for reached in answer.beyond] == ["never"]
     least, most = map(float, re.fullmatch("(.*) to (.*) times fewer than slow", answer.lead).groups())
-    assert 2.4 < least <= 3 <= most < 3.6
+    assert 2.5 < least <= 3 <= most < 3.5
 
 
 def test_learners_that_are_not_told_apart_are_both_the_fewest():
@@ -73,13 +73,13 @@ def test_a_level_at_which_learners_differ_comes_before_one_at_which_more_is_know
     ]
     (answer,) = answered(rows)
     assert (answer.level, [need.label for need in answer.needs]) == (0.01, ["ahead"])
-    assert re.fullmatch(r"at least 1\.[89]\d? times fewer than every other learner", answer.lead)
+    assert re.fullmatch(r"at least (1\.9\d?|2\.0) times fewer than every other learner", answer.lead)
 
 
 def test_the_exponent_in_d_stands_beside_the_learner():
     rows = [cell for d in (10, 20, 40) for cell in cells({"a": d**1.5 / 9, "b": d**1.5 / 4}, d=d)]
     (answer,) = answered(rows, levels=(0.1,))
-    assert all(re.match(r"1\.5\d* \[1\.[34]\d*, 1\.[567]\d*\]", need.exponent) for need in answer.needs)
+    assert all(re.match(r"1\.5\d* \[1\.4\d*, 1\.[56]\d*\]", need.exponent) for need in answer.needs)
     noisy = enumerate((4, 0.25, 1, 3, 0.5))
     scatter = [(d, r, c if d == 11 else 1 / c) for r, c in noisy for d in (10, 11, 12)]
     vague = [row(label="a", d=d, n=n, replicate=r, nmse=10 / n * c) for d, r, c in scatter for n in SIZES]

@@ -163,8 +163,6 @@ class Claim(Settings):
             but: A reservation to quote with a verdict that is decided.
         """
         quantities = [("", evidence)] if isinstance(evidence, Evidence) else list(evidence.items())
-        if not self._look.allows_skewness:
-            quantities = [(name, piece.of_symmetric_values()) for name, piece in quantities]
         return decide(region, quantities, self.confidence, statement=statement, log=log, but=but)
 
 

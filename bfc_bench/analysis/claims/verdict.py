@@ -353,8 +353,6 @@ class LookLevel:
     """How many looks are planned."""
     confidence: float = CONFIDENCE
     """Confidence of the interval that decides at this look."""
-    allows_skewness: bool = True
-    """Whether the interval allows for skewed values."""
 
     def p_of_all(self, p: float) -> float:
         """p for all looks: that of this look, times .05 over its two-sided level."""
