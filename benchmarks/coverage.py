@@ -264,38 +264,45 @@ NARROW = "nothing: it is 4 points too narrow"
 ASSUMED = "that it assumes an exact power law"
 
 
-def lines(experiments: int) -> Iterator[Line]:
-    """Every line of the table, each as soon as it is measured."""
+def _lines_of_n_star(experiments: int) -> Iterator[Line]:
     for shape, (name, ratio), r in itertools.product(FAST, RATIOS.items(), REPLICATES):
-        warning = NARROW * ((shape, name, r) == ("sharp", "2", 10))
-        yield Line("N*", shape, name, r, threshold_coverage(r, experiments, shape, ratio), warning)
-    for shape, (name, ratio), r in itertools.product(FAST, RATIOS.items(), REPLICATES):
-        coverage = exponent_coverage(4, r, 0.25, max(1, experiments // 2), shape=shape, ratio=ratio)
-        yield Line("exponent in d, 4 d", shape, name, r, coverage, NARROW * ((shape, name, r) == ("sharp", "2", 3)))
+        yield Line("N*", shape, name, r, threshold_coverage(r, experiments, shape, ratio))
     for shape, (name, ratio), r in itertools.product(DIFFICULT, DENSE.items(), MORE_REPLICATES):
         coverage = threshold_coverage(r, experiments, shape, ratio, DIFFICULT_NOISE)
         warning = FEW_SIZES if name == "2" and shape != "shallow" else SMALL_BIAS * (r == 20)
         yield Line("N*, noise of 30 %", shape, name, r, coverage, warning)
-    for shape, r in itertools.product((*DIFFICULT, "sharp"), MORE_REPLICATES):
-        coverage = located_coverage(r, 3 * experiments, shape, DIFFICULT_NOISE)
-        warning = FEW_SIZES if shape in DIFFICULT and shape != "shallow" else ""
-        yield Line("N*, noise of 30 %", shape, "located", r, coverage, warning)
     for designs, r in itertools.product(UNEQUAL, MORE_REPLICATES):
         (shape, ratio), (other, other_ratio) = designs
         family, ratios = f"{shape} / {other}", f"{ratio:g} and {other_ratio:g}"
         warning = FEW_SIZES if 2.0 in (ratio, other_ratio) else SMALL_BIAS * (r == 20)
         yield Line("N* ratio, noise of 30 %", family, ratios, r, ratio_coverage(r, experiments, designs), warning)
+
+
+def _lines_of_located_n_star(experiments: int) -> Iterator[Line]:
+    for shape, r in itertools.product((*DIFFICULT, "sharp"), MORE_REPLICATES):
+        coverage = located_coverage(r, 3 * experiments, shape, DIFFICULT_NOISE)
+        warning = FEW_SIZES if shape in DIFFICULT and shape != "shallow" else ""
+        yield Line("N*, noise of 30 %", shape, "located", r, coverage, warning)
+
+
+def _lines_of_exponents(experiments: int) -> Iterator[Line]:
+    for shape, (name, ratio), r in itertools.product(FAST, RATIOS.items(), REPLICATES):
+        coverage = exponent_coverage(4, r, 0.25, max(1, experiments // 2), shape=shape, ratio=ratio)
+        yield Line("exponent in d, 4 d", shape, name, r, coverage)
     for k, scatter, r in itertools.product((3, 4, 8), SCATTERS, REPLICATES):
-        family, warning = (
-            f"smooth, scatter {scatter:g}",
-            ASSUMED if k == 3 else NARROW * ((k, scatter, r) == (4, 0.3, 3)),
-        )
+        warning = ASSUMED if k == 3 else NARROW * ((k, scatter, r) == (4, 0.3, 3))
         coverage = exponent_coverage(k, r, 0.25, experiments, scatter)
-        yield Line(f"exponent in d, {k} d", family, "√2", r, coverage, warning)
+        yield Line(f"exponent in d, {k} d", f"smooth, scatter {scatter:g}", "√2", r, coverage, warning)
+
+
+def _lines_of_laws(experiments: int) -> Iterator[Line]:
     for joint, (noise, floor), r in itertools.product((False, True), LAWS, REPLICATES):
         family = f"{noise}, {floor:g} + {'a M^-p + n^-q' if joint else 'n^-b'}"
         for interval, coverage in scaling_law_coverages(r, max(1, experiments // 2), noise, floor, joint).items():
             yield Line(f"scaling law, {interval}", family, "2", r, coverage, OF_LAWS.get(interval, ""))
+
+
+def _lines_of_errors(experiments: int) -> Iterator[Line]:
     for errors, r in itertools.product(ERRORS, REPLICATES):
         warning = {"skewed logs": SKEWED, "1 of 10 fails": FAILING}.get(errors, "")
         yield Line("mean log NMSE", errors, "", r, mean_coverage(r, 20 * experiments, errors), warning)
@@ -305,6 +312,15 @@ def lines(experiments: int) -> Iterator[Line]:
         yield Line("error rate on data", family, "", r, error_rate_coverage(r, 5 * experiments, points, rate), warning)
     for share, r in itertools.product((0.9, 0.99), (*REPLICATES, 40)):
         yield Line("`succeeds`", f"probability {share:g}", "", r, share_coverage(r, share), "")
+
+
+PARTS = (_lines_of_n_star, _lines_of_located_n_star, _lines_of_exponents, _lines_of_laws, _lines_of_errors)
+"""The table in parts of a minute or less."""
+
+
+def lines(experiments: int) -> Iterator[Line]:
+    """Every line of the table, each as soon as it is measured."""
+    return itertools.chain.from_iterable(part(experiments) for part in PARTS)
 
 
 def _log_rates(rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:

@@ -117,6 +117,8 @@ def agrees(stated, measured):
 
 
 @pytest.mark.slow
-def test_the_documented_table_is_what_is_measured():
-    for stated, line in zip(documented(coverages.HEADER), coverages.lines(200), strict=True):
-        agrees(stated, cells(line))
+@pytest.mark.parametrize("part", coverages.PARTS)
+def test_the_documented_table_is_what_is_measured(part):
+    stated = {tuple(told(line)): line for line in documented(coverages.HEADER)}
+    for line in map(cells, part(200)):
+        agrees(stated[tuple(told(line))], line)
