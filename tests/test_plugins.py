@@ -308,6 +308,7 @@ def test_metrics_are_measured_where_they_apply(suite_file, tmp_path):
     )
     assert [set(row.metrics) for row in rows] == [{"mean_square", "never_zero"}] * 2
     assert all(row.metrics["never_zero"] == 1e-3 for row in rows)
+    assert all(row.floors == {"metrics.never_zero": 1e-3} for row in rows)
     assert all(row.metrics["mean_square"] > 0 and row.reason == "" for row in rows)
 
 

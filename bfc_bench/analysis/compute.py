@@ -78,6 +78,7 @@ def _at(curve: Curve, kept: np.ndarray) -> Curve:
         curve,
         n=curve.n[kept],
         values=curve.values[:, kept],
+        floors=np.broadcast_to(curve.floors, curve.values.shape)[:, kept],
         statuses=tuple(at_n for at_n, keep in zip(curve.statuses, kept, strict=False) if keep),
         tried=None if curve.tried is None else curve.tried[:, kept],
     )

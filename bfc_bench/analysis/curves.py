@@ -28,7 +28,7 @@ MEDIAN_TO_SD = 1.4826
 """Standard deviation of normal values over the median of their size."""
 
 ERROR_RATE_FLOOR = 2.5e-5
-"""Error rates are clipped here: half a wrong point among 20,000."""
+"""Error rates of rows that do not say their floor are clipped here: half a wrong point among 20,000."""
 
 METRIC_NAMES = {
     "nmse": "NMSE",
@@ -47,9 +47,13 @@ def scale_of(metric: str) -> Scale:
     return "linear" if metric.partition(".")[0] == "part_errors" else "log"
 
 
-def floor_of(metric: str, test_points: float) -> float:
-    """The value at which values are clipped before logarithms are taken; for error rates at least half a point."""
-    return max(ERROR_RATE_FLOOR, 0.5 / test_points) if metric == "error_rate" else FLOOR
+def floors_of(rows: Rows, metric: str) -> np.ndarray:
+    """The values at which those of rows are clipped before logarithms are taken, (N,); for error rates half a point."""
+    floors = np.full(len(rows), FLOOR)
+    if metric == "error_rate":
+        floors = np.fmax(ERROR_RATE_FLOOR, 0.5 / rows.number("chosen", "data", "test_points"))
+    known = rows.number("floors", metric)
+    return np.where(np.isnan(known), floors, known)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +76,8 @@ class Curve:
     """Name of the intermediate predictor; None for the final one."""
     tried: np.ndarray | None = None
     """Mask (R, K) of the cells with a row of any status; None if all have one."""
+    floors: np.ndarray | float = FLOOR
+    """Where values are clipped before logarithms are taken, (R, K)."""
     test_points: float = math.inf
     """Number of test points of each value, for a task on data; inf if fresh points are drawn."""
     test_pool: float = math.inf
@@ -150,7 +156,7 @@ class Curve:
 
     @cached_property
     def log_values(self) -> np.ndarray:
-        """Logarithms, (R, K), of the values clipped at the metric's floor.
+        """Logarithms, (R, K), of the values clipped at their floors.
 
         Raises ``UsageError`` if the metric may be negative.
         """
@@ -158,12 +164,7 @@ class Curve:
             raise UsageError(
                 f"{self.name}: {self.metric} is an unbiased estimate that may be negative, so it has no logarithm."
             )
-        return np.asarray(np.log(np.maximum(self.values, self.floor)))
-
-    @property
-    def floor(self) -> float:
-        """As ``floor_of`` says."""
-        return floor_of(self.metric, self.test_points)
+        return np.asarray(np.log(np.maximum(self.values, self.floors)))
 
     @cached_property
     def noise(self) -> float:
@@ -335,11 +336,12 @@ def _curve(rows: Rows, metric: str, stage: str | None) -> Curve | None:
             f"n={rows.n[second]}, replicate {rows.replicate[second]}; select one suite and version first."
         )
     ok = rows.ok
-    values = np.full((len(replicates), len(n)), math.nan)
+    values, floors = (np.full((len(replicates), len(n)), fill) for fill in (math.nan, FLOOR))
     path = tuple(metric.split("."))
     prefix = ("chosen", "measured") if path[0] in BESIDES else ()
     path = (*prefix, *path) if stage is None else ("stages", stage, *path)
     values[line[ok], column[ok]] = rows.number(*path)[ok]
+    floors[line, column] = floors_of(rows, metric)
     if np.isnan(values).all() and ok.any():
         return None
     statuses: list[Counter[str]] = [Counter() for _ in n]
@@ -356,6 +358,7 @@ def _curve(rows: Rows, metric: str, stage: str | None) -> Curve | None:
         statuses=tuple(dict(at_n) for at_n in statuses),
         stage=stage,
         tried=tried,
+        floors=floors,
         test_points=least(rows.number("chosen", "data", "test_points")),
         test_pool=least(rows.number("chosen", "data", "test_pool")),
         axes=rows.distinct("axes")[0] or {},

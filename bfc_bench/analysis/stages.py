@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bfc_bench.analysis.curves import floor_of, least, scale_of, shared_n
+from bfc_bench.analysis.curves import floors_of, least, scale_of, shared_n
 from bfc_bench.analysis.intervals import Interval, share_interval, t_interval
 from bfc_bench.store.row import BESIDES, Row
 from bfc_bench.store.rows import NumberPath, Rows
@@ -39,7 +39,7 @@ class StageErrors:
     stage: str
     quantity: Quantity
     values: tuple[float, ...]
-    """One value per replicate that has one; values that are averaged as logarithms are clipped at ``floor_of``."""
+    """One value per replicate that has one; values that are averaged as logarithms are clipped (``floors_of``)."""
     test_points: float = math.inf
     """As in ``Curve``."""
     test_pool: float = math.inf
@@ -83,12 +83,12 @@ def stage_errors(rows: Iterable[Row], metric: str = "nmse") -> list[StageErrors]
         with_stages = group.at(has_stages)
         for (stage, quantity), path in path_of.items():
             measured = with_stages.number(*path)
-            measured = measured[~np.isnan(measured)]
             if quantity.kind == "cka_distance":
                 measured = 1 - measured
             tested = [least(with_stages.number("chosen", "data", name)) for name in ("test_points", "test_pool")]
             if scale_of(quantity.kind) == "log":
-                measured = np.maximum(measured, floor_of(quantity.kind, tested[0]))
+                measured = np.maximum(measured, floors_of(with_stages, quantity.kind))
+            measured = measured[~np.isnan(measured)]
             if len(measured):
                 errors.append(StageErrors(task, d, n, label, stage, quantity, tuple(measured.tolist()), *tested))
     return errors

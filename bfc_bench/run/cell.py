@@ -174,6 +174,7 @@ def _measured(
     measured["stages"] = {name: _stage(item, stage, x) for name, stage in predictor.stages.items()}
     caution = item.learner.caution(item.problem.task.facts(item.cell.d), item.cell.n)
     measured["reason"] = "; ".join(filter(None, [caution, predictor.caution, measured.get("reason")]))
+    measured["floors"] = _floors(item)
     extras: dict[str, Any] = {name: values for name in BESIDES if (values := measured.pop(name))}
     if "opt" in item.problem.task.labels.facts:
         extras |= _label_errors(item, test)
@@ -263,6 +264,16 @@ def _errors(item: CellFit, predictor: Predictor, x: Any, prediction: np.ndarray)
                 plugin_errors[metric.name] = error
     reason = {"reason": "; ".join(problems)} if problems else {}
     return errors | ({"metrics": plugin_errors} if plugin_errors else {}) | reason
+
+
+def _floors(item: CellFit) -> dict[str, float]:
+    """The floors of the row's metrics: half of a point for shares of points, else those that the metrics say."""
+    kind, metrics = item.problem.task.kind, (*BUILT_IN, *item.batch.common.metrics)
+    floors = {f"metrics.{metric.name}": metric.floor for metric in metrics if metric.floor and kind in metric.labels}
+    if kind == "real":
+        return floors
+    validated = {"chosen.validation_error": 0.5 / (item.cell.n // EVERY)} if item.entry.tuned else {}
+    return {**floors, **validated, "error_rate": 0.5 / item.problem.test_size}
 
 
 def _plugin_error(

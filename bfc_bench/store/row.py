@@ -88,6 +88,9 @@ class Row:
     """Tuned options, number of candidates, used oracle facts and the predictor's info. ``measured`` holds further
     measures on the test points: ``BESIDES`` by layer of hidden features, and for noisy labels Y E(F - Y)^2
     (``label_nmse``) and E(G* - Y)^2 (``opt``) over Var G*."""
+    floors: dict[str, float] = field(default_factory=dict)
+    """By metric, the value at which it is clipped before logarithms are taken, if that is not 1e-16: half a point for
+    error rates, ``Metric.floor`` for other metrics. Empty in rows of releases without this column."""
     artifacts: dict[str, str] = field(default_factory=dict)
     """Hashes of the files that the predictor gave, by name; ``Store.artifacts`` returns their paths."""
     fit_cpu_seconds: float | None = None
@@ -249,13 +252,13 @@ AXES = "axes."
 """Start of the name of an axis as a column."""
 RUN_COLUMNS = frozenset(
     (
-        *("provenance", "release", "learner_version", "finished_at"),
+        *("provenance", "release", "learner_version", "finished_at", "floors"),
         *("fit_cpu_seconds", "fit_wall_seconds", "fit_wait_seconds", "fit_flops", "parameters", "peak_memory_bytes"),
         "trained_together",
     )
 )
-"""Columns that may differ between two runs of one cell: session, release, time, costs and batch. Declared operations
-and parameters are among them, because a release may declare what an earlier one did not."""
+"""Columns that may differ between two runs of one cell: session, release, time, costs and batch. Declared operations,
+parameters and floors are among them, because a release may declare what an earlier one did not."""
 _KNOWN = frozenset(_FIELDS)
 _SUSPECT = re.compile(r"\\[bfru]|[^ -~]")
 """Matches JSON that may contain control characters or other invisible ones."""

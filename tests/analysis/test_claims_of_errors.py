@@ -305,3 +305,12 @@ def test_no_wrong_point_is_less_than_half_a_point_whatever_less_that_is():
     rows = [*shares_of("a", [0.0, 0.0, 0.005]), *shares_of("b", [0.02, 0.02, 0.025])]
     found = verdict({"kind": "reaches", "task": "t", "label": "a", "at_most": 0.02}, rows)
     assert found.estimate == pytest.approx((0.5 / 200) ** (2 / 3) * 0.005 ** (1 / 3))
+
+
+@pytest.mark.parametrize("count", [7, 8])
+def test_errors_at_the_floor_that_their_metric_names_are_bounds(count):
+    claim = {"kind": "reaches", "task": "t", "label": "a", "metric": "metrics.own", "at_most": 0.02}
+    row = cell("a", 0, 0.5, metrics={"own": 1e-3}, floors={"metrics.own": 1e-3})
+    found = verdict(claim, [replace(row, replicate=r) for r in range(count)])
+    assert "every error is at the floor" in found.note
+    assert found.verdict == ("supported" if count == 8 else "undecided")

@@ -66,6 +66,18 @@ def test_values_without_logarithm_count_as_the_floor():
     assert curves([row(100, 0, error_rate=0.0)], "error_rate")[0].mean == pytest.approx([ERROR_RATE_FLOOR])
 
 
+@pytest.mark.parametrize("metric", ["error_rate", "chosen.validation_error", "metrics.own"])
+def test_values_are_clipped_at_the_floor_that_their_row_names(metric):
+    """Half of 100 test points, half of 20 of 100 points that validate, and so on: other sizes have other floors."""
+    column, _, name = metric.partition(".")
+    values = {column: {name: 0.0} if name else 0.0}
+    stages = {"early": {"error_rate": 0.0, "metrics": {"own": 0.0}}}
+    rows = [row(n, 0, floors={metric: floor}, stages=stages, **values) for n, floor in ((100, 5e-3), (200, 1e-2))]
+    for stage in (None, "early")[: 1 if column == "chosen" else 2]:
+        (curve,) = curves(rows, metric, stage)
+        assert curve.mean == pytest.approx([5e-3, 1e-2])
+
+
 def test_paths_and_stages_are_read():
     stage = {"nmse": 0.2, "feature_errors": {"S2": 0.02}, "uncut_errors": {"S2": 0.04}}
     chosen = {"measured": {"uncut_errors": {"S2": 0.03}}}

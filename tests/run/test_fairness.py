@@ -115,6 +115,14 @@ def test_the_validation_error_is_that_of_the_points_left_out_over_their_variance
     assert row.chosen["validation_error"] == pytest.approx(expected, rel=1e-6)
 
 
+def test_rows_of_classes_say_what_half_a_point_is(rows_of):
+    learners = [{"name": "kernel-ridge"}, {"name": "kernel-ridge", "label": "plain", "tune": {}}]
+    tuned, plain = rows_of(learner=learners, task=[{**BFC, "labels": {"kind": "sign"}, "n": [24]}])
+    assert tuned.floors["chosen.validation_error"] == 0.5 / 4
+    assert tuned.floors["error_rate"] == plain.floors["error_rate"] == 0.5 / 200
+    assert "chosen.validation_error" not in plain.floors
+
+
 def test_the_time_of_cells_that_are_fitted_together_is_divided_as_their_costs_are(suite_file, tmp_path):
     learner = {"name": "kernel-ridge", "tune": {}}
     path = suite_file(learner=[learner], task=[{**BFC, "n": [200, 400, 800]}])

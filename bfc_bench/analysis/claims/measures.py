@@ -86,7 +86,7 @@ def measure(rows: Iterable[Row], name: str, metric: str, at: Point) -> Measured:
         for replicate, value in zip(curve.replicates, curve.scaled[:, 0], strict=True)
         if not math.isnan(value)
     }
-    floored = scale == "log" and any(value <= math.log(curve.floor) for value in values.values())
+    floored = scale == "log" and bool((curve.values <= curve.floors).any())
     missing = len(curve.replicates) - len(values)
     problem = ""
     if missing:
