@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, TypeVar
@@ -108,7 +108,7 @@ def compare_thresholds(
     rows: Iterable[Row], a: str, b: str, levels: Sequence[float], metric: str = "nmse"
 ) -> list[ThresholdComparison]:
     """Compare N* of two predictors at every task and d that both have."""
-    return _decided([_compare_n_star(*pair, level) for pair in _pairs(rows, a, b, metric) for level in levels])
+    return compare_curves(_pairs(rows, a, b, metric), levels)
 
 
 def _pairs(rows: Iterable[Row], a: str, b: str, metric: str) -> Iterator[tuple[Curve, Curve]]:
@@ -139,9 +139,9 @@ def _compare_sizes(a: Curve, b: Curve) -> list[Comparison]:
     return [_compare_at(int(n), a, b, replicates) for n in np.intersect1d(a.n[a.shared], b.n[b.shared])]
 
 
-def compare_curves(a: Curve, b: Curve, level: float) -> ThresholdComparison:
-    """Compare N* of two learning curves on one task at one d."""
-    return _decided([_compare_n_star(a, b, level)])[0]
+def compare_curves(pairs: Iterable[tuple[Curve, Curve]], levels: Collection[float]) -> list[ThresholdComparison]:
+    """Compare N* of pairs of learning curves, each on one task at one d."""
+    return _decided([_compare_n_star(*pair, level) for pair in pairs for level in levels])
 
 
 def _decided(comparisons: Sequence[C]) -> list[C]:

@@ -7,15 +7,18 @@ ahead of the next one, else those at which N* of the most learners is known, the
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property, partial
+from typing import TypeAlias
 
 from bfc_bench.analysis.compare import ThresholdComparison, compare_curves
 from bfc_bench.analysis.thresholds import NStars
 from bfc_bench.report.section import Section
 from bfc_bench.report.tables import number, sample_size, with_interval
 
+Comparisons: TypeAlias = Mapping[tuple[float, int], ThresholdComparison]
+"""Those of two learners at each level and d, with p for all of them."""
 VAGUE = 4.0
 """Width of an exponent's interval from which on it says nothing, and stands in the tables alone."""
 
@@ -48,6 +51,8 @@ class Answer:
     """N* of the learners that reach the level at a tested size, the fewest points first."""
     beyond: Sequence[NStars]
     """Those of the learners that do not, in any replicate."""
+    between: Callable[[str, str], Comparisons]
+    """The comparisons of two labels of the task."""
 
     @property
     def order(self) -> tuple[float, int, bool, float, int]:
@@ -94,8 +99,7 @@ class Answer:
         return Need(reached.label, size, facts, p, exponent)
 
     def _compared(self, reached: NStars) -> ThresholdComparison:
-        at_d = {curve.label: curve for curve in self.section.curves if curve.d == self.d}
-        return compare_curves(at_d[self.within[0].label], at_d[reached.label], self.level)
+        return self.between(self.within[0].label, reached.label)[self.level, self.d]
 
 
 def answers(sections: Sequence[Section]) -> list[Answer]:
@@ -114,12 +118,19 @@ def _candidates(section: Section, anchor: str) -> list[Answer]:
         for reached in scaling.reached:
             if reached.replicates:
                 groups.setdefault((reached.level, reached.d), []).append(reached)
-    candidates = []
+    candidates, between = [], cache(partial(_between, section))
     for (level, d), group in groups.items():
         ranked = sorted(group, key=lambda reached: reached.rank)
         within, beyond = ([r for r in ranked if _is_reached(r) == inside] for inside in (True, False))
-        candidates.append(Answer(section, anchor, level, d, within, beyond))
+        candidates.append(Answer(section, anchor, level, d, within, beyond, between))
     return candidates
+
+
+def _between(section: Section, a: str, b: str) -> Comparisons:
+    levels = {scaling.level for scaling in section.scalings}
+    of_a, of_b = ({curve.d: curve for curve in section.curves if curve.label == label} for label in (a, b))
+    pairs = [(of_a[d], of_b[d]) for d in of_a.keys() & of_b.keys()]
+    return {(found.level, found.d): found for found in compare_curves(pairs, levels)}
 
 
 def _is_ahead(found: ThresholdComparison) -> bool:

@@ -139,7 +139,7 @@ def test_five_replicates_that_reach_a_level_below_all_sizes_against_five_that_ne
     errors = {"a": [0.09, 0.02, 0.01], "b": [0.5, 0.3, 0.2]}
     shift = np.exp(wobble * stream("test", "clearest", pairs).standard_normal((pairs, 1)))
     a, b = (curve(label, shift * of, n=(200, 400, 800)) for label, of in errors.items())
-    found = compare_curves(a, b, 0.15 if wobble else 0.1)
+    (found,) = compare_curves([(a, b)], [0.15 if wobble else 0.1])
     assert found.verdict == verdict
     assert found.hi == (pytest.approx(200 / 800) if verdict != NO_DIFFERENCE else math.inf)
     assert (found.p <= 0.05) == (verdict != NO_DIFFERENCE)

@@ -1,8 +1,10 @@
+import math
 import re
 
 import pytest
 from synthetic import row
 
+from bfc_bench.analysis.compare import NO_DIFFERENCE, compare_thresholds
 from bfc_bench.analysis.curves import curves
 from bfc_bench.analysis.scaling import scalings
 from bfc_bench.report import html
@@ -74,6 +76,23 @@ def test_a_level_at_which_learners_differ_comes_before_one_at_which_more_is_know
     (answer,) = answered(rows)
     assert (answer.level, [need.label for need in answer.needs]) == (0.01, ["ahead"])
     assert re.fullmatch(r"at least (1\.9\d?|2\.0) times fewer than every other learner", answer.lead)
+
+
+def test_a_lead_is_tested_together_with_all_levels_and_d_that_it_is_chosen_from():
+    """The p at d = 4 is about .03, and the other d have none."""
+    scatter = (0.6, -0.6, 0.75, -0.4, -0.35)
+    rows = [
+        row(label=label, d=d, n=n, replicate=r, nmse=10 / n * math.exp(0.5 * (x + (d == 4)) * (label == "b")))
+        for label in "ab"
+        for d in (4, 8, 16)
+        for n in SIZES
+        for r, x in enumerate(scatter)
+    ]
+    (alone,) = answered([cell for cell in rows if cell.d == 4], levels=(0.1,))
+    assert alone.lead.endswith("times fewer than b")
+    (chosen,) = answered(rows, levels=(0.1,))
+    assert not any(chosen.ahead[:1])
+    assert {found.verdict for found in compare_thresholds(rows, "a", "b", (0.1,))} == {NO_DIFFERENCE}
 
 
 def test_the_exponent_in_d_stands_beside_the_learner():
