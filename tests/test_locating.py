@@ -95,7 +95,7 @@ def test_errors_at_one_n_are_those_of_all_replicates(suite, tmp_path):
     own = int(curve.n[~curve.shared][0])
     assert "chosen by their N*" in measure(rows, curve.label, "nmse", Point("t", curve.d, own)).problem
     for curve in found:
-        assert locate(rows, "t", [curve.label], curve.d, None).n == max(shared[curve.label, curve.d])
+        assert locate(rows, "t", [curve.label], curve.d, None, {}).n == max(shared[curve.label, curve.d])
 
 
 def test_its_cells_are_those_of_a_plain_run_at_the_same_sizes(whole, suite, tmp_path):

@@ -9,22 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from bfc_bench.analysis.alpha_spending import levels
 from bfc_bench.analysis.claims import Claim, Finding, finding_of
+from bfc_bench.analysis.claims.measures import CurveKey, SizesByCurve
 from bfc_bench.analysis.claims.verdict import LookLevel
 from bfc_bench.analysis.theory import Theories
 from bfc_bench.store.rows import Rows
 from bfc_bench.suite.sizes import sizes_at
 from bfc_bench.utils.counted import counted
-
-Curve: TypeAlias = tuple[str, str, int]
-"""Task, label and d."""
-SizesByCurve: TypeAlias = Mapping[Curve, tuple[int, ...]]
-"""Sample sizes n by curve."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +38,7 @@ class Look:
     """The sizes of the suite that it reads; a look at N* reads others too."""
     rows: Rows
     """The rows that it reads, as far as they are there."""
-    missing: Sequence[tuple[Curve, int, int]]
+    missing: Sequence[tuple[CurveKey, int, int]]
     """Curve, n and replicate of the cells that it lacks, of the suite's own sizes."""
     finding: Finding | None
     """What the rows say; None if cells are missing."""
@@ -142,10 +138,11 @@ def _curves(claim: Claim, own: Rows, sizes: SizesByCurve) -> SizesByCurve:
 
 
 def own_sizes(suite: Mapping[str, Any]) -> SizesByCurve:
-    """The sizes of each curve in the definition of a suite."""
+    """The sizes of each curve in the definition of a suite; none if replicates have sizes of their own (``locate``)."""
     return {
         (task["name"], entry.get("label") or entry["name"], d): sizes
         for entry in suite.get("learner", ())
+        if not suite.get("locate")
         for task in suite.get("task", ())
         if task["name"] in (entry.get("tasks") or [task["name"]])
         for d in task.get("d") or ()

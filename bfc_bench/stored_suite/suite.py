@@ -243,10 +243,11 @@ class StoredSuite:
     def looks_by_claim(self, rows: Rows | None = None) -> list[ClaimLooks]:
         """The claims with their looks; ``rows`` are by default all current ones."""
         looks, rows = self.looks, self.columns() if rows is None else rows
-        if looks is None:
-            return [ClaimLooks(claim, ()) for claim in self.parsed_claims]
         sizes = own_sizes(self.definition)
-        return [looks_at(claim, rows, sizes, looks, self.theories) for claim in self.parsed_claims]
+        claims = [claim.among(sizes) for claim in self.parsed_claims]
+        if looks is None:
+            return [ClaimLooks(claim, ()) for claim in claims]
+        return [looks_at(claim, rows, sizes, looks, self.theories) for claim in claims]
 
     @property
     def looks(self) -> list[int] | None:

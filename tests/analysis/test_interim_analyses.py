@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 import synthetic
 
-from bfc_bench.analysis.claims import Beats, Reaches
+from bfc_bench.analysis.claims import Beats, Point, Reaches
 from bfc_bench.analysis.interim_analyses import looks_at, of_sizes, own_sizes
 from bfc_bench.store.rows import Rows
 
@@ -37,6 +37,17 @@ def course(rows, claim=CLAIM, at=(3, 5, 8)):
 def test_the_sizes_of_a_suite_are_those_of_its_tasks_within_the_limits_of_its_learners():
     assert own_sizes(SUITE) == {("t", "a", 4): (10, 20), ("t", "b", 4): (10,)}
     assert own_sizes({**SUITE, "task": [{"name": "t", "d": [4], "n": {"d": {"8": [5]}}}]}) == {}
+
+
+def test_a_claim_without_n_is_about_the_largest_size_planned_for_all_its_learners_whatever_has_run():
+    planned = own_sizes(SUITE) | {("t", "a", 8): (10,)}
+    claim = Beats(id="c", label="a", against=("b",), task="t").among(planned)
+    both = [row(10, r, label) for label in "ab" for r in range(3)]
+    half_run, whole = [row(5, 0), *both], [*both, row(20, 0), row(10, 0, d=8)]
+    assert [claim.at(rows) for rows in (half_run, whole)] == [Point("t", 4, 10)] * 2
+    own = claim.without(()).model_copy(update={"against": ("a",), "d": 4})
+    assert [own.at(rows) for rows in (half_run, whole)] == [Point("t", 4, 20)] * 2
+    assert own.judge(half_run).verdict == "undecided"
 
 
 def test_a_look_reads_its_point_in_its_replicates_whatever_else_there_is():

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, model_validator
 
-from bfc_bench.analysis.claims.measures import Measured, Point, difference_of, locate, ratio_of
+from bfc_bench.analysis.claims.measures import Measured, Point, SizesByCurve, difference_of, locate, ratio_of
 from bfc_bench.analysis.claims.verdict import Evidence, Finding, LookLevel, Region, decide, short
 from bfc_bench.analysis.curves import METRIC_NAMES, metric_of, scale_of
 from bfc_bench.analysis.theory import Theories
@@ -85,6 +85,7 @@ class Claim(Settings):
     sanity: bool = False
     """Whether the claim could fail only because of a bug, so that it says nothing about the theory."""
     _look: LookLevel = PrivateAttr(LookLevel())
+    _planned: SizesByCurve = PrivateAttr({})
 
     @property
     @abstractmethod
@@ -145,6 +146,16 @@ class Claim(Settings):
         claim._look = look
         return claim
 
+    def among(self, planned: SizesByCurve) -> Self:
+        """A copy of the claim that knows what sizes are planned for each learner, where it gives no d or n."""
+        claim = self.model_copy()
+        claim._planned = planned
+        return claim
+
+    def located(self, rows: Sequence[Row], task: str, d: int | None, n: int | None = None) -> Point:
+        """A point of a task; where d or n is None, the largest that is planned for all learners of the claim."""
+        return locate(rows, task, self.labels, d, n, self._planned)
+
     @property
     def confidence(self) -> float:
         """Confidence of the interval that decides: .95, or that of the look."""
@@ -172,9 +183,9 @@ class PointClaim(Claim):
     task: TaskName
     """Name of the task."""
     d: Size | None = None
-    """Input dimension; the largest by default."""
+    """Input dimension; by default the largest that is planned for all learners of the claim."""
     n: Size | None = None
-    """Number of training points; the largest by default."""
+    """Number of training points; by default the largest that is planned for all learners of the claim."""
     metric: MetricName = "nmse"
     """What is judged: a column of the rows or a path such as ``feature_errors.S2``. If you leave it out and the labels
     of the task are classes, it is the error rate."""
@@ -185,8 +196,8 @@ class PointClaim(Claim):
         return (self.task,)
 
     def at(self, rows: Sequence[Row]) -> Point:
-        """The claim's point, with the largest d and n of the rows where the claim gives none."""
-        return locate(rows, self.task, self.labels, self.d, self.n)
+        """The claim's point, with the largest d and n that are planned for all its learners where it gives none."""
+        return self.located(rows, self.task, self.d, self.n)
 
     def points(self, rows: Sequence[Row]) -> list[Point]:
         """The point, or all its n if the claim is about N*."""

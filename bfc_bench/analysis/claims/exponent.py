@@ -21,7 +21,7 @@ from bfc_bench.analysis.claims.base import (
     in_words,
     that_of,
 )
-from bfc_bench.analysis.claims.measures import Point, failure_notes, ill_behaved_note, locate
+from bfc_bench.analysis.claims.measures import Point, failure_notes, ill_behaved_note
 from bfc_bench.analysis.claims.verdict import Evidence, Finding, Region, nothing, short
 from bfc_bench.analysis.compute import IN_WORDS, CostName, cost_curves
 from bfc_bench.analysis.curves import Curve, curves_of
@@ -117,7 +117,7 @@ class ExponentClaim(Bounded, AlongAxis):
         """All sizes of the task, or of those along the axis at one d."""
         if self.sweep is None:
             return super().points(rows)
-        return [Point(task, locate(rows, task, self.labels, self.d, None).d, None) for task in self.tasks]
+        return [Point(task, self.located(rows, task, self.d).d, None) for task in self.tasks]
 
     @property
     def n_star_level(self) -> float | None:

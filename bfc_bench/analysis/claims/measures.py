@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 from bfc_bench.analysis.claims.verdict import Evidence, evidence, nothing, short
 from bfc_bench.analysis.curves import Curve, Scale, curves, scale_of, shared_n
@@ -13,6 +14,11 @@ from bfc_bench.analysis.intervals import is_skewed
 from bfc_bench.analysis.thresholds import NStar, crossings
 from bfc_bench.store.row import Row
 from bfc_bench.store.rows import Rows
+
+CurveKey: TypeAlias = tuple[str, str, int]
+"""Task, label and d of a curve."""
+SizesByCurve: TypeAlias = Mapping[CurveKey, tuple[int, ...]]
+"""Sample sizes n by curve."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +38,18 @@ class Point:
         return ", ".join(f"{name} = {value}" for name, value in (("d", self.d), ("n", self.n)) if value)
 
 
-def locate(rows: Iterable[Row], task: str, labels: Collection[str], d: int | None, n: int | None) -> Point:
-    """The point that a claim names, with the largest d and n of the rows where the claim gives none.
+def locate(
+    rows: Iterable[Row], task: str, labels: Collection[str], d: int | None, n: int | None, planned: SizesByCurve
+) -> Point:
+    """The point that a claim names; where it gives no d or n, the largest that is planned for all its learners there.
 
-    Sizes that were run for the N* of single replicates do not count.
+    If none is, it is the largest of the rows. Sizes that were run for the N* of single replicates do not count.
     """
+    plans = [{key[2]: sizes for key, sizes in planned.items() if key[:2] == (task, label)} for label in labels]
+    plans = [plan for plan in plans if plan] or [{}]
     of_labels = Rows.of(rows).where(task=task, label=labels, d=d)
-    d = d or max(of_labels.d.tolist(), default=None)
+    d = d or max(set.intersection(*map(set, plans)), default=max(of_labels.d.tolist(), default=None))
+    n = n or max(set.intersection(*(set(plan.get(d or 0, ())) for plan in plans)), default=None)
     by_label = of_labels.where(d=d).groups("label").values()
     return Point(task, d, n or max((size for of_label in by_label for size in shared_n(of_label)), default=None))
 

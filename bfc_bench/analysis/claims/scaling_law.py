@@ -9,7 +9,7 @@ from typing import ClassVar
 from pydantic import model_validator
 
 from bfc_bench.analysis.claims.base import Bounded, Labels, MetricName, TaskNames, in_words
-from bfc_bench.analysis.claims.measures import Point, failure_notes, locate
+from bfc_bench.analysis.claims.measures import Point, failure_notes
 from bfc_bench.analysis.claims.verdict import Evidence, Finding, evidence, nothing, short
 from bfc_bench.analysis.curves import Curve, curves_of, scale_of
 from bfc_bench.analysis.laws import ScalingLaw, law_of
@@ -72,7 +72,7 @@ class ScalingLawClaim(Bounded):
         """All n of the tasks, at their d."""
         if self.second == "d":
             return [Point(task, None, None) for task in self.tasks]
-        return [Point(task, locate(rows, task, self.labels, self.d, None).d, None) for task in self.tasks]
+        return [Point(task, self.located(rows, task, self.d).d, None) for task in self.tasks]
 
     def judge(self, rows: Sequence[Row]) -> Finding:
         """From one value of the exponent per replicate; failed cells leave both sides open."""

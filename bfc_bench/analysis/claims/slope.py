@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 
 from bfc_bench.analysis.claims.axes import AlongAxis, SweptTask
 from bfc_bench.analysis.claims.base import Bounded, Label, MetricName, NStarClaim, TaskName, in_words
-from bfc_bench.analysis.claims.measures import Point, evidence_of_crossings, failure_notes, locate, measure
+from bfc_bench.analysis.claims.measures import Point, evidence_of_crossings, failure_notes, measure
 from bfc_bench.analysis.claims.verdict import Evidence, Finding, evidence, nothing, short
 from bfc_bench.analysis.curves import curves_of, scale_of
 from bfc_bench.analysis.thresholds import crossings
@@ -82,9 +82,9 @@ class Slope(Bounded, NStarClaim, AlongAxis):
 
     def _places(self, rows: Sequence[Row]) -> list[tuple[Point, str]]:
         """The predictor and its point of the grid, with all n if the claim is about N*, for each point of the sweep."""
-        labels, places = self.labels, []
+        places = []
         for point in self.sweep:
-            at = locate(rows, point.task, labels, point.d or self.d, self.n)
+            at = self.located(rows, point.task, point.d or self.d, self.n)
             places.append((at if self.level is None else Point(at.task, at.d, None), point.label(self.label)))
         return places
 
