@@ -44,7 +44,7 @@ class Comparison(FlatRecord):
     unpaired: int
     """Replicates in which only one has a value, because the other failed or did not run."""
     ratio: float
-    """Geometric mean of a / b; nan if the difference is compared."""
+    """Geometric mean of a / b, for error rates on data the ratio of their means; nan if the difference is compared."""
     difference: float
     """Arithmetic mean of a - b; nan if the ratio is compared."""
     lo: float
@@ -186,7 +186,7 @@ def _ends(found: Evidence) -> tuple[float, float]:
 
 def _column(curve: Curve, n: int, replicates: Sequence[int]) -> np.ndarray:
     """Values at n as they are averaged, one per replicate; nan if there is none."""
-    values = dict(zip(curve.replicates, curve.scaled[:, np.searchsorted(curve.n, n)], strict=True))
+    values = dict(zip(curve.replicates, curve.averaged[:, np.searchsorted(curve.n, n)], strict=True))
     return np.array([values.get(replicate, math.nan) for replicate in replicates])
 
 

@@ -116,10 +116,10 @@ class FrontierPoint(FlatRecord):
 def frontier(curves: Sequence[CostCurve]) -> list[FrontierPoint]:
     """The lower envelope of curves of one task, d and cost, at the cost of each of their points.
 
-    A point (learner, n) counts if every replicate has a value. The best point is the one with the least geometric mean.
+    A point (learner, n) counts if every replicate has a value. The best point is the one with the least mean.
     Its error is not that mean, which is too low because it was chosen as the lowest: for each replicate the best point
-    is chosen by the others, and the error is the geometric mean of what the replicates have at these points, with its
-    t-interval. Errors that may be negative have no frontier.
+    is chosen by the others, and the error is the mean (``Curve.averaged``) of what the replicates have at these points,
+    with its t-interval. Errors that may be negative have no frontier.
 
     Args:
         curves: Curves against one cost, of one metric at one (task, d).
@@ -129,7 +129,7 @@ def frontier(curves: Sequence[CostCurve]) -> list[FrontierPoint]:
     points = []
     for of in shown:
         values = np.full((len(replicates), len(of.costs)), math.nan)
-        values[[replicates.index(r) for r in of.curve.replicates]] = of.curve.log_values
+        values[[replicates.index(r) for r in of.curve.replicates]] = of.curve.averaged
         points += [
             (float(cost), of.curve.name, int(n), column)
             for cost, n, column in zip(of.costs, of.curve.n, values.T, strict=True)

@@ -155,6 +155,19 @@ class Curve:
         return self.values if self.scale == "linear" else self.log_values
 
     @cached_property
+    def averaged(self) -> np.ndarray:
+        """Values (R, K) of whose mean over replicates claims and comparisons are: ``scaled``.
+
+        For error rates on data this mean is the logarithm of the arithmetic one, m: each value x enters as log m + (x -
+        m) / m (delta method), so that a ratio is that of the means which tables and curves have.
+        """
+        if not self.counted:
+            return self.scaled
+        mean = np.nansum(self.values, axis=0) / np.maximum(1, (~np.isnan(self.values)).sum(axis=0))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(mean > 0, np.log(mean) + self.values / mean - 1, self.log_values)
+
+    @cached_property
     def log_values(self) -> np.ndarray:
         """Logarithms, (R, K), of the values clipped at their floors.
 

@@ -99,7 +99,7 @@ def _print_errors(comparisons: Sequence[Comparison]) -> None:
 
     _print_by_task(out, comparisons, header, line)
     _print_remarks(out, {f"{c.task}, d = {c.d}, n = {c.n}": c.refused for c in comparisons})
-    mean = "Mean of the difference" if differences else "Geometric mean of the ratio"
+    mean = "Mean difference" if differences else "Geometric mean of the ratio (error rates on data: ratio of means)"
     print_text(
         out, f"{mean} over replicates that both ran; below {0 if differences else 1} if the first is lower. {RULE}"
     )

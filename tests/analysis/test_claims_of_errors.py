@@ -8,6 +8,8 @@ import pytest
 from claim_results import BEATS, CASES, GRID, SWEEP, SWEPT, cell, cells, spread, verdict
 
 from bfc_bench.analysis.claims.verdict import evidence
+from bfc_bench.analysis.compare import compare_labels
+from bfc_bench.analysis.curves import curves
 from bfc_bench.errors import UsageError
 from bfc_bench.store.row import BESIDES
 from bfc_bench.tasks.feature_errors import MEASURES
@@ -301,10 +303,36 @@ def test_a_claim_that_names_no_metric_is_about_error_rates_where_there_is_no_oth
     assert named.verdict == "undecided"
 
 
-def test_no_wrong_point_is_less_than_half_a_point_whatever_less_that_is():
-    rows = [*shares_of("a", [0.0, 0.0, 0.005]), *shares_of("b", [0.02, 0.02, 0.025])]
+def test_the_mean_of_error_rates_on_data_is_that_of_tables_in_claims_and_comparisons():
+    """A geometric mean of the same shares is .0119, and would be 'at most .018' beside a table that says .0212."""
+    shares = {"a": [0.002, 0.004, 0.03, 0.05, 0.02], "b": [0.05, 0.06, 0.07, 0.05, 0.06]}
+    rows = [row for label, values in shares.items() for row in shares_of(label, values)]
+    a, b = curves(rows, "error_rate")
     found = verdict({"kind": "reaches", "task": "t", "label": "a", "at_most": 0.02}, rows)
-    assert found.estimate == pytest.approx((0.5 / 200) ** (2 / 3) * 0.005 ** (1 / 3))
+    assert found.estimate == pytest.approx(a.mean[0]) == pytest.approx(0.0212)
+    beats = verdict({"kind": "beats", "task": "t", "label": "a", "against": "b"}, rows)
+    (compared,) = compare_labels(rows, "a", "b", "error_rate")
+    assert beats.estimate == pytest.approx(compared.ratio) == pytest.approx(a.mean[0] / b.mean[0])
+    often = verdict({**SUCCEEDS, "level": 0.02, "metric": "error_rate"}, rows)
+    assert often.estimate == 0.6
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0])
+def test_the_test_of_two_error_rates_on_data_is_that_of_their_difference_where_both_differ_little(scale):
+    from scipy import stats
+
+    a, b = (0.2 + 0.01 * scale * np.log(spread(name, 10)) for name in "ab")
+    a += 1e-3 * scale
+    rows = [*shares_of("a", a), *shares_of("b", b)]
+    (compared,) = compare_labels(rows, "a", "b", "error_rate")
+    assert compared.p == pytest.approx(stats.ttest_rel(a, b).pvalue, rel=1e-2)
+
+
+def test_no_wrong_point_in_any_replicate_is_less_than_half_a_point_whatever_less_that_is():
+    found = verdict({"kind": "reaches", "task": "t", "label": "a", "at_most": 0.02}, shares_of("a", [0.0] * 8))
+    assert (found.verdict, found.estimate) == ("supported", pytest.approx(0.5 / 200))
+    found = verdict({"kind": "reaches", "task": "t", "label": "a", "at_most": 0.02}, shares_of("a", [0.0, 0.0, 0.005]))
+    assert found.estimate == pytest.approx(0.005 / 3)
 
 
 @pytest.mark.parametrize("count", [7, 8])

@@ -17,9 +17,9 @@ from bfc_bench.store.row import Row
 class Beats(LabelClaim, NStarClaim):
     """metric(label) / metric(other) <= 1 / factor for every other, in the geometric mean over common replicates.
 
-    Errors in parts of the target may be negative. For them the claim is metric(label) - metric(other) / factor <= 0, in
-    the arithmetic mean. With ``level``, N*(level) at one d is compared instead of the error. An N* beyond the tested
-    sizes enters as a bound.
+    For error rates on data it is the ratio of their arithmetic means. Errors in parts of the target may be negative.
+    For them the claim is metric(label) - metric(other) / factor <= 0, in the arithmetic mean. With ``level``, N*(level)
+    at one d is compared instead of the error. An N* beyond the tested sizes enters as a bound.
     """
 
     kind: ClassVar[str] = "beats"

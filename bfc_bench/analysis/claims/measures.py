@@ -8,6 +8,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
+import numpy as np
+
 from bfc_bench.analysis.claims.verdict import Evidence, evidence, nothing, short
 from bfc_bench.analysis.curves import Curve, Scale, curves, scale_of, shared_n
 from bfc_bench.analysis.intervals import is_skewed
@@ -60,7 +62,9 @@ class Measured:
 
     scale: Scale
     values: Mapping[int, float] = field(default_factory=dict)
-    """Values by replicate, as they are averaged: logarithms, or on a linear scale the values themselves."""
+    """Values by replicate, as they are averaged (``Curve.averaged``)."""
+    raw: Mapping[int, float] = field(default_factory=dict)
+    """The same as they were measured."""
     floored: bool = False
     """Whether some values are at the metric's floor, and so are only upper bounds."""
     failed: int = 0
@@ -92,19 +96,18 @@ def measure(rows: Iterable[Row], name: str, metric: str, at: Point) -> Measured:
         hint = f"; its stages are {', '.join(stages) or 'none'}" if stage and stage not in stages else ""
         return Measured(scale, problem=f"{name} has no {metric} on {at}{hint}")
     (curve,) = with_metric
-    values = {
-        replicate: float(value)
-        for replicate, value in zip(curve.replicates, curve.scaled[:, 0], strict=True)
-        if not math.isnan(value)
-    }
-    floored = scale == "log" and bool((curve.values <= curve.floors).any())
+    known = ~np.isnan(curve.values[:, 0])
+    replicates = np.array(curve.replicates)[known].tolist()
+    values, raw = (dict(zip(replicates, of[known, 0].tolist(), strict=True)) for of in (curve.averaged, curve.values))
+    low = (curve.values <= curve.floors)[known]
+    floored = scale == "log" and bool(low.all() if curve.counted else low.any())
     missing = len(curve.replicates) - len(values)
     problem = ""
     if missing:
         why = ", ".join(f"{count} {status}" for status, count in curve.statuses[0].items()) or "no finite value"
         problem = f"{missing} of {len(curve.replicates)} cells of {name} have no value ({why})"
-    tested = curve.test_points if metric == "error_rate" else math.inf
-    return Measured(scale, values, floored, int(curve.failures[0]), problem, tested)
+    tested = curve.test_points if curve.counted else math.inf
+    return Measured(scale, values, raw, floored, int(curve.failures[0]), problem, tested)
 
 
 def mean_of(a: Measured) -> Evidence:
@@ -120,13 +123,14 @@ def mean_of(a: Measured) -> Evidence:
     )
     notes = (*a.notes, *skewed, *on_data)
     at_floor = a.floored and len({*a.values.values()}) == 1
-    return evidence(
+    found = evidence(
         a.values.values(),
         open_below=a.floored,
         open_above=a.failed > 0,
         only_bounds=at_floor,
         notes=(*notes, *["every error is at the floor of the metric"] * at_floor),
     )
+    return replace(found, pseudo=a.tested < math.inf)
 
 
 def ratio_of(a: Measured, b: Measured) -> Evidence:
@@ -152,12 +156,13 @@ def _paired(a: Measured, b: Measured, factor: float) -> Evidence:
         if not side.values:
             return nothing(side.problem)
     pairs = sorted(a.values.keys() & b.values.keys())
-    return evidence(
+    found = evidence(
         (a.values[r] - factor * b.values[r] for r in pairs),
         open_below=a.floored or b.failed > 0,
         open_above=b.floored or a.failed > 0,
         notes=(*a.notes, *b.notes),
     )
+    return replace(found, pseudo=a.tested < math.inf)
 
 
 def n_star_ratio(a: Curve, b: Curve, level: float) -> Evidence:

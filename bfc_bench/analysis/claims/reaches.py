@@ -16,7 +16,7 @@ from bfc_bench.store.row import Row
 class Reaches(LabelClaim, Bounded):
     """The geometric mean over replicates of the metric, at (task, d, n), is within the bounds.
 
-    Errors in parts of the target may be negative, so their arithmetic mean is used.
+    Errors in parts of the target may be negative, so their arithmetic mean is used, as for error rates on data.
     """
 
     kind: ClassVar[str] = "reaches"

@@ -38,7 +38,7 @@ class Succeeds(LabelClaim):
 
         at = self.at(rows)
         measured = measure(rows, self.label, self.metric, at)
-        values = [math.exp(x) if measured.scale == "log" else x for x in measured.values.values()]
+        values = measured.raw.values()
         trials = len(values) + measured.failed
         reached = sum(value <= self.level * (1 + 1e-12) for value in values)
         interval, region = clopper_pearson(reached, trials, self.confidence), Region(self.share, 1.0)

@@ -83,7 +83,7 @@ class Evidence:
     only_bounds: bool = False
     """Whether every value is a bound, so that the mean lies beyond theirs, and a side is open."""
     pseudo: bool = False
-    """Whether the values are pseudo-values of a fit to all replicates, and not those of single replicates."""
+    """Whether the values are pseudo-values of something computed from all replicates, and not those of single ones."""
 
     @cached_property
     def values(self) -> np.ndarray:
