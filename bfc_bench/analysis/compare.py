@@ -157,7 +157,7 @@ def _decided(comparisons: Sequence[C]) -> list[C]:
 def _compare_at(n: int, a: Curve, b: Curve, replicates: Sequence[int]) -> Comparison:
     of_a, of_b = _column(a, n, replicates), _column(b, n, replicates)
     differences = of_a - of_b
-    log_ratio = evidence(differences[~np.isnan(differences)]).of_symmetric_values()
+    log_ratio = evidence(differences[~np.isnan(differences)], overlap=a.overlap).of_symmetric_values()
     mean, lo, hi = (exp(x) if a.scale == "log" else x for x in (log_ratio.mean, *_ends(log_ratio)))
     return Comparison(
         **_in_common(a, b, log_ratio),

@@ -138,6 +138,16 @@ class Curve:
         return self.metric == "error_rate" and math.isfinite(self.test_pool)
 
     @property
+    def overlap(self) -> float:
+        """What test points that replicates share add to 1 / R in the variance of a mean over replicates.
+
+        For M test points from a pool of N it is M / (N - M), since results of two replicates correlate by M / N; for M
+        + n = N it is M / n (Nadeau and Bengio 2003). 0 for fresh points, and if all replicates are tested on the same.
+        """
+        own = self.test_pool - self.test_points
+        return self.test_points / own if 0 < own < math.inf else 0.0
+
+    @property
     def mean_in_words(self) -> str:
         """The kind of mean, in words."""
         return "mean" if self.counted or self.scale == "linear" else "geometric mean"

@@ -1,10 +1,12 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy import stats
 from synthetic import row
 
+from bfc_bench.analysis.claims.verdict import Region, evidence, replicates_to_decide
 from bfc_bench.analysis.compare import NO_DIFFERENCE, compare, compare_curves, compare_labels
 from bfc_bench.analysis.curves import Curve
 from bfc_bench.analysis.intervals import holm
@@ -143,3 +145,35 @@ def test_five_replicates_that_reach_a_level_below_all_sizes_against_five_that_ne
     assert found.verdict == verdict
     assert found.hi == (pytest.approx(200 / 800) if verdict != NO_DIFFERENCE else math.inf)
     assert (found.p <= 0.05) == (verdict != NO_DIFFERENCE)
+
+
+def test_replicates_that_share_test_points_differ_by_less_than_fresh_ones():
+    """50 of 200 points each: the variance of a mean is that of R values times 1 + R / 3."""
+    ratios, data = np.array([0.7, 0.9, 0.8, 1.1, 0.75]), {"data": {"test_points": 50, "test_pool": 200}}
+    errors = {"a": 0.2 * ratios, "b": np.full(5, 0.2)}
+    rows = [row(label=label, replicate=r, nmse=x, n=9) for label, of in errors.items() for r, x in enumerate(of)]
+    (fresh,) = compare_labels(rows, "a", "b")
+    (shared,) = compare_labels([replace(row, chosen=data) for row in rows], "a", "b")
+    widths = [math.log(found.hi / found.ratio) for found in (fresh, shared)]
+    assert (shared.ratio, widths[1]) == pytest.approx((fresh.ratio, widths[0] * math.sqrt(1 + 5 / 3)))
+    t = np.log(ratios).mean() / (np.log(ratios).std(ddof=1) * math.sqrt(1 / 5 + 1 / 3))
+    assert shared.p == pytest.approx(2 * stats.t.sf(abs(t), 4))
+    same = {"data": {"test_points": 200, "test_pool": 200}}
+    assert compare_labels([replace(row, chosen=same) for row in rows], "a", "b")[0].p == fresh.p
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.25, 0.75])
+def test_for_normal_values_that_correlate_as_their_test_points_the_test_is_exact(correlation):
+    rng = np.random.default_rng(0)
+    common, own = rng.standard_normal((1000, 1)), rng.standard_normal((1000, 10))
+    values = math.sqrt(correlation) * common + math.sqrt(1 - correlation) * own
+    overlap = correlation / (1 - correlation)
+    found = [evidence(of, overlap=overlap).of_symmetric_values().p_outside(Region(0, 0)) for of in values]
+    assert 0.03 < np.mean(np.array(found) <= 0.05) < 0.07
+
+
+def test_more_replicates_do_not_decide_what_shared_test_points_leave_open():
+    far, near = (evidence(np.arange(5) + mean, overlap=1 / 3) for mean in (40.0, -1.0))
+    assert near.at(10**6).bounds()[0] < 0 < far.bounds()[0]
+    needed, why = replicates_to_decide(Region(hi=0.0), [near])
+    assert (needed, why[:34]) == (math.inf, "replicates share test points, and ")

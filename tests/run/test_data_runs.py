@@ -153,7 +153,7 @@ def test_a_claim_about_an_error_rate_says_whose_test_points_it_is_about(suite, t
     run(suite, tmp_path / "store")
     [verdict] = judge_claims(suite, store=tmp_path / "store")
     assert "The error rate of kernel-ridge" in verdict.statement
-    assert "on the data's own 30 test points, whose sampling the interval does not include" in verdict.note
+    assert "on the data's own 30 test points, which replicates share" in verdict.note
 
 
 def test_the_same_arrays_are_one_file_and_others_another(tmp_path):

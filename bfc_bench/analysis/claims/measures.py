@@ -71,6 +71,8 @@ class Measured:
     """Number of cells that ran and gave no value."""
     problem: str = ""
     """How many cells have no value, and why."""
+    overlap: float = 0.0
+    """As ``Curve.overlap``."""
     tested: float = math.inf
     """Number of test points of an error rate on a finite data set; inf if fresh points are drawn."""
 
@@ -107,7 +109,7 @@ def measure(rows: Iterable[Row], name: str, metric: str, at: Point) -> Measured:
         why = ", ".join(f"{count} {status}" for status, count in curve.statuses[0].items()) or "no finite value"
         problem = f"{missing} of {len(curve.replicates)} cells of {name} have no value ({why})"
     tested = curve.test_points if curve.counted else math.inf
-    return Measured(scale, values, raw, floored, int(curve.failures[0]), problem, tested)
+    return Measured(scale, values, raw, floored, int(curve.failures[0]), problem, curve.overlap, tested)
 
 
 def mean_of(a: Measured) -> Evidence:
@@ -118,9 +120,8 @@ def mean_of(a: Measured) -> Evidence:
     if not a.values:
         return nothing(a.problem)
     skewed = ("the values are skewed, which widens the interval",) * is_skewed([*a.values.values()])
-    on_data = (f"on the data's own {a.tested:,.0f} test points, whose sampling the interval does not include",) * (
-        a.tested < math.inf
-    )
+    sampled = "which replicates share" if a.overlap else "whose sampling the interval does not include"
+    on_data = (f"on the data's own {a.tested:,.0f} test points, {sampled}",) * (a.tested < math.inf)
     notes = (*a.notes, *skewed, *on_data)
     at_floor = a.floored and len({*a.values.values()}) == 1
     found = evidence(
@@ -128,6 +129,7 @@ def mean_of(a: Measured) -> Evidence:
         open_below=a.floored,
         open_above=a.failed > 0,
         only_bounds=at_floor,
+        overlap=a.overlap,
         notes=(*notes, *["every error is at the floor of the metric"] * at_floor),
     )
     return replace(found, pseudo=a.tested < math.inf)
@@ -160,6 +162,7 @@ def _paired(a: Measured, b: Measured, factor: float) -> Evidence:
         (a.values[r] - factor * b.values[r] for r in pairs),
         open_below=a.floored or b.failed > 0,
         open_above=b.floored or a.failed > 0,
+        overlap=a.overlap,
         notes=(*a.notes, *b.notes),
     )
     return replace(found, pseudo=a.tested < math.inf)
@@ -168,7 +171,10 @@ def _paired(a: Measured, b: Measured, factor: float) -> Evidence:
 def n_star_ratio(a: Curve, b: Curve, level: float) -> Evidence:
     """Evidence about the mean of log(N*_a / N*_b) of two curves; failed cells leave a side open."""
     failed = (bool(b.failures.any()), bool(a.failures.any()))
-    return evidence_of_crossings((1.0, -1.0), (crossings(a, level), crossings(b, level)), failed, failure_notes([a, b]))
+    found = evidence_of_crossings(
+        (1.0, -1.0), (crossings(a, level), crossings(b, level)), failed, failure_notes([a, b])
+    )
+    return replace(found, overlap=a.overlap)
 
 
 def evidence_of_crossings(

@@ -82,6 +82,8 @@ class Evidence:
     """Whether the values are assumed not to be skewed, so that the interval is Student's."""
     only_bounds: bool = False
     """Whether every value is a bound, so that the mean lies beyond theirs, and a side is open."""
+    overlap: float = 0.0
+    """What is added to 1 / R in the variance of the mean because replicates share test points (``Curve.overlap``)."""
     pseudo: bool = False
     """Whether the values are pseudo-values of something computed from all replicates, and not those of single ones."""
 
@@ -121,7 +123,7 @@ class Evidence:
             below, above = (interval.mean - interval.lo) / t, (interval.hi - interval.mean) / t
         else:
             below = above = 0.0 if _same(self.values) else float(self.values.std(ddof=1)) / math.sqrt(size)
-        scale = math.sqrt(size / self.count)
+        scale = math.sqrt(size / self.count + size * self.overlap)
         return below * scale, above * scale
 
     @property
@@ -229,6 +231,7 @@ def evidence(
     open_below: bool = False,
     open_above: bool = False,
     only_bounds: bool = False,
+    overlap: float = 0.0,
     notes: Sequence[str] = (),
 ) -> Evidence:
     """Evidence about the mean of R values, one per replicate, or of values that lie in ranges.
@@ -241,7 +244,9 @@ def evidence(
         refused = f"{len(ranges)} replicates have a value; at least {MIN_REPLICATES} are needed"
     elif not only_bounds and all(lo == hi for lo, hi in ranges) and _same(np.array(ranges)):
         refused = "zero variance: the value is the same in every replicate, so no interval exists"
-    return Evidence(ranges, len(ranges), open_below, open_above, tuple(notes), refused, only_bounds=only_bounds)
+    return Evidence(
+        ranges, len(ranges), open_below, open_above, tuple(notes), refused, only_bounds=only_bounds, overlap=overlap
+    )
 
 
 def nothing(reason: str) -> Evidence:
@@ -513,7 +518,9 @@ def _why_no_number(region: Region, pieces: Sequence[Evidence], inside: bool) -> 
         piece, side = open_ends[0]
         because = f" ({'; '.join(piece.notes)})" if piece.notes else ""
         return f"the interval is open {side}, however many replicates there are{because}"
-    return next((piece.fixed for piece in pieces if piece.fixed), "")
+    reasons = [piece.fixed for piece in pieces if piece.fixed]
+    reasons += ["replicates share test points, and more of them share the same"] * any(of.overlap for of in pieces)
+    return reasons[0] if reasons else ""
 
 
 def short(x: float) -> str:
