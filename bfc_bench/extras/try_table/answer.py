@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from bfc_bench.analysis.compare import ALPHA, compare
 from bfc_bench.analysis.curves import Curve
+from bfc_bench.analysis.forecast import forecast
 from bfc_bench.analysis.intervals import Interval
 from bfc_bench.analysis.thresholds import threshold
 from bfc_bench.extras.try_table.table_facts import TableFacts
@@ -16,6 +17,9 @@ from bfc_bench.report.tables import interval_text, number, sample_size, with_int
 from bfc_bench.stored_suite import StoredSuite
 
 BASELINES = ("mean", "most-frequent")
+IN_WORDS = {2: "twice", 4: "four times"}
+LITTLE = 0.1
+"""More rows change little if twice as many are expected to lower the error by less than this share."""
 Result: TypeAlias = tuple[Curve, Interval]
 """The curve of a learner, and its error at one size."""
 
@@ -50,9 +54,9 @@ def answer(stored: StoredSuite, facts: TableFacts) -> list[str]:
         *(_compared(last[0][0], rival, n) for rival, _ in last[1:] if rival is last[1][0] or rival.name in BASELINES),
         "  Repetitions are other draws from this table: p and intervals say nothing about another table.",
         "\nHow many rows do you need?",
-        *_rows_needed([curve for curve, _ in last if curve.name not in BASELINES], stored.levels, facts),
+        *_rows_needed([curve for curve, _ in last if curve.name not in BASELINES], n, stored.levels, facts),
         "\nWould more rows help?",
-        _growth(last[0], sizes),
+        *_growth(last[0], sizes, facts),
         *(["\nNote:", *notes] if notes else []),
     ]
 
@@ -81,30 +85,38 @@ def _compared(best: Curve, rival: Curve, n: int) -> str:
     return f"  It is not sure that {best.name} is better than {rival.name}: {chance} More repetitions can tell."
 
 
-def _rows_needed(curves: Sequence[Curve], levels: Sequence[float], facts: TableFacts) -> list[str]:
-    """N* of each learner at the two smallest levels that one reaches in half of the repetitions, and the next level."""
+def _rows_needed(curves: Sequence[Curve], n: int, levels: Sequence[float], facts: TableFacts) -> list[str]:
+    """N* of each learner at the two smallest levels that one reaches in half of the repetitions, and the next level.
+
+    Beyond ``n``, the largest size, nothing but this bound is known: curves flatten, some before they reach the level.
+    """
     by_level = {level: [threshold(curve, level) for curve in curves] for level in sorted(levels, reverse=True)}
     reached = [level for level in by_level if any(2 * of.right < len(of.replicates) for of in by_level[level])]
     lines = []
     for level in reached[-2:]:
-        rows = [" ".join(sample_size(of)).strip() for of in by_level[level]]
+        rows = [f">{n}" if of.interval.mean > n else " ".join(sample_size(of)).strip() for of in by_level[level]]
         needs = [f"{curve.name} {of}" for curve, of in zip(curves, rows, strict=True)]
         lines.append(f"  For an error of {level:g}{_typical(level, facts)}: {'; '.join(needs)}.")
     if level := next((level for level in by_level if level not in reached), 0.0):
-        lines.append(f"  No learner reaches an error of {level:g}{_typical(level, facts)} with these rows.")
+        lines.append(f"  No learner reaches an error of {level:g}{_typical(level, facts)} with {n:,} rows.")
     return lines
 
 
-def _growth(best: Result, sizes: Sequence[int]) -> str:
-    """How the error of the best learner changed from the last size but one."""
+def _growth(best: Result, sizes: Sequence[int], facts: TableFacts) -> list[str]:
+    """How the error of the best learner changed from the last size but one, and what to expect of more rows."""
     curve, leader = best
     before = _results([curve], sizes[-2]) if len(sizes) > 1 else []
     if not before or not before[0][1].mean:
-        return "  One size does not tell."
-    was = before[0][1].mean
-    change = 1 - leader.mean / was
-    text = f"  From {sizes[-2]:,} to {sizes[-1]:,} rows the error of {curve.name} went from {number(was)} to "
-    text += f"{number(leader.mean)} ({round(-change, 2) + 0.0:+.0%})"
-    if change > 0.1:
-        return f"{text}: it still falls, so more rows are likely to help."
-    return f"{text}: more rows of this kind change little. Other columns may help more."
+        return ["  One size does not tell."]
+    was, now, n = before[0][1].mean, leader.mean, sizes[-1]
+    change = f"from {number(was)} to {number(now)} ({round(now / was - 1, 2) + 0.0:+.0%})"
+    lines = [f"  From {sizes[-2]:,} to {n:,} rows the error of {curve.name} went {change}."]
+    for times, words in IN_WORDS.items():
+        found = forecast(curve, n, times)
+        if found.count:
+            ends = f"{number(found.lo, 3)} to {number(found.hi, 3)}"
+            expected = f"an error of {number(found.mean, 3)} (90 %: {ends}){_typical(found.mean, facts)}"
+            lines.append(f"  With {times * n:,} rows, {words} as many, expect {expected}.")
+    if forecast(curve, n).mean > (1 - LITTLE) * now:
+        lines.append("  So more rows of this kind change little. Other columns may help more.")
+    return lines

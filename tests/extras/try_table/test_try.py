@@ -8,8 +8,13 @@ import pandas as pd
 import pytest
 
 import bfc_bench as bb
+from bfc_bench.analysis.curves import Curve
+from bfc_bench.analysis.forecast import forecast
+from bfc_bench.analysis.thresholds import threshold
 from bfc_bench.cli.app import run
-from bfc_bench.extras.try_table.table_facts import facts_of_table
+from bfc_bench.extras.try_table.answer import _growth, _rows_needed
+from bfc_bench.extras.try_table.table_facts import TableFacts, facts_of_table
+from bfc_bench.report.tables import sample_size
 from bfc_bench.tasks.data.table import Table
 
 
@@ -57,6 +62,8 @@ def test_a_hard_table_gets_an_answer(table, printed, refused):
         "How many rows do you need?",
         "For an error of",
         "Would more rows help?",
+        "With 360 rows, twice as many, expect an error of",
+        "With 720 rows, four times as many, expect an error of",
         "bfc-bench report flats.toml --store 'my store'",
     ):
         assert part in said, said
@@ -79,6 +86,35 @@ def test_a_hard_table_gets_an_answer(table, printed, refused):
     assert run([*command, "--store", "my store"]) == 0  # the file is the same, and all cells are there
     (table.parent / "flats.toml").write_text("# mine\n")
     assert "the file exists" in refused(*command, "--store", "my store")
+
+
+def learned(name, n_star):
+    """A curve whose replicates have these N* of .1, on sizes up to 400."""
+    n = np.array([50, 100, 200, 400])
+    values = 0.1 * np.sqrt(np.array(n_star)[:, None] / n)
+    return Curve("t", 3, name, "nmse", n, tuple(range(len(values))), values)
+
+
+def test_of_n_star_beyond_the_tested_rows_a_bound_alone_is_said():
+    facts = TableFacts({"target": "y"}, 800, 600, 200, 3, ("no", "yes"), 1.0, {}, [])
+    curves = [learned("forest", [120, 130, 140]), learned("linear", [390, 3000, 3000])]
+    assert _rows_needed(curves, 400, [0.1, 0.01], facts) == [
+        f"  For an error of 0.1: forest {' '.join(sample_size(threshold(curves[0], 0.1)))}; linear >400.",
+        "  No learner reaches an error of 0.01 with 400 rows.",
+    ]
+
+
+@pytest.mark.parametrize(("exponent", "little"), [(0.05, True), (0.5, False)])
+def test_more_rows_change_little_where_twice_as_many_are_expected_to(exponent, little):
+    n = np.array([50, 100, 200])
+    curve = Curve("t", 3, "forest", "nmse", n, (0, 1), np.array([[0.9], [1.1]]) * 0.3 * (n / 200) ** -exponent)
+    facts = TableFacts({"target": "y"}, 800, 600, 200, 3, ("no", "yes"), 1.0, {}, [])
+    was, twice, four_times, *remark = _growth((curve, curve.intervals[-1]), n.tolist(), facts)
+    assert was.startswith("  From 100 to 200 rows the error of forest went from ")
+    expected = forecast(curve, 200)
+    assert twice.startswith(f"  With 400 rows, twice as many, expect an error of {expected.mean:.3g} (90 %: ")
+    assert four_times.startswith("  With 800 rows, four times as many, expect an error of ")
+    assert bool(remark) == little
 
 
 def test_a_table_of_classes_in_time(tmp_path, monkeypatch, printed):
