@@ -340,9 +340,11 @@ class Learner(Settings, ABC):
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
         """Pickles a variant by the class and the path that it was made from, since its own class has no module."""
-        reduced, (scheme, _, path) = super().__reduce_ex__(protocol), self.name.partition(":")
-        made_from = next((cls for cls in type(self).__mro__ if vars(cls).get("name") == scheme), None)
-        return reduced if not path or made_from is None else (_blank, (made_from, path), *reduced[2:])
+        made_from: type[Any] = next(cls for cls in type(self).__mro__ if "variant" in vars(cls))
+        reduced, is_variant = super().__reduce_ex__(protocol), made_from is not Learner and ":" in self.name
+        return (
+            (_blank, (made_from, self.name.removeprefix(f"{made_from.name}:")), *reduced[2:]) if is_variant else reduced
+        )
 
 
 def _blank(learner: type[Learner], path: str) -> Learner:

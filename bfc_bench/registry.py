@@ -1,11 +1,12 @@
 """``Registry`` of named objects, each with the plugin that registered it."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, Generic, TypeVar
 
-from bfc_bench.errors import PluginError, UsageError, describe_error, suggest
+from bfc_bench.errors import NEAR, PluginError, UsageError, describe_error, suggest
 
 T = TypeVar("T")
 
@@ -36,6 +37,9 @@ class Registry(Generic[T]):
         importable: Whether ``module:attribute`` with a name may stand for an object, which is imported when it is first
             used.
     """
+
+    elsewhere = ""
+    """The name of the object whose variants are ``module:Class`` of any package."""
 
     def __init__(
         self,
@@ -75,12 +79,20 @@ class Registry(Generic[T]):
         if name not in self._entries:
             place = f"{where}: " if where else ""
             broken = broken_plugins(self._unavailable, name, self.kind)
-            raise UsageError(f"{place}unknown {self.kind} {name!r}.{suggest(name, self._entries)}{broken}")
+            raise UsageError(f"{place}unknown {self.kind} {name!r}.{self.near(name)}{broken}")
         value, plugin = self._entries[name]
         if self._is_deferred(value):
             value = self._imported(name, str(value), plugin)
             self._entries[name] = (value, plugin)
         return value
+
+    def near(self, name: str, known: Iterable[str] = ()) -> str:
+        """``suggest`` among the names here and others, or ``module:Class`` in the place of ``module.Class``."""
+        module, _, attribute = name.rpartition(".")
+        package = module.partition(".")[0]
+        if self.elsewhere and package.isidentifier() and attribute.isidentifier() and find_spec(package):
+            return f"{NEAR} '{module}:{attribute}'?"
+        return suggest(name, {*self, *known})
 
     def _is_deferred(self, value: object) -> bool:
         return self._importable and isinstance(value, str) and all(value.partition(":"))
@@ -111,18 +123,25 @@ class Registry(Generic[T]):
 
     def find(self, name: str, where: str = "") -> T:
         """The object called ``name``; for ``scheme:path`` the result of ``variant(path)`` of the object ``scheme``."""
-        scheme, _, path = name.partition(":")
-        if name in self._entries or not path:
+        if (scheme := self.scheme(name)) == name:
             return self.get(name, where)
         try:
-            variant: T = self.get(scheme).variant(path)  # type: ignore[attr-defined]
+            variant: T = self.get(scheme).variant(name.removeprefix(f"{scheme}:"))  # type: ignore[attr-defined]
         except UsageError as error:
             raise UsageError(f"{where}: {error}" if where else str(error)) from None
         return variant
 
+    def scheme(self, name: str) -> str:
+        """The name of the object whose variant ``name`` may be, which need not exist; ``name`` itself without one."""
+        scheme, _, path = name.partition(":")
+        if name in self._entries or not path:
+            return name
+        is_place = scheme.replace(".", "").isidentifier() and path.isidentifier()
+        return self.elsewhere if is_place and scheme not in self._entries and self.elsewhere in self else scheme
+
     def origin(self, name: str) -> str:
         """The plugin that registered ``name``, or the object whose variant it names."""
-        return self._entries[name if name in self._entries else name.partition(":")[0]][1]
+        return self._entries[self.scheme(name)][1]
 
     def __contains__(self, name: object) -> bool:
         return name in self._entries

@@ -1,5 +1,7 @@
 """Any scikit-learn regressor or classifier, by import path: ``sklearn:ensemble.RandomForestRegressor``.
 
+An estimator of any other package that has scikit-learn's interface: ``lightgbm:LGBMRegressor``.
+
 Pipelines and other compound estimators are written as in scikit-learn, each part by its path::
 
     name = "sklearn:make_pipeline"
@@ -21,11 +23,14 @@ from pydantic import ConfigDict, Field, create_model, model_validator
 
 from bfc_bench.errors import error_text, suggest
 from bfc_bench.learner import Capabilities, Context, Cost, Data, LabelKind, Learner, Predictor, TaskFacts
+from bfc_bench.toolkit.libraries import release
 
 CALLS_SECONDS = 1.5e-3
 """Least time of a fit, or of one tree, in seconds."""
 OWN = frozenset({"with_squares", "frame"})
 """Options that are not scikit-learn's."""
+TAKE_FRAMES = ("sklearn:ensemble.HistGradientBoosting", "lightgbm:", "lightgbm.", "xgboost:", "xgboost.")
+"""How names of estimators begin that treat categories and missing values themselves."""
 COLUMN_TRANSFORMER = "sklearn:compose.ColumnTransformer"
 RUNTIME_BYTES = 2**24
 """Least memory of a fit, in bytes."""
@@ -34,12 +39,16 @@ RUNTIME_BYTES = 2**24
 class SklearnEstimator(Learner):
     """A scikit-learn estimator. Name it as ``sklearn:module.Class``; the options are its constructor's parameters.
 
-    A classifier fits binary labels as {-1, +1} and classes as numbers. Its predictions are classes, and its
-    probabilities are kept if it has any. Every ``random_state`` that you leave out is set to the cell's seed, also in
-    nested estimators.
+    A class of another package is ``module:Class``, such as ``lightgbm:LGBMRegressor``. It must have ``fit``,
+    ``predict`` and ``get_params``. If it takes any option by ``**``, so does the learner.
+
+    A classifier fits binary labels as {-1, +1} and classes as numbers; one of another package 0, 1, ... for the classes
+    that are there. Its predictions are classes, and its probabilities are kept if it has any. Every ``random_state``
+    that you leave out is set to the cell's seed, also in nested estimators. LightGBM, XGBoost and CatBoost use one
+    thread unless you say otherwise.
 
     An option, or an item of a list such as the ``steps`` of ``sklearn:make_pipeline``, may be an estimator itself:
-    ``"sklearn:module.Class"``, or a table with such a ``name`` and ``options``. ``svr__C`` is option C of the part svr.
+    its name, or a table with ``name`` and ``options``. ``svr__C`` is option C of the part svr.
     """
 
     model_config = ConfigDict(extra="allow")  # options of nested estimators, which ``_is_valid`` checks
@@ -53,24 +62,24 @@ class SklearnEstimator(Learner):
     """Whether the input is (x, x^2 - E x^2), as for this project's networks and kernels, instead of x."""
     frame: bool | None = None
     """Whether it takes tables as pandas frames, with their categories and missing values; None: if it is histogram
-    boosting, or a pipeline that begins with a ``ColumnTransformer``."""
+    boosting, of LightGBM or XGBoost, or a pipeline that begins with a ``ColumnTransformer``."""
 
     @classmethod
     def variant(cls, path: str) -> type[Learner]:
-        """The learner for the class at ``sklearn.<path>``. Raises ``UsageError`` for an unknown path."""
+        """The learner of scikit-learn's class at ``path``, or of ``module:Class``. Raises ``UsageError`` if unknown."""
         return _variant(path)
 
     @model_validator(mode="after")
     def _is_valid(self) -> SklearnEstimator:
         if not self.path:
             raise ValueError("name an estimator: sklearn:module.Class, for example sklearn:linear_model.Ridge")
-        unknown = [name for name in self.model_extra or {} if "__" not in name]
+        unknown = [name for name in self.model_extra or {} if "__" not in name and ":" not in self.path]
         if unknown:
             raise ValueError(f"unknown option {unknown[0]!r}.{suggest(unknown[0], type(self).model_fields)}")
         try:
             _ = self.kinds
         except Exception as error:  # scikit-learn raises exceptions of many types for invalid options
-            raise ValueError(" ".join(error_text(error).split())) from None
+            raise ValueError(" ".join(error_text(error).removeprefix(f"{self.name}: ").split())) from None
         return self
 
     @property
@@ -98,7 +107,10 @@ class SklearnEstimator(Learner):
         """Options that differ from scikit-learn's defaults, under scikit-learn's names."""
         fields, options = type(self).model_fields, self.options()
         aliases = {name: field.alias or name for name, field in fields.items()}
-        return {name: options[name] for name in (aliases.get(name, name) for name in super().changed())}
+        names = (aliases.get(name, name) for name in super().changed())
+        return {
+            name: options[name] for name in names if name in OWN | self.given.keys()
+        }  # a default of NaN is no change
 
     def skip(self, task: TaskFacts, n: int) -> str | None:
         """Skip labels of a kind that the estimator does not fit."""
@@ -111,7 +123,7 @@ class SklearnEstimator(Learner):
         """
         columns, family = d * (2 if self.with_squares else 1), self.path.partition(".")[0]
         bytes = 24.0 * n * columns + RUNTIME_BYTES
-        if "Forest" in self.path:
+        if family == "ensemble" and "Forest" in self.path:
             trees = self.options()["n_estimators"]
             tried = columns if self.path.endswith("Regressor") else columns**0.5
             flops = 180.0 * trees * n * log2(n + 1) * tried
@@ -125,7 +137,7 @@ class SklearnEstimator(Learner):
         """Whether x may be a pandas frame; see ``frame``."""
         if self.with_squares or self.frame is not None:
             return bool(self.frame) and not self.with_squares
-        if self.path.rpartition(".")[2].startswith("HistGradientBoosting"):
+        if self.name.startswith(TAKE_FRAMES):
             return True
         steps = self.given.get("steps")
         first = steps[0] if isinstance(steps, list | tuple) and steps else None
@@ -139,9 +151,14 @@ class SklearnEstimator(Learner):
         from bfc_bench.toolkit.square_features import square_mean
 
         estimator = self.estimator()
-        sklearn_objects.seed(estimator, ctx.seed)
+        sklearn_objects.prepare(estimator, ctx.seed)
         predictor = SklearnPredictor(estimator, square_mean(train.x, ctx) if self.with_squares else None)
-        estimator.fit(predictor.features(train.x), train.y)
+        is_elsewhere = any(sklearn_objects.package_of(part) != "sklearn" for part in sklearn_objects.parts(estimator))
+        y = train.y
+        if is_elsewhere and train.kind != "real":
+            labels, y = np.unique(train.y, return_inverse=True)
+            predictor = replace(predictor, labels=labels)
+        estimator.fit(predictor.features(train.x), y)
         predictor = replace(predictor, classes=train.classes, is_binary=train.kind == "binary")
         steps = getattr(estimator, "n_iter_", None)
         return predictor if steps is None else replace(predictor, info={"steps": _plain(steps)})
@@ -163,6 +180,8 @@ class SklearnPredictor(Predictor):
     classes: int = 0
     """Number of classes C for labels of kind ``class``, otherwise 0."""
     is_binary: bool = False
+    labels: np.ndarray | None = None
+    """The label for each of the numbers 0, 1, ... that the estimator was given instead; None if it has the labels."""
 
     def features(self, x: np.ndarray) -> np.ndarray:
         """The estimator's input, (m, d) or (m, 2 d)."""
@@ -173,7 +192,8 @@ class SklearnPredictor(Predictor):
     def predict(self, x: np.ndarray) -> np.ndarray:
         """Predictions or classes in {-1, +1}, (m,), or one-hot rows of the predicted classes, (m, C), at x (m, d)."""
         dtype = getattr(x, "dtype", np.float64)  # a frame has none
-        values = np.asarray(self.estimator.predict(self.features(x)).reshape(len(x)).astype(dtype))
+        values = np.asarray(self.estimator.predict(self.features(x))).reshape(len(x))
+        values = (values if self.labels is None else self.labels[values.astype(int)]).astype(dtype)
         return np.eye(self.classes, dtype=dtype)[values.astype(int)] if self.classes else values
 
     def probabilities(self, x: np.ndarray) -> np.ndarray | None:
@@ -181,7 +201,8 @@ class SklearnPredictor(Predictor):
         if not (self.classes or self.is_binary) or not hasattr(self.estimator, "predict_proba"):
             return None
         predicted = np.asarray(self.estimator.predict_proba(self.features(x)), float)
-        by_class = {int(name): predicted[:, column] for column, name in enumerate(self.estimator.classes_)}
+        names = self.estimator.classes_ if self.labels is None else self.labels
+        by_class = {int(name): predicted[:, column] for column, name in enumerate(names)}
         classes = [1] if self.is_binary else range(self.classes)
         table = np.stack([by_class.get(name, np.zeros(len(x))) for name in classes], axis=1)
         return table[:, 0] if self.is_binary else table
@@ -195,10 +216,14 @@ def _variant(path: str) -> type[SklearnEstimator]:
         # An option must not hide an attribute of the pydantic model, such as `copy`.
         attribute = f"{name}_" if hasattr(SklearnEstimator, name) or name.startswith("model_") else name
         fields[attribute] = (Any, Field(default, alias=None if attribute == name else name))
-    variant = create_model(path.rpartition(".")[2], __base__=SklearnEstimator, __module__=__name__, **fields)
-    variant.__doc__ = f"scikit-learn's ``{path}``."
-    variant.name, variant.path, variant.example = f"sklearn:{path}", path, None
-    variant.capabilities = Capabilities(labels=labels, libraries=frozenset({"scikit-learn"}))
+    variant = create_model(
+        path.replace(":", ".").rpartition(".")[2], __base__=SklearnEstimator, __module__=__name__, **fields
+    )
+    name, package = sklearn_objects.named(path), path.partition(":")[0].partition(".")[0]
+    variant.__doc__ = f"``{path}``." if ":" in path else f"scikit-learn's ``{path}``."
+    variant.name, variant.path, variant.example = name, path, None
+    libraries = {"scikit-learn", package} if ":" in path and release(package) else {"scikit-learn"}
+    variant.capabilities = Capabilities(labels=labels, libraries=frozenset(libraries))
     return variant
 
 

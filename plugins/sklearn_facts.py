@@ -1,11 +1,13 @@
 """Options and label kinds of scikit-learn's estimators, cached on disk because importing scikit-learn takes seconds.
 
 Planning a suite or showing its results needs only the options of the classes, and whether the given ones are valid.
-The cache is not read in a process that has imported scikit-learn, nor used for its development versions.
+The cache is not read in a process that has imported scikit-learn, nor used for its development versions, nor for
+estimators of other packages.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from ast import literal_eval
 from collections.abc import Callable, Mapping
@@ -26,17 +28,19 @@ FORMAT = 1
 """Version of the files' format: a question and its answer as a Python literal."""
 AT_MOST = 1000
 """Number of answers kept. A search over more options imports scikit-learn anyway."""
+ELSEWHERE = re.compile(r"['\"](?!sklearn:)[\w.]+:\w+['\"]")
+"""What a question about a class of another package contains."""
 
 
 def class_facts(path: str) -> tuple[dict[str, Any], frozenset[LabelKind]]:
-    """Defaults by option (``...`` for a required one) and possible label kinds of the class at ``sklearn.<path>``.
+    """Defaults by option (``...`` for a required one) and possible label kinds of the class at a path.
 
     Raises ``UsageError`` for an unknown path.
     """
 
     def ask() -> tuple[list[tuple[str, tuple[Any, ...]]], list[LabelKind]]:
         maker, labels = sklearn_objects.load(path)
-        options = sklearn_objects.parameters(maker)
+        options = sklearn_objects.parameters(maker).items()
         return [(name, () if default is ... else (default,)) for name, default in options], sorted(labels)
 
     options, labels = _cached(("class", path), ask)
@@ -57,7 +61,7 @@ def kinds(path: str, options: Mapping[str, Any]) -> frozenset[LabelKind]:
 def _cached(question: tuple[Any, ...], ask: Callable[[], Any]) -> Any:
     """The answer to a question about scikit-learn; a question or answer that is not plain data is not cached."""
     folder, text = _folder(), _literal(question)
-    if folder is None or text is None:
+    if folder is None or text is None or ELSEWHERE.search(text):
         return ask()
     file = folder / f"{sha256(text.encode()).hexdigest()[:32]}.txt"
     if "sklearn" not in sys.modules:

@@ -91,9 +91,8 @@ def find(plugins: Plugins, name: str, kind: str = "") -> list[ReferenceEntry]:
         return entries(plugins, kind)  # raises an error that lists the kinds
     matches = [_entry(r.kind, name, r.origin(name), r.get(name)) for r in registries if name in r]
     if not matches and ":" in name and kind in ("", plugins.learners.kind):
-        scheme = name.partition(":")[0]
         learner = plugins.learner(name)  # raises an error that suggests the nearest name
-        matches = [_entry(plugins.learners.kind, name, plugins.learners.origin(scheme), learner)]
+        matches = [_entry(plugins.learners.kind, name, plugins.learners.origin(name), learner)]
     if not matches:
         names = sorted({other for registry in registries for other in registry})
         hint = suggest(name, names) + broken_plugins(plugins.unavailable, name, kind)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def show(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Name in `bfc-bench list`, or sklearn:module.Class.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name in `bfc-bench list`, or module:Class.")],
     kind: Annotated[
         str, typer.Option("--kind", metavar="KIND", help="Show only this kind, e.g. learner or target.")
     ] = "",

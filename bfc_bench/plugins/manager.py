@@ -45,6 +45,7 @@ class Plugins:
         """Broken plugins and objects, with the reason."""
         missing = self.unavailable
         self.learners: Registry[type[Learner]] = Registry("learner", _not_a(Learner, "name"), missing, "name", True)
+        self.learners.elsewhere = "sklearn"
         self.inputs: Registry[type[Inputs]] = Registry("input distribution", _not_a(Inputs, "kind"), missing, "kind")
         self.targets: Registry[type[Target]] = Registry("target", _not_a(Target, "kind"), missing, "kind")
         self.laws: Registry[type[JointLaw]] = Registry("joint law", _not_a(JointLaw, "kind"), missing, "kind")

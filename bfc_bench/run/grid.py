@@ -155,7 +155,7 @@ def make_grid(
 
 def _is_added(name: str, suite: Suite, plugins: Plugins) -> bool:
     in_suite = any(name in (entry.label, entry.name, entry.grid) for entry in suite.learner)
-    return not in_suite and name.partition(":")[0] in plugins.learners
+    return not in_suite and plugins.learners.scheme(name) in plugins.learners
 
 
 def _select(
@@ -167,7 +167,7 @@ def _select(
     available = {name for entry in names for name in entry if name is not None}
     for name in wanted:
         if name not in available:
-            near = suggest(name, available.union(plugins.learners if plugins else ()))
+            near = plugins.learners.near(name, available) if plugins else suggest(name, available)
             broken = broken_plugins(plugins.unavailable, name, what) if plugins else ""
             raise UsageError(f"--{what} {name}: the suite has no such {what}.{near}{broken}")
     return [entry[0] for entry in names if set(entry) & set(wanted)]

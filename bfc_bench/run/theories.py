@@ -51,7 +51,8 @@ class SuiteTheories:
         for entry in self._definition["learner"]:
             mine = [name for name in entry.get("tasks") or names if name in names]
             # The name of a learner without the path of its variant.
-            learners += [{**entry, "tasks": mine}] if mine and offers(entry["name"].partition(":")[0]) else []
+            scheme = self._plugins.learners.scheme(entry["name"])
+            learners += [{**entry, "tasks": mine}] if mine and offers(scheme) else []
         if not drawn or not learners:
             return None
         definition = {**self._definition, "task": drawn, "learner": learners, "claim": []}

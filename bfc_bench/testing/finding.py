@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
+from inspect import isclass
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,9 @@ def find(name: str, kind: str = "") -> list[tuple[Any, str]]:
     names = {kinds for registry in registries for kinds in registry}
     near = suggest(name, names)
     if (path or kind == "listener") and kind in ("", *WITHOUT_BASE):
-        return [(_in_module(scheme, path), kind)]
+        held = _in_module(scheme, path)
+        is_estimator = isclass(held) and hasattr(held, "get_params")
+        return [(plugins.learner(name) if is_estimator else held, kind)]
     hint = near if near.startswith(NEAR) else ""
     hint += broken_plugins(plugins.unavailable, name, kind)
     raise UsageError(f"check: there is no {kind or 'file and no part'} {name!r}, see `bfc-bench list`.{hint}")
