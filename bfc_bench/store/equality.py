@@ -1,4 +1,4 @@
-"""Compares two rows of one cell: bit for bit, and within a tolerance if both were made on GPUs."""
+"""Compares two rows of one cell: bit for bit, within rounding, and within a tolerance if both were made on GPUs."""
 
 from __future__ import annotations
 
@@ -16,6 +16,11 @@ Two GPUs or drivers, or another number of models in a batch, sum in another orde
 1e-7 at the first step, and training amplifies the difference from step to step."""
 GPU_FLOOR = 1e-9
 """Absolute difference that is allowed in addition, because errors this small are rounding errors themselves."""
+ROUNDING, ROUNDING_FLOOR = 1e-6, 1e-16
+"""Relative and absolute difference up to which two numbers that were measured elsewhere agree within rounding.
+
+Cells that were fitted together share work, such as a product of matrices, whose last digits depend on its other rows.
+Analyses take errors below the absolute one as equal."""
 MEASURED = frozenset(
     (
         *("nmse", "nmse_trimmed", "error_rate", "train_nmse", "metrics"),
@@ -32,17 +37,27 @@ def differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
     columns ``MEASURED`` may differ by ``GPU_TOLERANCE`` and ``GPU_FLOOR``, except tuned options, which are chosen and
     not measured, and artifacts are compared by name only.
     """
-    on_gpus = one.get("device") == other.get("device") == "cuda"
-    return closely_differing(one, other) if on_gpus else exactly_differing(one, other)
+    return closely_differing(one, other) if _on_gpus(one, other) else exactly_differing(one, other)
 
 
-def closely_differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
-    """Names of the columns in which two rows of a cell differ, sorted."""
+def beyond_rounding(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
+    """As ``differing``, but measured numbers of other rows may differ by ``ROUNDING`` and ``ROUNDING_FLOOR``."""
+    return closely_differing(one, other, *(() if _on_gpus(one, other) else (ROUNDING, ROUNDING_FLOOR)))
+
+
+def _on_gpus(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    return one.get("device") == other.get("device") == "cuda"
+
+
+def closely_differing(
+    one: Mapping[str, Any], other: Mapping[str, Any], relative: float = GPU_TOLERANCE, absolute: float = GPU_FLOOR
+) -> list[str]:
+    """Names of the columns in which two rows of a cell differ, sorted; measured numbers by more than a tolerance."""
     a, b = measured(one), measured(other)
     return [
         name
         for name in exactly_differing(one, other)
-        if name not in a or name not in b or not _within_tolerance(name, a[name], b[name])
+        if name not in a or name not in b or not _within_tolerance(name, a[name], b[name], relative, absolute)
     ]
 
 
@@ -52,14 +67,14 @@ def exactly_differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[
     return sorted(name for name in a.keys() | b.keys() if a.get(name) != b.get(name))
 
 
-def _within_tolerance(column: str, one: str, other: str) -> bool:
-    """Whether two JSON texts of a column are equal within the tolerance."""
+def _within_tolerance(column: str, one: str, other: str, relative: float, absolute: float) -> bool:
+    """Whether two JSON texts of a column are equal within a tolerance."""
     a, b = json.loads(one), json.loads(other)
-    if column == "artifacts":
-        return sorted(a) == sorted(b)
+    if column == "artifacts":  # their digests do not tell a rounding
+        return relative == GPU_TOLERANCE and sorted(a) == sorted(b)
     if column not in MEASURED or (column == "chosen" and a.get("tuned") != b.get("tuned")):
         return False
-    return close(a, b, GPU_TOLERANCE, GPU_FLOOR)
+    return close(a, b, relative, absolute)
 
 
 def close(a: Any, b: Any, relative: float, absolute: float = 0.0) -> bool:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field
 from itertools import accumulate
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from bfc_bench.errors import StoreError, UsageError
-from bfc_bench.store.equality import GPU_TOLERANCE, differing, exactly_differing
+from bfc_bench.store.equality import GPU_TOLERANCE, ROUNDING, beyond_rounding, exactly_differing
 from bfc_bench.store.new_folder import new_folder
 from bfc_bench.store.records import CELL, FINISHED, ROW, STARTED, Record, insert, records_of
 from bfc_bench.store.row import cell_id, curve_digest, outcome, parse
@@ -37,8 +38,8 @@ class Merged:
     """Rows of cells that the target lacked."""
     equal: int = 0
     """Rows equal to a row that was there already."""
-    close: int = 0
-    """Those of them that are equal only within the tolerance for GPUs."""
+    close: Counter[float] = field(default_factory=Counter)
+    """Those of them that are equal only within a tolerance, by the tolerance."""
     replaced: int = 0
     """Rows that were replaced by the preferred one."""
     sessions: int = 0
@@ -48,8 +49,8 @@ class Merged:
 
     def __str__(self) -> str:
         parts = [f"{self.new} new rows", f"{self.equal} there already"]
-        if self.close:
-            parts[-1] += f" ({self.close} of GPUs, equal within a relative {GPU_TOLERANCE:g})"
+        for tolerance, count in sorted(self.close.items()):
+            parts[-1] += f" ({count} equal within a relative {tolerance:g}; the first is kept)"
         parts += [f"{self.replaced} replaced"] if self.replaced else []
         return f"{', '.join(parts)}; {self.sessions} new runs"
 
@@ -58,9 +59,9 @@ def merge(sources: Sequence[Path], into: Path, *, prefer: str = "") -> Merged:
     """Merge stores into the store ``into`` in one transaction; merging again changes nothing.
 
     Of two equal rows of a cell, that of ``into`` is kept, else that of the store named first. Rows are equal if they
-    agree in all columns but those about the run (``row.measured``), with a tolerance for rows made on GPUs
-    (``equality.differing``). Runs are sorted by time, in each store's own order. The store with the last run of a suite
-    defines what is current of it. Artifacts follow their rows.
+    agree in all columns but those about the run (``row.measured``), within rounding, and with a tolerance for rows made
+    on GPUs (``equality.beyond_rounding``). Runs are sorted by time, in each store's own order. The store with the last
+    run of a suite defines what is current of it. Artifacts follow their rows.
     """
     paths = {str(path) for path in (*sources, into)}
     if prefer and prefer != NEWER and prefer not in paths:
@@ -109,9 +110,9 @@ class _Merge:
         present = _row(self.target, cell)
         if present is None:
             self.merged.new += 1
-        elif (close := _equality(present, record)) is not None:
+        elif (within := _tolerance(present, record)) is not None:
             self.merged.equal += 1
-            self.merged.close += close == "closely"
+            self.merged.close += Counter([within] if within else [])
             return
         elif self._prefers(cell, name, present, record):
             self.merged.replaced += 1
@@ -145,7 +146,7 @@ class _Merge:
         ]
         for rows in list(self.conflicts.values())[:SHOWN]:
             first, *others = rows.values()
-            columns = sorted({c for other in others for c in differing(first, other)})
+            columns = sorted({c for other in others for c in beyond_rounding(first, other)})
             runs = [self.sources.get(name, self.target).provenance(rows[name].get("provenance", "")) for name in rows]
             pairs = zip(rows.items(), runs, strict=True)
             results = "; ".join(f"{outcome(row)} in {name} ({machine(run or {})})" for (name, row), run in pairs)
@@ -230,11 +231,11 @@ def _replace(db: sqlite3.Connection, table: str, records: Iterable[Record]) -> N
         insert(db, table, record)
 
 
-def _equality(one: Record, other: Record) -> Literal["exactly", "closely"] | None:
-    """How two rows of a cell are equal: bit for bit, or within the tolerance for GPUs; None if they differ."""
+def _tolerance(one: Record, other: Record) -> float | None:
+    """The relative tolerance within which two rows of a cell are equal, 0 for bit for bit; None if they differ."""
     if one[ROW] == other[ROW]:
-        return "exactly"
+        return 0.0
     a, b = parse(one[ROW]), parse(other[ROW])
     if not exactly_differing(a, b):
-        return "exactly"
-    return None if differing(a, b) else "closely"
+        return 0.0
+    return None if beyond_rounding(a, b) else GPU_TOLERANCE if a.get("device") == "cuda" else ROUNDING

@@ -14,6 +14,7 @@ from bfc_bench import RunOptions, open_store, run_suite
 from bfc_bench.cli.app import run
 from bfc_bench.errors import StoreError, UsageError
 from bfc_bench.store.artifacts import digests
+from bfc_bench.store.equality import GPU_TOLERANCE
 from bfc_bench.store.merge import merge
 from bfc_bench.store.records import TABLES
 from bfc_bench.store.row import Row, cell_id, curve_digest
@@ -287,28 +288,55 @@ def test_rows_of_gpus_that_differ_by_a_rounding_that_grew_are_one_and_it_is_said
     a, b = made("a", rows), made("b", [replace(ON_GPU, **BY_LITTLE), rows[1]])
     assert run(["merge", str(a), str(b), "--into", str(tmp_path / "c")]) == 0
     (said,) = capsys.readouterr().out.splitlines()
-    assert "2 there already (1 of GPUs, equal within a relative 0.01)" in said
+    assert "2 there already (1 equal within a relative 0.01; the first is kept)" in said
     assert cells(tmp_path / "c") == {cell(): 0.5, cell(4): 0.5}  # the first store's
     assert same(str(a), str(b)) == 0
     assert "2 cells in both, 0 in one only: equal, 1 of GPUs within a relative 0.01" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("column", BY_LITTLE)
-def test_each_measured_column_of_gpus_has_the_tolerance_and_no_row_of_a_cpu(column, made, tmp_path):
+def test_each_measured_column_of_gpus_has_the_tolerance_and_no_other_row(column, made, tmp_path):
     change = {column: BY_LITTLE[column]}
     a, b = made("a", [ON_GPU]), made("b", [replace(ON_GPU, **change)])
     done = merge([a, b], tmp_path / "c")
-    assert (done.equal, done.close) == (1, 1)
+    assert (done.equal, done.close) == (1, {GPU_TOLERANCE: 1})
     on_cpu = replace(ON_GPU, device="cpu")
     a, b = made("d", [on_cpu]), made("e", [replace(on_cpu, **change)])
     with pytest.raises(StoreError, match=f"they differ in {column}"):
         merge([a, b], tmp_path / "f")
 
 
+def test_rows_that_differ_by_a_rounding_are_one_the_first_is_kept_and_it_is_said(made, tmp_path, capsys):
+    rows = [replace(ON_GPU, device="cpu", train_nmse=1e-30), replace(ROW, cell=cell(4), n=4)]
+    stages = {"first": {"nmse": 0.6 * (1 + 9e-7), "reason": ""}}
+    a, b = (
+        made("a", rows),
+        made("b", [replace(rows[0], nmse=0.5 * (1 + 9e-7), train_nmse=2e-30, stages=stages), rows[1]]),
+    )
+    for _ in range(2):
+        assert run(["merge", str(a), str(b), "--into", str(tmp_path / "c")]) == 0
+        assert "(1 equal within a relative 1e-06; the first is kept)" in capsys.readouterr().out
+    assert cells(tmp_path / "c") == {cell(): 0.5, cell(4): 0.5}
+    assert same(str(a), str(b)) == 1  # which compares bit for bit
+    c = made("d", [replace(rows[0], nmse=0.5 * (1 + 1e-4), train_nmse=2e-30)])
+    with pytest.raises(StoreError, match=r"they differ in nmse$"):
+        merge([a, c], tmp_path / "e")
+
+
+def test_a_colleague_who_ran_fewer_sizes_of_a_kernel_has_the_same_rows(suite_file, tmp_path):
+    task = {"name": "t", "d": [8], "inputs": {"kind": "gaussian"}, "target": {"kind": "index-model", "terms": [[1, 1]]}}
+    stores = [tmp_path / name for name in ("few", "all")]
+    for store, n in zip(stores, ([50, 200], [50, 200, 800]), strict=True):
+        path = suite_file(task=[{**task, "n": n}], learner=[{"name": "kernel-ridge"}], replicates=2)
+        run_suite(path, RunOptions(store=store, executor="serial"))
+    done = merge(stores, tmp_path / "merged")
+    assert (done.new, done.equal) == (6, 4)
+
+
 @pytest.mark.parametrize(
     ("row", "column", "value"),
     [
-        (ROW, "nmse", 0.5 + 2**-53),
+        (ROW, "nmse", 0.5 * (1 + 2e-6)),
         (ROW, "status", "timeout"),
         (ROW, "chosen", {"info": {"x": 1}}),
         (ON_GPU, "chosen", {**ON_GPU.chosen, "tuned": {"lr": 0.1 * 1.0001}}),  # not measured
