@@ -60,3 +60,4 @@ from .tasks.base import (
 )
 from .tasks.metrics import Metric as Metric, TargetValues as TargetValues
 from .utils.hook_markers import hookimpl as hookimpl
+from .version import __version__ as __version__

@@ -135,7 +135,9 @@ def explain(error: ValidationError, model: type[BaseModel], where: str) -> str:
             elif item["type"] == "list_type" and len(item["loc"]) == 1 and isinstance(item["input"], Mapping):
                 expected += f" of tables: write [[{key}]] in place of [{key}]"
             end = "" if expected.endswith("?") else "."
-            lines.append(f"{where}: {key + ' ' if key else ''}{expected}{end}{_got(item['input'])}")
+            lines.append(
+                f"{where}: {key + ' ' if key else ''}{expected}{end}{_got(item['input']) * (' Got ' not in expected)}"
+            )
     return "\n".join(lines)
 
 

@@ -5,6 +5,7 @@ Shapes: n training points, m test points, d columns of x, C classes.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
@@ -35,7 +36,7 @@ def load_task(name: str, *, d: int | None = None, changes: Sequence[str] = ()) -
 
     Args:
         name: ``SUITE/TASK``; the suite is a name or the path of a file.
-        d: Input dimension, which need not be one of the suite's; by default the suite's, if it has one.
+        d: Input dimension; by default the suite's, if it has one. One that the suite lacks gives a warning.
         changes: Changes to the suite, such as ``"seed=1"``, in the grammar of ``--set``.
 
     Raises:
@@ -50,6 +51,11 @@ def load_task(name: str, *, d: int | None = None, changes: Sequence[str] = ()) -
     task, dimensions = task_of(suite, task_name, plugins, str(path))
     if d is None and len(dimensions) > 1:
         raise UsageError(f"load_task: d must be given, as {name} has several: {', '.join(map(str, dimensions))}.")
+    if d is not None and d not in dimensions and dimensions:
+        of_suite = ", ".join(map(str, dimensions))
+        warnings.warn(
+            f"load_task: {name} has d = {of_suite} in its suite, whose results have no d = {d}.", stacklevel=2
+        )
     return LoadedTask(task, dimensions[0] if d is None else d, suite.seed, suite.test_size)
 
 

@@ -109,7 +109,7 @@ def _conclude(sessions: Sequence[Session], plugins: Plugins, out: Console, suite
     statuses = sum((session.statuses for session in sessions), Counter[str]())
     bad = sum(count for status, count in statuses.items() if status not in ("ok", "skipped"))
     bad += sum(len(plan.failed) for plan in plans)
-    counts = counts_text(statuses)
+    counts = counts_text(statuses, sum(len(plan.todo) for plan in plans))
     cells, skipped = sum(plan.cell_count for plan in plans), [why for plan in plans for why in plan.skipped.values()]
     if len(skipped) == cells:
         for reason, count in Counter(skipped).items():

@@ -36,6 +36,7 @@ LARGE = 50_000
 """The page of more rows is an index: each task has its learning curves and N*, and the rest on request."""
 PROBLEMS = {"status": "status", "task": "task", "label": "learner", "reason": "reason", "cells": "cells", "d": "d",
             "n": "n"}  # fmt: skip
+WITH_SQUARES = "with_squares: the input is (x, x² - E x²), so that a polynomial kernel of degree 2 has degree 4 in x."
 CLAIMS = ["claim", "verdict", "statement", "estimate, 95 %", "claimed", "R", "p", "Holm p"]
 
 
@@ -197,7 +198,10 @@ def _learners(rows: Rows, labels: Sequence[str]) -> ReportTable:
         {"label": x, "learner": of[x].distinct("learner")[0], "options": setting_text(of[x].distinct("options")[0])}
         for x in labels
     ]
-    return listing("", records, {"label": "learner", "learner": "plugin", "options": "options (tuned ones may differ)"})
+    names = {"label": "learner", "learner": "plugin", "options": "options (tuned ones may differ)"}
+    return listing(
+        "", records, names, WITH_SQUARES * any('"with_squares": true' in each["options"] for each in records)
+    )
 
 
 def _claims(verdicts: Sequence[Verdict]) -> ReportTable:

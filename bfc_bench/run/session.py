@@ -71,7 +71,7 @@ class Session:
     @property
     def counts(self) -> str:
         """The rows of this run by status, as text."""
-        return counts_text(self.statuses)
+        return counts_text(self.statuses, len(self.plan.todo))
 
     @property
     def exit_code(self) -> int:
@@ -82,9 +82,10 @@ class Session:
         return 1 if bad or self.plan.failed else 0
 
 
-def counts_text(statuses: Mapping[str, int]) -> str:
-    """``3 failed, 177 ok``, or ``nothing to do``."""
-    return ", ".join(f"{count} {status}" for status, count in sorted(statuses.items())) or "nothing to do"
+def counts_text(statuses: Mapping[str, int], todo: int) -> str:
+    """``3 failed, 177 ok``; before the first row ``36 to do``, or ``nothing to do``."""
+    left = f"{todo} to do" if todo else "nothing to do"
+    return ", ".join(f"{count} {status}" for status, count in sorted(statuses.items())) or left
 
 
 def run_cells(grid: Grid, options: RunOptions, until: float = inf, *, alone: bool = False) -> Session:

@@ -20,6 +20,7 @@ from bfc_bench.store.row import cell_id, curve_digest, outcome, parse
 from bfc_bench.store.row_origin import machine
 from bfc_bench.store.store import Store
 from bfc_bench.store.unpacking import store_folder
+from bfc_bench.utils.counted import counted
 from bfc_bench.utils.files import make_folder, write_file
 
 ARTIFACTS = "artifacts"
@@ -48,11 +49,11 @@ class Merged:
     """One line per suite whose definitions differ between the stores."""
 
     def __str__(self) -> str:
-        parts = [f"{self.new} new rows", f"{self.equal} there already"]
+        parts = [counted(self.new, "new row"), f"{self.equal} there already"]
         for tolerance, count in sorted(self.close.items()):
             parts[-1] += f" ({count} equal within a relative {tolerance:g}; the first is kept)"
         parts += [f"{self.replaced} replaced"] if self.replaced else []
-        return f"{', '.join(parts)}; {self.sessions} new runs"
+        return f"{', '.join(parts)}; {counted(self.sessions, 'new run')}"
 
 
 def merge(sources: Sequence[Path], into: Path, *, prefer: str = "") -> Merged:

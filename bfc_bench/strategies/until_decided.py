@@ -24,6 +24,8 @@ from bfc_bench.store.rows import Rows
 from bfc_bench.store.store import Store
 from bfc_bench.stored_suite import StoredSuite
 from bfc_bench.strategies.rounds import Rounds, results
+from bfc_bench.suite.model import Looks
+from bfc_bench.utils.counted import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ class Decided:
 
     def __repr__(self) -> str:
         verdicts = ", ".join(f"{outcome.claim}: {outcome.verdict}" for outcome in self.ended)
-        return f"<{len(self.sessions)} runs; {verdicts or 'no claim is about their cells'}>"
+        return f"<{counted(len(self.sessions), 'run')}; {verdicts or 'no claim is about their cells'}>"
 
     def _repr_html_(self) -> str:
         return self.ended._repr_html_()

@@ -16,6 +16,7 @@ from bfc_bench.errors import UsageError, suggest
 from bfc_bench.suite.axes import MOST_CANDIDATES, MOST_MEMBERS
 from bfc_bench.suite.members import check_membership, expanded, members_by_grid
 from bfc_bench.suite.sizes import check_increasing, sizes_at
+from bfc_bench.utils.counted import counted
 from bfc_bench.utils.names import NAME_RULE, is_name
 from bfc_bench.utils.plain_json import canonical_json
 
@@ -369,8 +370,9 @@ class Suite(Settings):
         return self
 
     def __repr__(self) -> str:
-        counts = f"{len(self.task)} tasks, {len(self.learner)} learners, {self.replicates} replicates"
-        return f"<suite {self.name}@{self.version}: {counts}, {len(self.claim)} claims>"
+        counts = [(len(self.task), "task"), (len(self.learner), "learner"), (self.replicates, "replicate")]
+        text = ", ".join(counted(*each) for each in [*counts, (len(self.claim), "claim")])
+        return f"<suite {self.name}@{self.version}: {text}>"
 
     @property
     def task_grids(self) -> dict[str, list[str]]:

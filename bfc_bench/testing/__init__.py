@@ -23,6 +23,7 @@ from bfc_bench.errors import UsageError, describe_error, error_text, is_ctrl_c
 from bfc_bench.executors.base import Executor
 from bfc_bench.learner import Learner
 from bfc_bench.testing.requirement import TOLERANCE, Requirement, Skip, Subject
+from bfc_bench.utils.counted import counted
 from bfc_bench.utils.escape_control import visible
 
 __all__ = ["Check", "CheckReport", "check_executor", "check_learner", "check_part"]
@@ -68,7 +69,7 @@ class CheckReport:
     def summary(self) -> str:
         """The counts in words."""
         skipped = self._count("skipped")
-        return f"{len(self.checks)} checks: {self.passed} passed, {skipped} skipped, {self.failed} failed"
+        return f"{counted(len(self.checks), 'check')}: {self.passed} passed, {skipped} skipped, {self.failed} failed"
 
     def __str__(self) -> str:
         return "\n".join([*map(str, self.checks), self.summary])

@@ -30,6 +30,9 @@ class KernelRidge(RidgeLearner):
     Kernels are scaled to 1 at a point of typical norm, so a ridge means the same for all of them. ``ntk`` and ``nngp``
     belong to a ReLU network with ``depth`` hidden layers. ``compositional`` composes the dual of any ``activation``
     ``depth`` times; neural-tangents evaluates it (``toolkit.kernels.compositional``).
+
+    By default the kernel reads (x, x^2 - E x^2), so that ``poly`` of degree 2, labelled ``kernel-poly2`` in suites, has
+    degree 4 in x. With ``with_squares = false`` it reads x.
     """
 
     name: ClassVar[str] = "kernel-ridge"
@@ -45,7 +48,7 @@ class KernelRidge(RidgeLearner):
     """Variance of the biases of ``ntk`` and ``nngp``."""
     degree: Annotated[int, Field(ge=1)] = 2
     """Degree of ``poly``, ((coef0 + gamma <x, z>) / (coef0 + 1))^degree, and of ``harmonic``, which has the homogeneous
-    harmonic polynomials of this degree alone."""
+    harmonic polynomials of this degree alone. With squares, ``poly`` has twice this degree in x."""
     coef0: Annotated[float, Field(ge=0)] = 1.0
     """Constant of ``poly``."""
     gamma: Annotated[float, Field(gt=0)] = 1.0

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from bfc_bench.cli.options import STORE, DataOption, StoreOption
+from bfc_bench.utils.counted import counted
 
 
 def bundle(
@@ -39,9 +40,8 @@ def bundle(
         done = bundle(opened, suites or (), output, title=title, authors=author or (), licence=license)
     for (name, version), folder in sorted(done.folders.items()):
         typer.echo(f"{name}@{version}: the results name folders of a machine, such as {folder}.")
-    of_suites = "1 suite" if done.suites == 1 else f"{done.suites} suites"
-    size = output.stat().st_size / 1e6
-    typer.echo(f"{output}: {done.rows} rows of {of_suites}, {size:.3g} MB. SHA-256 of its manifest: {done.digest}.")
+    held, size = f"{counted(done.rows, 'row')} of {counted(done.suites, 'suite')}", output.stat().st_size / 1e6
+    typer.echo(f"{output}: {held}, {size:.3g} MB. SHA-256 of its manifest: {done.digest}.")
 
 
 def verify(
@@ -73,10 +73,9 @@ def verify(
     done = verify(
         file, load_plugins(), cells=cells, seconds=seconds, draw=draw, executor=executor, into=into, tell=typer.echo
     )
-    again = ", ".join(f"{count} cells {verdict}" for verdict, count in sorted(done.cells.items()))
-    typer.echo(
-        f"{done.verdicts} verdicts agree; {again or 'no cell was run again'}; {len(done.differences)} differences."
-    )
+    again = ", ".join(f"{counted(count, 'cell')} {verdict}" for verdict, count in sorted(done.cells.items()))
+    agree = f"{counted(done.verdicts, 'verdict')} agree{'s' * (done.verdicts == 1)}"
+    typer.echo(f"{agree}; {again or 'no cell was run again'}; {counted(len(done.differences), 'difference')}.")
     raise typer.Exit(done.exit_code)
 
 

@@ -21,6 +21,7 @@ from bfc_bench.store.equality import close
 from bfc_bench.store.merge import merge
 from bfc_bench.stored_suite import OpenStore, open_store
 from bfc_bench.suite.model import Suite
+from bfc_bench.utils.counted import counted
 from bfc_bench.utils.plain_json import finite, readable_json
 
 NUMBERS_AGREE = 1e-6
@@ -44,7 +45,7 @@ def verify(
     are drawn by the digest of the bundle.
     """
     checks, bundle = Verification(tell), read_bundle(path)
-    checks.say(f"{path}: {len(bundle.manifest.suites)} suites; SHA-256 of the manifest: {bundle.digest}")
+    checks.say(f"{path}: {counted(len(bundle.manifest.suites), 'suite')}; SHA-256 of the manifest: {bundle.digest}")
     with open_store(path, plugins=plugins) as store:
         try:
             _check_suites(bundle, store, checks)

@@ -10,6 +10,7 @@ from bfc_bench.extras.mlflow.sync import SyncReport, find_runs, sync
 from bfc_bench.report.source_key import key_of
 from bfc_bench.report.tables import problem_table, summary_table
 from bfc_bench.stored_suite import StoredSuite
+from bfc_bench.utils.counted import counted
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -45,12 +46,13 @@ def log_report(client: MlflowClient, experiment: str, stored: StoredSuite) -> st
             return str(run.info.run_id)
         remove(client, run)
     rows = stored.columns()
+    cells = counted(len(rows), "cell")
     tags = {
         **identity,
         "bfc.content": content,
         "bfc.version": str(stored.version),
         "bfc.git": session["provenance"].get("git") or "",
-        NOTE: f"Report of {stored.name}@{stored.version}: {len(rows)} cells. Open `report.html` under Artifacts.",
+        NOTE: f"Report of {stored.name}@{stored.version}: {cells}. Open `report.html` under Artifacts.",
     }
     run_id = str(client.create_run(experiment, tags=tags, run_name=f"report · {session['id']}").info.run_id)
     client.log_artifacts(run_id, str(stored.directory))

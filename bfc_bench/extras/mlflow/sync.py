@@ -28,6 +28,7 @@ from bfc_bench.extras.mlflow.replicate_summaries import BARS, SUMMARY, Replicate
 from bfc_bench.extras.mlflow.views import save_views
 from bfc_bench.store.artifacts import intact
 from bfc_bench.store.row import Row
+from bfc_bench.utils.counted import counted
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -60,7 +61,8 @@ class SyncReport:
 
     def __str__(self) -> str:
         """One line for the terminal."""
-        text = f"{self.curves} curves: {self.created} new, {self.unchanged} unchanged, {self.points} values logged"
+        text = f"{counted(self.curves, 'curve')}: {self.created} new, {self.unchanged} unchanged"
+        text += f", {counted(self.points, 'value')} logged"
         text += f", {self.retired} of former options retired" if self.retired else ""
         return text + (f", {self.elsewhere} in runs of another store" if self.elsewhere else "")
 

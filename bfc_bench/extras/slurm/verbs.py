@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from bfc_bench.cli import options
+from bfc_bench.utils.counted import counted
 
 if TYPE_CHECKING:
     from bfc_bench.extras.slurm.job import ShardJob
@@ -75,7 +76,7 @@ def submit(
         return
     Store(store, write=True).close()  # so that rows can be collected
     job.write()
-    typer.echo(f"{job.name}: {sum(map(len, job.cells))} cells in {len(job.cells)} shards")
+    typer.echo(f"{job.name}: {counted(sum(map(len, job.cells)), 'cell')} in {counted(len(job.cells), 'shard')}")
     if local:
         codes = _run_here(job)
         for line in collect(store):

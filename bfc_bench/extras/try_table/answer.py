@@ -15,6 +15,7 @@ from bfc_bench.analysis.thresholds import threshold
 from bfc_bench.extras.try_table.table_facts import TableFacts
 from bfc_bench.report.tables import interval_text, number, sample_size, with_interval
 from bfc_bench.stored_suite import StoredSuite
+from bfc_bench.utils.counted import counted
 
 BASELINES = ("mean", "most-frequent")
 IN_WORDS = {2: "twice", 4: "four times"}
@@ -30,7 +31,7 @@ def answer(stored: StoredSuite, facts: TableFacts) -> list[str]:
     problems = Counter(
         f"{row.label}: {row.status}: {row.reason}" for row in stored.rows() if row.status not in ("ok", "skipped")
     )
-    notes = [f"  {problem} ({count} cells)" for problem, count in problems.items()]
+    notes = [f"  {problem} ({counted(count, 'cell')})" for problem, count in problems.items()]
     results = {n: _results(curves, n) for n in sorted({int(n) for curve in curves for n in curve.n})}
     most = max(map(len, results.values()), default=0)
     if not most:

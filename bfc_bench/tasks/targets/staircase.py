@@ -22,6 +22,10 @@ class Staircase(Target):
 
     A rotation-invariant kernel learns degree k when n reaches about B(d, k), the number of harmonics of degree k
     (Ghorbani et al. 2019; NR Theorem 3), so its error falls in steps. Rows have the error of each degree.
+
+    It is not the staircase of Abbe, Boix-Adsera and Misiakiewicz, u_1 + u_1 u_2 + u_1 u_2 u_3 for hidden directions.
+    That one is ``index-model`` with ``terms = [[1], [1, 1], [1, 1, 1]]``; for hidden coordinates of the hypercube, with
+    ``directions = "coordinates"``.
     """
 
     kind: ClassVar[str] = "staircase"

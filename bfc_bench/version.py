@@ -1,0 +1,5 @@
+"""The installed release of bfc-bench."""
+
+from importlib.metadata import version
+
+__version__ = version("bfc-bench")
