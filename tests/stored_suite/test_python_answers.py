@@ -29,7 +29,7 @@ def test_texts_of_results_are_short_and_say_what_they_are(ran):
     suite, session, stored = ran
     assert repr(session).startswith(f"<run {session.id} of s@1 into ")
     assert repr(session).endswith(": 12 ok>")
-    assert repr(suite) == "<suite s@1: 1 tasks, 2 learners, 3 replicates, 0 claims>"
+    assert repr(suite) == "<suite s@1: 1 task, 2 learners, 3 replicates, 0 claims>"
     assert isinstance(session.plan, Plan)
     found = (
         stored.rows(),

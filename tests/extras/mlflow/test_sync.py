@@ -224,12 +224,12 @@ def test_saved_views_select_current_runs_only(rows):
 def test_a_sync_repairs_what_mlflow_lost(faulty, suite_file, store_dir, cli):
     command = [suite_file(learner=[{"name": "mean"}]), "--store", store_dir]
     assert cli("run", *command, "--executor", "serial", "--no-mlflow").returncode == 0
-    assert ": 1 curves: 1 new" in cli("sync", *command).stdout
+    assert ": 1 curve: 1 new" in cli("sync", *command).stdout
     with connection(database_uri(store_dir)) as client:
         experiment = client.get_experiment_by_name("bfc/tiny@1")
         (curve,) = client.search_runs([experiment.experiment_id], "tags.`bfc.kind` = 'curve'")
         client.delete_run(curve.info.run_id)
-    assert ": 1 curves: 1 new" in cli("sync", *command).stdout
+    assert ": 1 curve: 1 new" in cli("sync", *command).stdout
     assert cli("run", *command, "--set", "replicates=2", "--executor", "serial", "--no-mlflow").returncode == 0
     assert ": 2 curves: 1 new, 1 unchanged" in cli("sync", *command).stdout
 
