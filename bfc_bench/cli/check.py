@@ -30,11 +30,14 @@ def check(
 
     Prints each check as soon as it is made, and how many passed, were skipped and failed. Exit code 1 if one failed.
     """
+    from bfc_bench.cli.display import Progress
+    from bfc_bench.cli.options import console
     from bfc_bench.suite.changes import changed
     from bfc_bench.testing.subprocess_check import check_in_subprocess
 
     passed = True
-    for report in check_in_subprocess(name, kind, changed({}, set_)):
-        typer.echo(report.summary)
-        passed = passed and report.ok
+    with Progress(console()) as progress:
+        for report in check_in_subprocess(name, kind, changed({}, set_), show=progress.show):
+            progress.say(report.summary)
+            passed = passed and report.ok
     raise typer.Exit(0 if passed else 1)

@@ -74,9 +74,10 @@ def run(
             done = run_until_decided(suite, run_options, hours=hours, last=last, tell=display.say)
         else:
             done = Decided(run_as_asked(suite, run_options, partial(located, factor=locate), display.say))
-    if done.sessions:
-        with plugins.with_listeners(listeners):
-            _conclude(done.sessions, plugins, out, suite)
+        display.show(lambda: "writing the report")
+        if done.sessions:
+            with plugins.with_listeners(listeners):
+                _conclude(done.sessions, plugins, out, suite)
     if until_decided and not done.ended:
         out.print("No claim is about the cells of this run.")
     for claim in done.ended:
@@ -89,6 +90,7 @@ def _conclude(sessions: Sequence[Session], plugins: Plugins, out: Console, suite
 
     ``suite`` is its name or path, as the user gave it.
     """
+    from bfc_bench.cli.failures import failure_lines
     from bfc_bench.cli.summary import print_summary
     from bfc_bench.cli.tables import print_text
     from bfc_bench.run.session import counts_text
@@ -106,6 +108,8 @@ def _conclude(sessions: Sequence[Session], plugins: Plugins, out: Console, suite
                 advised = plugins.manager.hook.bfc_reported(suite=stored)
             print_summary(stored, out)
         following = _next_commands(stored, suite, advised)
+        for line in failure_lines(stored):
+            print_text(out, line)
     statuses = sum((session.statuses for session in sessions), Counter[str]())
     bad = sum(count for status, count in statuses.items() if status not in ("ok", "skipped"))
     bad += sum(len(plan.failed) for plan in plans)

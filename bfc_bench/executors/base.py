@@ -90,6 +90,12 @@ class Pool(Protocol):
     def outcomes(self) -> Iterator[tuple[int, Any | UnitFailure]]:
         """(key, result or UnitFailure) of units as they end, until none is left. More may be submitted meanwhile."""
 
+    def running(self) -> Mapping[int, float]:
+        """When each unit that a worker has now began, on the clock of ``time.monotonic``, by key.
+
+        It may be called from any thread. A pool may lack it; then a run does not say what runs.
+        """
+
     def close(self, now: bool = False) -> None:
         """Release the workers. With ``now``, stop running units, even in the middle of ``outcomes``."""
 

@@ -3,9 +3,10 @@
 A unit that never returns is not stopped, and a unit that ends the process ends the session.
 """
 
+import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 
 from bfc_bench.errors import describe_error
@@ -34,6 +35,7 @@ class SerialPool:
     def __init__(self, call: Callable[[Any], Any]) -> None:
         self._call = call
         self._queue: deque[tuple[int, Any]] = deque()
+        self._running: dict[int, float] = {}
 
     def slots(self, device: Device) -> int:
         """1 on any device."""
@@ -47,11 +49,17 @@ class SerialPool:
         """Run the queue in order."""
         while self._queue:
             key, payload = self._queue.popleft()
+            self._running = {key: time.monotonic()}
             try:
                 outcome = self._call(payload)
             except Exception as error:
                 outcome = UnitFailure("raised", describe_error(error), traceback.format_exc())
+            self._running = {}
             yield key, outcome
+
+    def running(self) -> Mapping[int, float]:
+        """The unit that runs, with the time at which it began."""
+        return self._running
 
     def close(self, now: bool = False) -> None:
         """Drop the queue."""

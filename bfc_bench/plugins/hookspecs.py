@@ -40,5 +40,11 @@ def bfc_reported(suite: Any) -> str | None:
 
 
 @hookspec
+@provisional("0.1.0")
+def bfc_run_interrupted(session: Any) -> None:
+    """Ctrl-C or SIGTERM has interrupted the run: what ``session.running()`` names is about to be stopped."""
+
+
+@hookspec
 def bfc_run_finished(session: Any) -> None:
     """The run has ended; ``session.interrupted`` says whether it was interrupted."""

@@ -59,6 +59,8 @@ class Session:
     interrupted: bool = False
     statuses: Counter[str] = field(default_factory=Counter)
     """Number of rows of this run by status."""
+    running: Callable[[], Sequence[tuple[float, Batch]]] = tuple
+    """The batches that workers have now, and when each began on the clock of ``time.monotonic``, the earliest first."""
 
     def __repr__(self) -> str:
         return f"<run {self.id} of {self.suite}@{self.version} into {self.store.directory}: {self.counts}>"
@@ -117,6 +119,7 @@ def run_cells(grid: Grid, options: RunOptions, until: float = inf, *, alone: boo
             session.interrupted = True
         finally:
             drawn_problem.cache_clear()
+            session.running = tuple  # no batch is kept longer than its run
             plugins.manager.hook.bfc_run_finished(session=session)
         store.end_session(id)
         return session
@@ -142,6 +145,12 @@ def _run(session: Session, plugins: Plugins, open_pool: Callable[[], Pool], unti
     batches: dict[int, Batch] = {}
     lost: set[str] = set()
     pool = open_pool()
+
+    def running() -> Sequence[tuple[float, Batch]]:
+        units: Mapping[int, float] = pool.running() if hasattr(pool, "running") else {}
+        return [(began, batches[key]) for key, began in sorted(units.items(), key=lambda unit: unit[1])]
+
+    session.running = running
     try:
         slots = {device: pool.slots(device) for device in sorted({*map(plan.device, plan.todo)})}
         _note(session, {"jobs": pool.slots("cpu"), **({"gpu_jobs": slots["cuda"]} if "cuda" in slots else {})})
@@ -175,7 +184,9 @@ def _run(session: Session, plugins: Plugins, open_pool: Callable[[], Pool], unti
                 commit([FinishedCell(row, visible(report.traceback, TRACEBACK))])
             for batch in islice(waiting, 1):  # with a time limit, a batch is queued when a worker is free
                 submit(batch)
-    except BaseException:
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt):
+            plugins.manager.hook.bfc_run_interrupted(session=session)
         pool.close(now=True)
         raise
     pool.close()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -22,14 +23,21 @@ from bfc_bench.testing.subjects import subject_of
 
 SECONDS = 600.0
 """Time limit for all requirements of one part."""
+CLEAR = "\r\x1b[2K"
+"""Clears the line of a terminal in which the session shows what it does."""
 
 
 def check_in_subprocess(
-    name: str, kind: str = "", options: Mapping[str, Any] = MappingProxyType({}), seconds: float = SECONDS
+    name: str,
+    kind: str = "",
+    options: Mapping[str, Any] = MappingProxyType({}),
+    seconds: float = SECONDS,
+    show: Callable[[Callable[[], str]], None] = lambda text: None,
 ) -> Iterator[CheckReport]:
     """Test every requirement of each part that a name stands for, see ``find``, and print each check when it is made.
 
     A requirement fails if the process ends in it or does not finish in time. The ones after it are not tested.
+    ``show`` gets a function that says which check is made.
     """
     for position, (part, stated) in enumerate(find(name, kind)):
         subject = subject_of(part, stated, options)  # raises here what the user has mistyped
@@ -38,6 +46,7 @@ def check_in_subprocess(
         with TemporaryDirectory() as folder:
             journal = Path(folder) / "checks"
             journal.touch()
+            show(partial(_at, [requirement.name for requirement in subject.requirements], journal))
             outcome = _run(partial(_test, name, kind, dict(options), position, journal), seconds)
             checks = [Check(**json.loads(line)) for line in journal.read_text().splitlines()]
         if isinstance(outcome, UnitFailure):
@@ -69,5 +78,13 @@ def _test(name: str, kind: str, options: dict[str, Any], position: int, journal:
         clock_starts()
         for check in checks_of(subject_of(part, stated, options)):
             print(json.dumps(asdict(check)), file=file, flush=True)
-            print(check, flush=True)
+            print(f"{CLEAR * sys.stdout.isatty()}{check}", flush=True)
     return b""
+
+
+def _at(names: Sequence[str], journal: Path) -> str:
+    """Which check is made now; the first follows on the imports at once."""
+    made = journal.read_text().count("\n") if journal.exists() else len(names)
+    if not 0 < made < len(names):
+        return "ending" if made else "importing libraries"
+    return f"check {made + 1} of {len(names)}: {names[made]}"

@@ -10,7 +10,6 @@ from rich.console import Console
 from stored_rows import hold
 from synthetic import row
 
-from bfc_bench.cli.display import Display
 from bfc_bench.cli.summary import print_summary
 from bfc_bench.cli.tables import MEASURED, print_table
 from bfc_bench.seeds import stream
@@ -121,12 +120,3 @@ def test_a_pipe_gets_lines_as_they_come():
     print_table(out, ["k"], lines())
     assert taken[-1]
     assert len(out.file.getvalue().splitlines()) == 1 + 3 * MEASURED
-
-
-def test_the_progress_of_a_run_is_a_line_that_is_not_full():
-    out = terminal(60)
-    display = Display(out)
-    display.bfc_result(row(task="t", label="kernel-ridge", d=2, n=4, nmse=0.5, finished_at=1.0))
-    out.print(display._render())
-    (line,) = shown(out).splitlines()
-    assert len(line) <= 60 - len("^C")  # which the terminal writes behind the line

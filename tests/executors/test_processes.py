@@ -411,3 +411,23 @@ def test_a_unit_for_a_gpu_is_refused_where_there_is_none(pool: ProcessPool) -> N
     assert pool.slots("cuda") == 0
     with pytest.raises(BenchError, match=r"a unit needs a GPU, and none is visible here\. Use --device cpu"):
         pool.submit(0, (who, ()), Resources(60.0, device="cuda"))
+
+
+def wait_for(file: str) -> bytes:
+    wait_until(Path(file).exists)
+    return b""
+
+
+def test_the_pool_knows_which_units_run(tmp_path: Path) -> None:
+    pool, go, before = opened(jobs=2), tmp_path / "go", time.monotonic()
+    try:
+        for key in range(3):
+            pool.submit(key, (wait_for, (str(go),)), Resources(60.0))
+        wait_until(lambda: len(pool.running()) == 2)
+        assert set(pool.running()) == {0, 1}
+        assert all(before <= began <= time.monotonic() for began in pool.running().values())
+        go.touch()
+        assert dict(pool.outcomes()) == dict.fromkeys(range(3), b"")
+        assert not pool.running()
+    finally:
+        pool.close(now=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from queue import SimpleQueue
 from threading import Event, Thread
@@ -46,6 +47,7 @@ class ProcessPool:
         self._ended: SimpleQueue[tuple[int, Outcome | BenchError]] = SimpleQueue()
         self._left: set[int] = set()
         """Keys of units whose outcome was not given yet."""
+        self._running: dict[int, float] = {}
         self._stop = Event()
 
     def slots(self, device: Device) -> int:
@@ -76,6 +78,10 @@ class ProcessPool:
             self._left.discard(key)
             yield key, outcome
 
+    def running(self) -> Mapping[int, float]:
+        """The units that have a slot, with the time at which their worker began to start."""
+        return self._running.copy()
+
     def close(self, now: bool = False) -> None:
         """End the slots after the units that were submitted, or ``now``."""
         if now:
@@ -105,6 +111,7 @@ class ProcessPool:
         """Run units of a queue one after the other."""
         while (unit := queue.get()) is not None and not self._stop.is_set():
             key, payload, needs = unit
+            self._running[key] = time.monotonic()
             outcome: Outcome | BenchError
             try:
                 outcome = self._outcome(start, payload, needs)
@@ -112,6 +119,7 @@ class ProcessPool:
                 outcome = error
             except Exception as error:
                 outcome = BenchError(f"executor 'processes': a worker cannot be started: {error!r}")
+            del self._running[key]
             self._ended.put((key, outcome))
 
     def _outcome(self, start: Start, payload: Any, needs: Resources) -> Outcome:

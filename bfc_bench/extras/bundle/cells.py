@@ -71,6 +71,7 @@ class Cells:
     seconds: float
     """Maximum CPU time that the fit of a drawn cell took."""
     found: Verification
+    listeners: Sequence[object] = ()
 
     def run(self, count: int, digest: str, draw: str) -> None:
         """Run ``count`` cells again that are drawn by the bundle's digest and ``draw``."""
@@ -122,8 +123,9 @@ class Cells:
         """Run cells of one suite and device, each alone, in one session, and compare the rows."""
         grid = replace(drawn[0][0], only=tuple(cell for _, cell, _ in drawn))
         with TemporaryDirectory(prefix="bfc-bench-") as folder:
+            on, executor = drawn[0][2].device or "auto", self.executor
             options = RunOptions(
-                store=folder, device=drawn[0][2].device or "auto", executor=self.executor, jobs=1, plugins=self.plugins
+                store=folder, device=on, executor=executor, jobs=1, plugins=self.plugins, listeners=self.listeners
             )
             if run_cells(grid, options, alone=True).interrupted:
                 raise KeyboardInterrupt

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from bfc_bench.cli.options import STORE, DataOption, StoreOption
-from bfc_bench.utils.counted import counted
+from bfc_bench.cli.options import STORE, DataOption, StoreOption, console
 
 
 def bundle(
@@ -30,13 +29,14 @@ def bundle(
     It holds all rows and runs, and the claims with their verdicts. It does not hold tracebacks, artifacts and
     folders of this machine in command lines.
     """
+    from bfc_bench.cli.display import Progress
     from bfc_bench.errors import UsageError
     from bfc_bench.extras.bundle.write import bundle
     from bfc_bench.stored_suite import open_store
 
     if output.suffix != ".zip" or output.is_dir() or not output.parent.is_dir():
         raise UsageError(f"--output must name a zip file in a folder that exists. Got {output}.")
-    with open_store(store) as opened:
+    with Progress(console(), lambda: f"writing {output}"), open_store(store) as opened:
         done = bundle(opened, suites or (), output, title=title, authors=author or (), licence=license)
     for (name, version), folder in sorted(done.folders.items()):
         typer.echo(f"{name}@{version}: the results name folders of a machine, such as {folder}.")
@@ -67,15 +67,26 @@ def verify(
 
     The cells are drawn by the digest of the bundle. The exit code is 1 if anything differs or nothing was compared.
     """
+    from bfc_bench.cli.display import Progress
     from bfc_bench.extras.bundle.verify import verify
     from bfc_bench.plugins.manager import load_plugins
 
-    done = verify(
-        file, load_plugins(), cells=cells, seconds=seconds, draw=draw, executor=executor, into=into, tell=typer.echo
+    with Progress(console(), lambda: "computing the verdicts again") as progress:
+        done = verify(
+            file,
+            load_plugins(),
+            cells=cells,
+            seconds=seconds,
+            draw=draw,
+            executor=executor,
+            into=into,
+            tell=progress.say,
+            listeners=[progress],
+        )
+    again = ", ".join(f"{count} cells {verdict}" for verdict, count in sorted(done.cells.items()))
+    typer.echo(
+        f"{done.verdicts} verdicts agree; {again or 'no cell was run again'}; {len(done.differences)} differences."
     )
-    again = ", ".join(f"{counted(count, 'cell')} {verdict}" for verdict, count in sorted(done.cells.items()))
-    agree = f"{counted(done.verdicts, 'verdict')} agree{'s' * (done.verdicts == 1)}"
-    typer.echo(f"{agree}; {again or 'no cell was run again'}; {counted(len(done.differences), 'difference')}.")
     raise typer.Exit(done.exit_code)
 
 

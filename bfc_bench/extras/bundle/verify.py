@@ -38,11 +38,12 @@ def verify(
     executor: str = DEFAULT,
     into: Path | None = None,
     tell: Callable[[str], None] = lambda text: None,
+    listeners: Sequence[object] = (),
 ) -> Verification:
     """Verify a bundle.
 
     Every verdict is computed again from the rows alone and compared with the stored one. Then cells are run again that
-    are drawn by the digest of the bundle.
+    are drawn by the digest of the bundle. ``listeners`` receive the events of these runs.
     """
     checks, bundle = Verification(tell), read_bundle(path)
     checks.say(f"{path}: {counted(len(bundle.manifest.suites), 'suite')}; SHA-256 of the manifest: {bundle.digest}")
@@ -52,7 +53,7 @@ def verify(
         except Exception as error:  # also of hostile values that pass every check
             checks.differs(f"the bundle cannot be judged: {describe_error(error)}")
         if cells:
-            Cells(store, plugins, executor, seconds, checks).run(cells, bundle.digest, draw)
+            Cells(store, plugins, executor, seconds, checks, listeners).run(cells, bundle.digest, draw)
     if not (checks.verdicts or checks.cells or checks.differences):
         checks.say("Nothing was compared: the suites have no claims. --cells K runs cells again.")
     if into is not None and not checks.exit_code:

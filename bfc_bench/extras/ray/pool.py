@@ -35,12 +35,12 @@ class NodePool:
     node: Node
     actor: Any
     slots: dict[Device, int]
-    running: dict[int, Device] = field(default_factory=dict)
-    """Devices of the units that it runs, by key."""
+    running: dict[int, tuple[Device, float]] = field(default_factory=dict)
+    """By key of each unit that it runs, the device, and when it was given to the node."""
 
     def free(self, device: Device) -> int:
         """The number of slots that run no unit."""
-        return self.slots[device] - list(self.running.values()).count(device)
+        return self.slots[device] - [used for used, _ in self.running.values()].count(device)
 
 
 class RayPool:
@@ -99,6 +99,11 @@ class RayPool:
                 self._receive()
             while self._ended:
                 yield self._ended.popleft()
+
+    def running(self) -> Mapping[int, float]:
+        """The units that nodes have, with the time at which they got them."""
+        running = [item for pool in list(self._pools.values()) for item in list(pool.running.items())]
+        return {key: began for key, (_, began) in running}
 
     def close(self, now: bool = False) -> None:
         """End the workers and disconnect."""
@@ -168,7 +173,7 @@ class RayPool:
                     self._ended.append((key, message))
                     continue
                 pool = max(self._pools.values(), key=lambda pool: pool.free(device))
-                pool.running[key] = device
+                pool.running[key] = device, time.monotonic()
                 self._calls[pool.actor.run.remote(key, message, needs)] = pool
                 busy += 1
 
