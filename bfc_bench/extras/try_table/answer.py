@@ -11,9 +11,9 @@ from bfc_bench.analysis.compare import ALPHA, compare
 from bfc_bench.analysis.curves import Curve
 from bfc_bench.analysis.forecast import forecast
 from bfc_bench.analysis.intervals import Interval
-from bfc_bench.analysis.thresholds import threshold
+from bfc_bench.analysis.thresholds import NStars, threshold
 from bfc_bench.extras.try_table.table_facts import TableFacts
-from bfc_bench.report.tables import interval_text, number, sample_size, with_interval
+from bfc_bench.report.tables import censored, interval_text, number, sample_size, with_interval
 from bfc_bench.stored_suite import StoredSuite
 from bfc_bench.utils.counted import counted
 
@@ -95,16 +95,33 @@ def _rows_needed(curves: Sequence[Curve], n: int, levels: Sequence[float], facts
     reached = [level for level in by_level if any(2 * of.right < len(of.replicates) for of in by_level[level])]
     lines = []
     for level in reached[-2:]:
-        rows = [f">{n}" if of.interval.mean > n else " ".join(sample_size(of)).strip() for of in by_level[level]]
-        needs = [f"{curve.name} {of}" for curve, of in zip(curves, rows, strict=True)]
+        needs = [f"{curve.name} {_needs(of)}" for curve, of in zip(curves, by_level[level], strict=True)]
         lines.append(f"  For an error of {level:g}{_typical(level, facts)}: {'; '.join(needs)}.")
     if level := next((level for level in by_level if level not in reached), 0.0):
         lines.append(f"  No learner reaches an error of {level:g}{_typical(level, facts)} with {n:,} rows.")
     return lines
 
 
-def _growth(best: Result, sizes: Sequence[int], facts: TableFacts) -> list[str]:
-    """How the error of the best learner changed from the last size but one, and what to expect of more rows."""
+def _needs(of: NStars) -> str:
+    """N* and its interval in words."""
+    size, interval = sample_size(of)
+    if interval and of.left + of.right == len(of.replicates):  # no repetition says more
+        counts = [side.rpartition(" ") for side in censored(of).split(", ")]
+        return ", ".join(f"{_in_words(bound)} in {count} repetitions" for count, _, bound in counts)
+    lo, _, hi = interval[1:-1].partition(", ")
+    if lo.startswith("≤"):
+        return f"uncertain, from {_in_words(lo)} to {_in_words(hi)}" if hi.startswith(">") else f"at most {hi}"
+    if hi.startswith(">"):
+        return f"at least {lo}"
+    return f"about {size} ({lo} to {hi})" if interval else _in_words(size)
+
+
+def _in_words(size: str) -> str:
+    return size.replace("≤", "at most ").replace(">", "more than ")
+
+
+def _growth(best: Result, sizes: Sequence[int]) -> str:
+    """How the error of the best learner changed from the last size but one."""
     curve, leader = best
     before = _results([curve], sizes[-2]) if len(sizes) > 1 else []
     if not before or not before[0][1].mean:

@@ -11,7 +11,8 @@ from bfc_bench.extras.try_table.table_facts import TableFacts
 from bfc_bench.utils.escape_control import visible
 
 SMALLEST = 16
-"""The smallest size is at least this."""
+"""The smallest size is at least this, unless the table is too small for three sizes then."""
+LEAST = 5
 LARGEST = 8000
 """The largest size is at most this."""
 STEPS = 6
@@ -25,7 +26,8 @@ def sizes(pool: int) -> list[int]:
     top = min(pool, LARGEST)
     top -= top % max(10 ** (len(str(top)) - 2), 1)
     halvings = sorted({round(top / 2**step) for step in range(STEPS)})
-    return [n for n in halvings if n >= SMALLEST] or [max(top, 1)]
+    smallest = min(SMALLEST, max(top // 4, LEAST))
+    return [n for n in halvings if n >= smallest] or [max(top, 1)]
 
 
 def suite_text(facts: TableFacts, name: str) -> str:

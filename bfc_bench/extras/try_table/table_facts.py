@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Mapping
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from bfc_bench.errors import UsageError
-from bfc_bench.tasks.data.columns import COMMA_NUMBER, ColumnOptions, Part, encode
+from bfc_bench.tasks.data.columns import COMMA_NUMBER, ColumnOptions, Part, values_of
 from bfc_bench.tasks.data.table import Table
 from bfc_bench.tasks.data_task import DataTask
 from bfc_bench.tasks.labels.pointwise import Clean
@@ -23,6 +23,13 @@ MOST_TEXTS = 100
 """A column of more different texts is left out, since it is a name or free text."""
 GAP_TEXTS = frozenset({"?", "-", "--", ".", "unknown", "unbekannt", "missing", "k.A.", "n.a.", "n. a.", "keine Angabe"})
 """Texts that stand for a missing value if all other values of a column are numbers."""
+LEAST_ROWS = 8
+"""The smallest number of rows with a target."""
+DENSE = 2
+"""Whole numbers that all differ in a range of at most this many times their number are ids."""
+YEARS = (1500, 2200)
+ID_NAME = re.compile(r"(?i:(^|[^a-z])(ids?|uuid|guid|key|nr|no|number|index)([^a-z]|$))|[a-z]I[Dd]([^a-z]|$)")
+"""Names of columns of ids, such as ``id``, ``patient_id``, ``customerID`` and ``Order No.``."""
 MOST_COLUMNS = 2000
 """The largest number of columns that are looked at."""
 SLASH_DATE = re.compile(r"\d{1,2}/\d{1,2}/\d{4}")
@@ -60,31 +67,22 @@ class TableFacts:
 
 
 def facts_of_table(
-    path: Path, target: str, *, group: str | None = None, time: str | None = None, given: Mapping[str, Any] = {}
+    path: Path,
+    target: str,
+    *,
+    group: str | None = None,
+    time: str | None = None,
+    drop: Collection[str] = (),
+    given: Mapping[str, Any] = {},
 ) -> TableFacts:
-    """What a table holds, and the options with which it can be a task."""
+    """What a table holds, and the options with which it can be a task; the columns in ``drop`` are left out."""
     if group and time:
         raise UsageError("--group and --time exclude each other; give one of the two.")
     split = {"split": {"group": group} if group else {"time": time}} if group or time else {}
     options: dict[str, Any] = {"target": target, **split, **given}
     remarks: list[str] = []
-    if path.suffix != ".parquet":
-        options = {"separator": _separator(path, options.get("encoding", "utf-8")), **options}
-    part = _read(path, options)
-    part.require(*filter(None, (target, group, time)), *options.get("columns", []))
-    if "decimal" not in options and (example := _comma_number(part)):
-        options["decimal"] = ","
-        remarks.append(f"numbers such as {example!r} are read with a decimal comma.")
-        part = _read(path, options)
-    offered = options.get("columns") or [str(name) for name in part.frame.columns]
-    if len(offered) > MOST_COLUMNS:
-        raise UsageError(
-            f"{path}: the table has {len(offered):,} columns; try looks at {MOST_COLUMNS:,} at most. Name those to "
-            """learn from, such as --set 'columns=["a", "b"]'."""
-        )
-    if gaps := sorted({text for name in {*offered, target} for text in _gap_texts(part, name)}):
-        options["missing_texts"] = [*options.get("missing_texts", []), *gaps]
-        part = _read(path, options)
+    needed = list(filter(None, (target, group, time)))
+    part, offered = _read_well(path, options, needed, drop, remarks)
     for name in dict.fromkeys([*offered, *([time] if time else [])]):
         if name not in options.get("dates", {}) and len(forms := _slash_formats(part, name)) == 1:
             options["dates"] = {**options.get("dates", {}), name: forms[0]}
@@ -93,8 +91,9 @@ def facts_of_table(
     remarks += [f"column {name!r} is left out: {why}." for name, (what, why) in words.items() if not what]
     meanings = {name: what for name, (what, _) in words.items() if what}
     if not meanings:
-        raise UsageError(f"{path}: there is no column to learn from beside {target!r}.")
-    if len(meanings) < len(words):
+        why = "".join(f" {name!r}: {why}." for name, (_, why) in list(words.items())[:3])
+        raise UsageError(f"{path}: there is no column to learn from beside {target!r}.{why}")
+    if drop or len(meanings) < len(words):
         options["columns"] = list(meanings)
     if any("text" in what for what in meanings.values()):
         options.setdefault("categorical", "keep")
@@ -105,12 +104,50 @@ def facts_of_table(
     return _facts(path, options, len(part.frame), meanings, remarks)
 
 
-def _is_counted(values: Any, rows: int) -> bool:
-    """Whether the values are the whole numbers from 0 or 1 on, each once."""
-    if values.dtype.kind not in "iu" or len(values) < rows:
+def _read_well(
+    path: Path, options: dict[str, Any], needed: Sequence[str], drop: Collection[str], remarks: list[str]
+) -> tuple[Part, list[str]]:
+    """The table, read with options and remarks that this adds, and the columns that may be learned from."""
+    if path.suffix != ".parquet":
+        options.setdefault("separator", _separator(path, options.get("encoding", "utf-8")))
+    part = _read(path, options)
+    part.require(*needed, *drop, *options.get("columns", []))
+    if both := [name for name in needed if name in drop]:
+        raise UsageError(f"--drop {both[0]}: another option needs this column.")
+    if "decimal" not in options and (example := _comma_number(part)):
+        options["decimal"] = ","
+        remarks.append(f"numbers such as {example!r} are read with a decimal comma.")
+        part = _read(path, options)
+    offered = [str(name) for name in options.get("columns") or part.frame.columns if str(name) not in drop]
+    if len(offered) > MOST_COLUMNS:
+        raise UsageError(
+            f"{path}: the table has {len(offered):,} columns; try looks at {MOST_COLUMNS:,} at most. Name those to "
+            """learn from, such as --set 'columns=["a", "b"]'."""
+        )
+    target = options["target"]
+    if gaps := sorted({text for name in {*offered, target} for text in _gap_texts(part, name)}):
+        options["missing_texts"] = [*options.get("missing_texts", []), *gaps]
+        part = _read(path, options)
+    if unlabelled := int(part.frame[target].isna().sum()):
+        options["missing_target"] = "drop"
+        part = _read(path, options)
+        remarks.append(f"rows without a value of {target!r} are left out: {unlabelled:,}.")
+    if len(part.frame) < LEAST_ROWS:
+        raise UsageError(f"{path}: {len(part.frame)} rows with a target are too few; try needs {LEAST_ROWS} or more.")
+    return part, offered
+
+
+def _are_ids(name: str, values: Any) -> bool:
+    """Whether values name rows: whole numbers that all differ, and fill their range or stand in a column called an id.
+
+    Quantities and times may all differ too, but then they spread over a range many times as large as their number:
+    numbers drawn from a range of twice their number repeat. Only years may be dense, one row for each.
+    """
+    if values.dtype.kind not in "iu" or not values.is_unique:
         return False
-    first = values.min()
-    return bool(first in (0, 1) and values.max() == first + rows - 1 and values.is_unique)
+    first, last = int(values.min()), int(values.max())
+    dense = last - first < DENSE * len(values) and not (YEARS[0] <= first and last <= YEARS[1])
+    return dense or ID_NAME.search(name) is not None
 
 
 def _facts(path: Path, options: dict[str, Any], rows: int, columns: dict[str, str], remarks: list[str]) -> TableFacts:
@@ -178,14 +215,15 @@ def _words(part: Part, name: str, options: Mapping[str, Any]) -> tuple[str, str]
     distinct, gaps = values.nunique(), len(part.frame) - len(values)
     if distinct < 2:
         return "", "it has one value only" if distinct else "it has no value"
-    if "columns" not in options and (name.startswith("Unnamed: ") or _is_counted(values, len(part.frame))):
-        return "", "it looks like row numbers; --set columns=[...] takes it nevertheless"
+    if "columns" not in options and (name.startswith("Unnamed: ") or (not gaps and _are_ids(name, values))):
+        return "", "it looks like row numbers or ids; --set columns=[...] takes it nevertheless"
     given_options = {key: options[key] for key in ("categories", "dates") if key in options}
-    column = encode([part], [name], ColumnOptions(categorical="keep", missing="keep", **given_options))[0][0]
-    if column.levels and len(_slash_formats(part, name)) > 1:
+    read = values_of(part, name, ColumnOptions(categorical="keep", missing="keep", **given_options))
+    is_text = read.dtype.kind != "f"
+    if is_text and len(_slash_formats(part, name)) > 1:
         return "", f'its dates may be month/day or day/month: say it by --set \'dates={{"{name}"="%m/%d/%Y"}}\''
-    if column.levels and (distinct > MOST_TEXTS or 2 * distinct > len(values)):
-        return "", f"its {distinct:,} different texts look like names or free text"
+    if is_text and (distinct > MOST_TEXTS or 2 * distinct > len(values)):
+        return "", f"its {distinct:,} different texts look like ids, names or free text"
     is_number = not len(part.numbers(name)[1])
-    what = f"text, {distinct} categories" if column.levels else "numbers" if is_number else "dates"
+    what = f"text, {distinct} categories" if is_text else "numbers" if is_number else "dates"
     return what + (f", {gaps:,} missing" if gaps else ""), ""

@@ -21,12 +21,18 @@ def try_(
     time_: Annotated[
         str | None, typer.Option("--time", metavar="COLUMN", help="Test on the last rows in the order of this column.")
     ] = None,
+    drop: Annotated[
+        list[str] | None, typer.Option("--drop", metavar="COLUMN", help="Leave this column out. Repeatable.")
+    ] = None,
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="An option of the table, e.g. separator=';'. Repeatable."),
     ] = None,
     seconds: Annotated[
-        float, typer.Option("--seconds", metavar="S", min=1, help="Time for the learners, in seconds.")
+        float,
+        typer.Option(
+            "--seconds", metavar="S", min=1, help="CPU time for the learners, in seconds; three sizes run in any case."
+        ),
     ] = 45.0,
     output: Annotated[
         Path | None,
@@ -41,6 +47,7 @@ def try_(
 
     The suite file is commented and yours to change. `bfc-bench run` continues where the time ended.
     """
+    from bfc_bench.cli.display import Progress
     from bfc_bench.cli.options import console
     from bfc_bench.errors import UsageError
     from bfc_bench.extras.try_table.answer import answer
@@ -52,6 +59,8 @@ def try_(
     from bfc_bench.utils.escape_control import visible
     from bfc_bench.utils.files import write_file
 
+    if table.is_dir():
+        raise UsageError(f"{table} is a folder; name a CSV or parquet file.")
     out = output or table.with_suffix(".toml")
     if out.resolve().parent != table.resolve().parent:
         raise UsageError(
@@ -59,7 +68,7 @@ def try_(
         )
     if out.suffix != ".toml" or out.is_symlink() or out.is_dir():
         raise UsageError(f"--output {out}: the suite file must end in .toml and be no link or folder.")
-    facts = facts_of_table(table, target, group=group, time=time_, given=changed({}, set_))
+    facts = facts_of_table(table, target, group=group, time=time_, drop=drop or (), given=changed({}, set_))
     text = suite_text(facts, plain_name(out.stem))
     if out.exists() and not force and out.read_bytes() != text.encode():
         raise UsageError(f"{out}: the file exists. Run it with `bfc-bench run {out}`, or replace it with --force.")
@@ -73,14 +82,15 @@ def try_(
     say(f"{table}: {facts.rows:,} rows; {facts.pool:,} to train on, {facts.tested:,} to test on.")
     say(*(f"  {column}: {words}" for column, words in facts.columns.items()))
     say(*(f"  Note: {remark}" for remark in facts.remarks))
-    unfinished = run_within(out, store, seconds, say)
+    with Progress(screen) as progress:
+        unfinished = run_within(out, store, seconds, say, [progress])
     with open_store(store) as suites:
         say("", *answer(suites[str(out)], facts), "", "Next:")
     store_option = "" if store == STORE else f" --store {quote(str(store))}"
     suite = quote(str(out))
     if unfinished:
         sizes = ", ".join(f"{n:,}" for n in unfinished)
-        say(f"  bfc-bench run {suite}{store_option}      # the sizes that {seconds:g} s did not allow: {sizes}")
+        say(f"  bfc-bench run {suite}{store_option}      # the sizes beyond {seconds:g} s of CPU time: {sizes}")
     say(f"  bfc-bench run {suite} --set replicates=20{store_option}      # surer")
     say(f"  bfc-bench report {suite}{store_option}      # curves")
     say(f"  {out}: change learners and options there")

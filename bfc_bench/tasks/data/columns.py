@@ -160,7 +160,7 @@ def encode(
 
 def _column(parts: Sequence[Part], name: str, options: ColumnOptions) -> tuple[Column, list[np.ndarray]]:
     """A column and its numbers in each part, (N,)."""
-    values = [_values(part, name, options) for part in parts]
+    values = [values_of(part, name, options) for part in parts]
     if all(array.dtype.kind == "f" for array in values):
         return Column(name), values
     for i, (part, array) in enumerate(zip(parts, values, strict=True)):
@@ -178,8 +178,11 @@ def _column(parts: Sequence[Part], name: str, options: ColumnOptions) -> tuple[C
     return Column(name, levels), [np.array([number_of.get(text, np.nan) for text in array]) for array in values]
 
 
-def _values(part: Part, name: str, options: ColumnOptions) -> np.ndarray:
-    """The values of a column: numbers, float (N,), or texts with None for missing ones, object (N,)."""
+def values_of(part: Part, name: str, options: ColumnOptions) -> np.ndarray:
+    """The values of a column: numbers, float (N,), or texts with None for missing ones, object (N,).
+
+    Raises ``UsageError`` if a value is not what its column needs.
+    """
     import pandas as pd
 
     series = part.frame[name]
@@ -245,7 +248,7 @@ def _target(part: Part, name: str, classes: bool | None) -> Any:
     """The target's values, (N,). Text among numbers is taken for a mistake, unless ``classes`` is true."""
     import pandas as pd
 
-    part.complete(name, "Leave such rows out, or fill them in before.")
+    part.complete(name, "Fill them in before, or set missing_target = 'drop' to leave such rows out.")
     series = part.frame[name]
     if isinstance(series.dtype, pd.CategoricalDtype):
         return series.astype(str).to_numpy(dtype=str)
@@ -276,7 +279,7 @@ def split_keys(part: Part, options: ColumnOptions) -> dict[str, Any]:
         codes: dict[Any, int] = {}
         values = part.frame[split.group].astype(object)
         return {"groups": np.array([codes.setdefault(value, len(codes)) for value in values])}
-    times = _values(part, split.column, options.model_copy(update={"categories": []}))
+    times = values_of(part, split.column, options.model_copy(update={"categories": []}))
     if times.dtype.kind != "f":
         raise UsageError(
             f"{part.where}: column {split.time!r} must hold dates or numbers, since split is by time. "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -23,7 +24,9 @@ class Table(ColumnOptions, DataSet):
     """
 
     kind: ClassVar[str] = "table"
-    reading: ClassVar[frozenset[str]] = frozenset({"separator", "decimal", "encoding", "missing_texts"})
+    reading: ClassVar[frozenset[str]] = frozenset(
+        {"separator", "decimal", "encoding", "missing_texts", "missing_target"}
+    )
     path: str
     """The file, which ends in .csv, .tsv, .txt or .parquet."""
     test_path: str = ""
@@ -42,6 +45,8 @@ class Table(ColumnOptions, DataSet):
     """Encoding of a text file, such as ``latin-1``."""
     missing_texts: list[str] = []
     """Texts that stand for a missing value, such as ``?``, besides those that pandas knows."""
+    missing_target: Literal["drop"] | None = None
+    """``drop`` leaves rows without a target out; None refuses them."""
 
     def load(self) -> DataSetContents:
         """The contents of the files."""
@@ -75,7 +80,7 @@ class Table(ColumnOptions, DataSet):
         if file.suffix not in SUFFIXES:
             raise UsageError(f"{path}: a table must end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}.")
         try:
-            return self._read(file)
+            return self._with_targets(self._read(file))
         except UnicodeError:
             raise UsageError(
                 f"{path} must be text in {self.encoding}. Set encoding, for example to 'latin-1' or 'utf-16'; in "
@@ -88,6 +93,17 @@ class Table(ColumnOptions, DataSet):
         except (ValueError, ImportError, Warning) as error:  # errors of pandas and of pyarrow are ValueErrors
             text = " ".join(error_text(error).split()).rstrip(".")
             raise UsageError(f"{path} is no table: {text}. {self._remark(file)}".strip()) from None
+
+    def _with_targets(self, part: Part) -> Part:
+        """The part without the rows that lack a target, if ``missing_target`` says so."""
+        if self.missing_target is None or self.target not in part.frame:
+            return part
+        part = replace(
+            part, frame=part.frame.dropna(subset=[self.target]), where=f"{part.where}, rows with {self.target!r}"
+        )
+        if not len(part.frame):
+            raise UsageError(f"{part.where}: there is none.")
+        return part
 
     def _read(self, path: Path) -> Part:
         import pandas as pd

@@ -1,20 +1,23 @@
 """``bfc-bench try`` on tables as spreadsheets write them: semicolons, decimal commas, text, dates, gaps and groups."""
 
+import math
+import re
+import time
 import tomllib
 from datetime import date
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import bfc_bench as bb
-from bfc_bench.analysis.curves import Curve
-from bfc_bench.analysis.forecast import forecast
-from bfc_bench.analysis.thresholds import threshold
+from bfc_bench.analysis.thresholds import NStar, NStars
 from bfc_bench.cli.app import run
-from bfc_bench.extras.try_table.answer import _growth, _rows_needed
-from bfc_bench.extras.try_table.table_facts import TableFacts, facts_of_table
-from bfc_bench.report.tables import sample_size
+from bfc_bench.extras.try_table.answer import _needs
+from bfc_bench.extras.try_table.suite_file import sizes
+from bfc_bench.extras.try_table.table_facts import facts_of_table
+from bfc_bench.extras.try_table.within import run_within
 from bfc_bench.tasks.data.table import Table
 
 
@@ -135,7 +138,8 @@ WRONG = {
     "both": (["--target", "Preis €", "--group", "Stadt", "--time", "gebaut"], ["exclude each other"]),
     "separator": (["--target", "Preis €", "--set", "separator=','"], ["separator ','", "set separator"]),
     "option": (["--target", "Preis €", "--set", "seperator=';'"], ["Did you mean 'separator'?"]),
-    "missing target": (["--target", "Heizung"], ["column 'Heizung' is empty"]),
+    "drop": (["--target", "Preis €", "--drop", "Notitz"], ["no column 'Notitz'", "Did you mean 'Notiz'?"]),
+    "drop target": (["--target", "Preis €", "--drop", "Preis €"], ["--drop Preis €: another option needs"]),
     "encoding": (["--target", "Preis €", "--set", "encoding=ascii"], ["--set encoding=latin-1"]),
     "folder": (["--target", "Preis €", "--output", "/tmp/x.toml"], ["must be in the folder of the table"]),
 }
@@ -183,12 +187,101 @@ def test_dates_with_slashes_are_read_where_they_have_one_meaning(tmp_path):
     assert "may be month/day or day/month" in facts.remarks[0]
 
 
-def test_row_numbers_are_left_out_unless_they_are_named(tmp_path):
-    frame = pd.DataFrame({"id": 1 + np.arange(80), "a": np.arange(80) % 3, "none": np.nan})
-    facts = looked_at(tmp_path, frame)
-    assert list(facts.columns) == ["a"]
-    assert "'id' is left out: it looks like row numbers" in facts.remarks[0]
-    assert list(looked_at(tmp_path, frame, given={"columns": ["id", "a"]}).columns) == ["id", "a"]
+N = 2100
+IDS = {
+    "id": 1 + np.arange(N),
+    "from five hundred": 500 + np.random.default_rng(0).permutation(N + 300)[:N],
+    "patient_id": np.random.default_rng(1).permutation(10**9 // 7)[:N] * 7,
+    "customerID": np.random.default_rng(2).permutation(10**6)[:N],
+    "code": [f"F{7 * i:09d}" for i in range(N)],
+}
+QUANTITIES = {
+    "width": np.random.default_rng(3).standard_normal(N),
+    "cents": np.random.default_rng(4).permutation(10**7)[:N],
+    "seconds": 1_700_000_000 + 3600 * np.arange(N),
+    "milliseconds": 1_700_000_000_000 + np.cumsum(np.random.default_rng(5).integers(1, 10**6, N)),
+    "humidity": np.random.default_rng(6).permutation(N * 50)[:N] / 7,
+}
+
+
+def test_columns_that_name_rows_are_left_out_unless_they_are_named(tmp_path):
+    facts = looked_at(tmp_path, pd.DataFrame({**IDS, **QUANTITIES, "none": np.nan}))
+    assert facts.columns == dict.fromkeys(QUANTITIES, "numbers")
+    said = " ".join(facts.remarks)
+    for name in IDS:
+        assert f"column '{name}' is left out: it" in said
+    assert list(looked_at(tmp_path, pd.DataFrame(IDS), given={"columns": ["id"]}).columns) == ["id"]
+
+
+def test_one_row_for_each_year_is_no_id(tmp_path):
+    assert list(looked_at(tmp_path, pd.DataFrame({"year": 1950 + np.arange(60)})).columns) == ["year"]
+
+
+def test_columns_are_dropped_by_name(tmp_path):
+    frame = pd.DataFrame({name: np.arange(80) % k for name, k in (("a", 3), ("b", 5), ("c", 7))})
+    facts = looked_at(tmp_path, frame, drop=["a", "c"])
+    assert list(facts.columns) == facts.data["columns"] == ["b"]
+    with pytest.raises(bb.UsageError, match="no column to learn from"):
+        looked_at(tmp_path, frame, drop=["a", "b", "c"])
+
+
+def test_rows_without_a_target_are_left_out_with_a_remark(table, tmp_path):
+    every, some = (tmp_path / name for name in ("every.csv", "some.csv"))
+    frame = pd.DataFrame({"a": np.arange(60) % 7, "y": np.arange(60) % 11 + 0.5})
+    frame[frame.index % 4 > 0].to_csv(every, index=False)
+    frame.loc[frame.index % 4 == 0, "y"] = np.nan
+    frame.to_csv(some, index=False)
+    facts = facts_of_table(some, "y")
+    assert (facts.rows, facts.remarks) == (45, ["rows without a value of 'y' are left out: 15."])
+    one, other = (
+        Table.parse({key: value for key, value in of.data.items() if key != "kind"} | {"path": str(path)}, "t").load()
+        for of, path in ((facts, some), (facts_of_table(every, "y"), every))
+    )
+    np.testing.assert_array_equal(one.points.x, other.points.x)
+    np.testing.assert_array_equal(one.points.y, other.points.y)
+    assert "rows without a value of 'Heizung'" in " ".join(facts_of_table(table, "Heizung").remarks)
+
+
+def test_a_busy_machine_gets_as_far_and_three_sizes_run_in_any_case(tmp_path, suite_file, monkeypatch):
+    data = pd.DataFrame({"a": np.arange(300) % 17, "y": np.arange(300) % 7})
+    data.to_csv(tmp_path / "t.csv", index=False)
+    task = {"name": "t", "data": {"kind": "table", "path": "t.csv", "target": "y"}, "n": [10, 20, 40, 80]}
+    path = suite_file(learner=[{"name": "sklearn:dummy.DummyRegressor"}], task=[task])
+    clock = iter(range(0, 10**6, 100))
+    monkeypatch.setattr(time, "process_time", lambda: 5.0)
+    assert run_within(path, tmp_path / "idle", 1e-3, lambda text: None) == []  # no CPU time, much of the clock's
+    monkeypatch.setattr(time, "process_time", lambda: float(next(clock)))
+    assert run_within(path, tmp_path / "slow", 1e-3, lambda text: None) == [80]
+
+
+@pytest.mark.parametrize("pool", [20, 25, 40, 63, 64, 100, 2219, 10**6])
+def test_there_are_three_sizes_and_each_is_twice_the_one_before(pool):
+    found = sizes(pool)
+    assert len(found) >= 3
+    assert found[-1] <= min(pool, 8000)
+    assert all(abs(later - 2 * earlier) <= 1 for earlier, later in pairwise(found))
+
+
+def n_stars(*ranges):
+    return NStars("t", 4, "l", "nmse", 0.1, tuple(NStar(r, lo, hi) for r, (lo, hi) in enumerate(ranges)))
+
+
+BELOW, ABOVE = (0.0, 69.0), (69.0, math.inf)
+
+
+@pytest.mark.parametrize(
+    ("ranges", "words"),
+    [
+        ([BELOW] * 5, "at most 69"),
+        ([ABOVE] * 5, "more than 69"),
+        ([BELOW, BELOW, ABOVE], "at most 69 in 2 of 3 repetitions, more than 69 in 1 of 3 repetitions"),
+        ([(90.0, 100.0), (95.0, 110.0), (92.0, 105.0)], r"about \d+(\.\d)? \([\d.]+ to [\d.]+\)"),
+        ([(300.0, 330.0), (310.0, 360.0), (310.0, 350.0), (400.0, math.inf)], r"at least \d+"),
+        ([(60.0, 64.0), (70.0, 74.0), (66.0, 71.0), (0.0, 60.0)], r"at most [\d.]+"),
+    ],
+)
+def test_the_rows_that_a_level_needs_are_said_in_words(ranges, words):
+    assert re.fullmatch(words, _needs(n_stars(*ranges)))
 
 
 def test_lists_and_structures_in_parquet_are_left_out(tmp_path):
