@@ -31,16 +31,18 @@ def run_within(
     # Workers would take longer to start.
     options = RunOptions(store=store, executor="serial", plugins=plugins, listeners=listeners)
     sizes = sorted({cell.n for cell in grid.cells()})
-    end, done = time.process_time() + seconds, 0
+    done = 0
 
     def smallest_first() -> Rounds:
         nonlocal done
-        took = 0.0
-        while done < len(sizes) and (done < LEAST_SIZES or time.process_time() + 2 * took < end):
+        spent = took = 0.0
+        while done < len(sizes) and (done < LEAST_SIZES or spent + 2 * took < seconds):
             say(f"{sizes[done]:,} rows ...")
             began = time.process_time()
             yield [cell for cell in grid.cells() if cell.n == sizes[done]]
-            took, done = time.process_time() - began, done + 1
+            took = time.process_time() - began
+            spent += took if done else 0.0  # the first size imports the learners
+            done += 1
 
     with threadpool_limits(1):
         for session in run_rounds(grid, smallest_first(), options):
