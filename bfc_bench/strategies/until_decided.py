@@ -24,7 +24,6 @@ from bfc_bench.store.rows import Rows
 from bfc_bench.store.store import Store
 from bfc_bench.stored_suite import StoredSuite
 from bfc_bench.strategies.rounds import Rounds, results
-from bfc_bench.suite.model import Looks
 from bfc_bench.utils.counted import counted
 
 

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from bfc_bench.cli.options import STORE, DataOption, StoreOption, console
+from bfc_bench.utils.counted import counted
 
 
 def bundle(
@@ -83,10 +84,9 @@ def verify(
             tell=progress.say,
             listeners=[progress],
         )
-    again = ", ".join(f"{count} cells {verdict}" for verdict, count in sorted(done.cells.items()))
-    typer.echo(
-        f"{done.verdicts} verdicts agree; {again or 'no cell was run again'}; {len(done.differences)} differences."
-    )
+    again = ", ".join(f"{counted(count, 'cell')} {verdict}" for verdict, count in sorted(done.cells.items()))
+    agree = f"{counted(done.verdicts, 'verdict')} agree{'s' * (done.verdicts == 1)}"
+    typer.echo(f"{agree}; {again or 'no cell was run again'}; {counted(len(done.differences), 'difference')}.")
     raise typer.Exit(done.exit_code)
 
 

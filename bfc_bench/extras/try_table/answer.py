@@ -95,15 +95,17 @@ def _rows_needed(curves: Sequence[Curve], n: int, levels: Sequence[float], facts
     reached = [level for level in by_level if any(2 * of.right < len(of.replicates) for of in by_level[level])]
     lines = []
     for level in reached[-2:]:
-        needs = [f"{curve.name} {_needs(of)}" for curve, of in zip(curves, by_level[level], strict=True)]
+        needs = [f"{curve.name} {_needs(of, n)}" for curve, of in zip(curves, by_level[level], strict=True)]
         lines.append(f"  For an error of {level:g}{_typical(level, facts)}: {'; '.join(needs)}.")
     if level := next((level for level in by_level if level not in reached), 0.0):
         lines.append(f"  No learner reaches an error of {level:g}{_typical(level, facts)} with {n:,} rows.")
     return lines
 
 
-def _needs(of: NStars) -> str:
-    """N* and its interval in words."""
+def _needs(of: NStars, n: int) -> str:
+    """N* and its interval in words, for ``n`` rows at most."""
+    if of.interval.mean > n:
+        return f"more than {n:,}"
     size, interval = sample_size(of)
     if interval and of.left + of.right == len(of.replicates):  # no repetition says more
         counts = [side.rpartition(" ") for side in censored(of).split(", ")]
@@ -120,8 +122,8 @@ def _in_words(size: str) -> str:
     return size.replace("≤", "at most ").replace(">", "more than ")
 
 
-def _growth(best: Result, sizes: Sequence[int]) -> str:
-    """How the error of the best learner changed from the last size but one."""
+def _growth(best: Result, sizes: Sequence[int], facts: TableFacts) -> list[str]:
+    """How the error of the best learner changed from the last size but one, and what to expect of more rows."""
     curve, leader = best
     before = _results([curve], sizes[-2]) if len(sizes) > 1 else []
     if not before or not before[0][1].mean:

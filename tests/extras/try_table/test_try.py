@@ -12,11 +12,13 @@ import pandas as pd
 import pytest
 
 import bfc_bench as bb
+from bfc_bench.analysis.curves import Curve
+from bfc_bench.analysis.forecast import forecast
 from bfc_bench.analysis.thresholds import NStar, NStars
 from bfc_bench.cli.app import run
-from bfc_bench.extras.try_table.answer import _needs
+from bfc_bench.extras.try_table.answer import _growth, _needs, _rows_needed
 from bfc_bench.extras.try_table.suite_file import sizes
-from bfc_bench.extras.try_table.table_facts import facts_of_table
+from bfc_bench.extras.try_table.table_facts import TableFacts, facts_of_table
 from bfc_bench.extras.try_table.within import run_within
 from bfc_bench.tasks.data.table import Table
 
@@ -102,7 +104,7 @@ def test_of_n_star_beyond_the_tested_rows_a_bound_alone_is_said():
     facts = TableFacts({"target": "y"}, 800, 600, 200, 3, ("no", "yes"), 1.0, {}, [])
     curves = [learned("forest", [120, 130, 140]), learned("linear", [390, 3000, 3000])]
     assert _rows_needed(curves, 400, [0.1, 0.01], facts) == [
-        f"  For an error of 0.1: forest {' '.join(sample_size(threshold(curves[0], 0.1)))}; linear >400.",
+        "  For an error of 0.1: forest about 130 (118 to 143); linear more than 400.",
         "  No learner reaches an error of 0.01 with 400 rows.",
     ]
 
