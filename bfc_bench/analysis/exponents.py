@@ -163,19 +163,18 @@ def _regress(result: Exponent, d: np.ndarray, lower: np.ndarray, upper: np.ndarr
     d, lower, upper = d[bounded], lower[bounded], upper[bounded]
     log_d = np.log(d)
     centred = log_d - log_d.mean()
-    finite = np.isfinite(upper - lower)
-    widest = float((upper - lower)[finite].max())
-    least_sigma = SAME * widest
     straight = np.column_stack([np.ones_like(centred), centred])
+    widest = float((upper - lower)[np.isfinite(upper - lower)].max())
+    least_sigma = SAME * widest
     line = tobit(straight, lower, upper, least_sigma)
-    value, degrees, method = float(line.beta[1]), n - 2, "joint Tobit"
-    intercept = float(line.beta[0]) - value * float(log_d.mean())
+    value = float(line.beta[1])
     if widest:
         lo, hi = profile_interval(straight, lower, upper, 1, t_drop(n, 2), least_sigma)
     else:
         half = t_quantile(n - 2) * float(line.errors[1]) * math.sqrt(n / (n - 2))
         lo, hi = value - half, value + half
-    result = replace(result, value=value, lo=lo, hi=hi, intercept=intercept, degrees=degrees, method=method)
+    intercept = float(line.beta[0]) - value * float(log_d.mean())
+    result = replace(result, value=value, lo=lo, hi=hi, intercept=intercept, degrees=n - 2, method="joint Tobit")
     if k == 2:
         return result
 
@@ -184,19 +183,24 @@ def _regress(result: Exponent, d: np.ndarray, lower: np.ndarray, upper: np.ndarr
     bound = line if reached.all() else tobit(straight[reached], lower[reached], upper[reached], least_sigma)
     lack_of_fit_p = float(fdtrc(k - 2, n - k, _gain(bound, free, n) * n / (k - 2)))
     if lack_of_fit_p < LACK_OF_FIT:
-        from scipy.stats import linregress
-
-        fit = linregress(np.log(dims), free.beta)
-        half, degrees = max(((hi - lo) / 2, degrees), (t_quantile(k - 2) * float(fit.stderr), k - 2))
-        value, intercept = float(fit.slope), float(fit.intercept)
-        lo, hi, method = value - half, value + half, f"least squares on the means per {result.axis}"
-        result = replace(result, value=value, lo=lo, hi=hi, intercept=intercept, degrees=degrees, method=method)
+        result = _through_means(result, free.beta)
 
     bent = tobit(np.column_stack([straight, centred**2]), lower, upper, least_sigma)
     curvature_p = two_sided_p(math.sqrt(_gain(line, bent, n) * (n - 3)), n - 3)
     quantiles = t_quantile(n - 3) + float(stdtrit(n - 3, POWER))
     detectable = 2 * math.log(dims[-1] / dims[0]) * _error_of_bend(bent, n) * quantiles
     return replace(result, lack_of_fit_p=lack_of_fit_p, curvature_p=curvature_p, detectable=detectable)
+
+
+def _through_means(line: Exponent, means: np.ndarray) -> Exponent:
+    """The exponent by least squares on the mean log N* of each dimension (K,), no narrower than the ``line`` of all."""
+    from scipy.stats import linregress
+
+    fit, k = linregress(np.log(line.dims), means), len(means)
+    half, degrees = max(((line.hi - line.lo) / 2, line.degrees), (t_quantile(k - 2) * float(fit.stderr), k - 2))
+    value, intercept, method = float(fit.slope), float(fit.intercept), f"least squares on the means per {line.axis}"
+    lo, hi = value - half, value + half
+    return replace(line, value=value, lo=lo, hi=hi, intercept=intercept, degrees=degrees, method=method)
 
 
 def _gain(bound: Tobit, free: Tobit, n: int) -> float:

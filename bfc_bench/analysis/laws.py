@@ -395,8 +395,10 @@ def _lack_of_fit(logs: np.ndarray, p: np.ndarray, y: np.ndarray) -> float:
 def _extrapolation(axes: Mapping[str, np.ndarray], logs: np.ndarray, y: np.ndarray, p: np.ndarray) -> Extrapolation:
     """The error at the largest sizes over that of the law fitted to the smaller ones, from log errors y (R, K).
 
-    The derivative of the prediction is taken at the parameters ``p`` (P,) of all points: a floor that only the largest
-    sizes show bends no fit of the smaller ones, but it limits what they predict.
+    With the slopes S of the log law by its parameters at the smaller sizes and s at the largest, a least-squares fit to
+    errors y' at the smaller sizes predicts to first order s S^+ y', where S^+ is the pseudo-inverse. S and s are taken
+    at the parameters ``p`` (P,) of all points: a floor that only the largest sizes show bends no fit of the smaller
+    ones, but it limits what they predict.
     """
     if len(set(axes["n"])) <= _least(axes, "n"):
         return Extrapolation(refused=f"it needs more than {_least(axes, 'n')} sizes n")
@@ -408,12 +410,12 @@ def _extrapolation(axes: Mapping[str, np.ndarray], logs: np.ndarray, y: np.ndarr
         return Extrapolation(refused=f"without the largest sizes, {reason}")
     order = np.lexsort([x[~fitted] for x in axes.values()])  # by n, then by the second number
     last = int(np.flatnonzero(~fitted)[order[-1]])
-    at = logs[:, [last]]
-    without = _without_each(y)[:, last] - [log_law(at, parameters)[0] for parameters in fit.without]
-    slopes = _slopes(logs, p)
+    largest, slopes = logs[:, [last]], _slopes(logs, p)
+    excess = float(y[:, last].mean() - log_law(largest, fit.p)[0])
+    without = _without_each(y)[:, last] - [log_law(largest, parameters)[0] for parameters in fit.without]
     influence = y[:, last] - y[:, fitted] @ (slopes[last] @ _inverse(slopes[fitted]))
-    ratio = t_interval(_wider(float(y[:, last].mean() - log_law(at, fit.p)[0]), without, influence))
-    return Extrapolation({name: float(x[last]) for name, x in axes.items()}, ratio.exp())
+    ratio = t_interval(_wider(excess, without, influence)).exp()
+    return Extrapolation({name: float(x[last]) for name, x in axes.items()}, ratio)
 
 
 def _largest_fitted(sizes: np.ndarray, least: int) -> float:

@@ -103,21 +103,20 @@ def _inside(
     cells: Mapping[int, float], bound: float, factor: float, ladder: Ladder, n_star: NStar, noise: float
 ) -> set[int]:
     """The next sizes after those upward; ``cells`` are the errors by size, nan where one failed."""
-    measured = [n for n in ladder.upward if not math.isnan(cells.get(n, math.nan))]
-    rises = {n for pair in pairwise(measured) if cells[pair[0]] <= bound < cells[pair[1]] for n in pair}
-    if new := ladder.nearest(n * by for n in rises for by in (1 / NEAR[0], NEAR[0])) - cells.keys():
-        return new
+    measured = {n: error for n, error in cells.items() if not math.isnan(error)}
+    upward = [n for n in ladder.upward if n in measured]
+    rises = {n for pair in pairwise(upward) if measured[pair[0]] <= bound < measured[pair[1]] for n in pair}
+    if beside_rises := ladder.nearest(n * by for n in rises for by in (1 / NEAR[0], NEAR[0])) - cells.keys():
+        return beside_rises
     if n_star.censored == "right":
         return set()
     start, end = round(n_star.step[0] or n_star.step[1]), round(n_star.step[1])
     between = {n for n in ladder.fine if start < n < end} - cells.keys()
     if end > factor * start and between:
         return {min(between, key=lambda n: abs(math.log(n * n / (start * end))))}
-    near: set[float] = set()
+    beside_step: set[float] = set()
     for edge, sign in ((start, -1), (end, 1)):
-        close = [
-            e for n, e in cells.items() if 0 <= sign * math.log(n / edge) <= math.log(BESIDE) and not math.isnan(e)
-        ]
+        close = [error for n, error in measured.items() if 0 <= sign * math.log(n / edge) <= math.log(BESIDE)]
         if len(close) < FEW and abs(fmean(close) - bound) < CLOSE * noise:
-            near |= {edge * by**sign for by in NEAR}
-    return ladder.nearest(near) - cells.keys()
+            beside_step |= {edge * by**sign for by in NEAR}
+    return ladder.nearest(beside_step) - cells.keys()

@@ -76,24 +76,32 @@ def finer_sizes(claim: Claim, rows: Rows, more: int) -> list[NewSizes]:
         count, lo, hi = len(reached.replicates), reached.interval.lo, reached.interval.hi
         if not 0 < lo < hi < math.inf or reached.left or reached.right or count < 2:
             continue
-        of_ranges = sum(math.log(c.hi / c.lo) ** 2 for c in reached.replicates) / (12 * count)
-        share = of_ranges / max(float(np.var(np.log([c.n for c in reached.replicates]), ddof=1)), of_ranges, 1e-300)
-        width, seconds = math.log(hi / lo), _seconds(curve, rows)
+        width, share, seconds = math.log(hi / lo), _share_of_steps(reached), _seconds(curve, rows)
         if share < 1:
             by_replicates += width * (1 - _half_width(count + more) / _half_width(count))
         seconds_of_replicates += more * sum(seconds.values())
-        steps = {(round(c.step[0]), round(c.step[1])) for c in reached.replicates if c.hi > FINE * c.lo}
-        wide = {(a, b) for a, b in steps if b > FINE * a and b > a + 1}
-        if share > SMALL and wide:
-            sizes = tuple(sorted({round(math.sqrt(a * b)) for a, b in wide}))
-            near = max(b for _, b in wide)
-            says = (
-                f"steps between n = {min(a for a, _ in wide)} and {near} make {share:.0%} of the variance of "
-                f"{_n_star(curve, reached)}"
-            )
-            narrowing, cost = width * (1 - math.sqrt(1 - 0.75 * share)), count * len(sizes) * seconds[near]
-            options.append((NewSizes(curve.task, curve.label, curve.d, sizes, near, says), narrowing, cost))
-    return [new for new, narrowing, cost in options if narrowing * seconds_of_replicates >= by_replicates * cost]
+        if share > SMALL and (new := _middles(curve, reached, share)):
+            by_sizes = width * (1 - math.sqrt(1 - 0.75 * share))
+            options.append((new, by_sizes, count * len(new.sizes) * seconds[new.near]))
+    return [new for new, by_sizes, cost in options if by_sizes * seconds_of_replicates >= by_replicates * cost]
+
+
+def _share_of_steps(reached: NStars) -> float:
+    """The share of the variance of log N* over replicates that is due to the widths of their ranges."""
+    of_ranges = sum(math.log(c.hi / c.lo) ** 2 for c in reached.replicates) / (12 * len(reached.replicates))
+    return of_ranges / max(float(np.var(np.log([c.n for c in reached.replicates]), ddof=1)), of_ranges, 1e-300)
+
+
+def _middles(curve: Curve, reached: NStars, share: float) -> NewSizes | None:
+    """The middles of the wide steps, which make this ``share`` of the variance of log N*; None if no step is wide."""
+    steps = {(round(c.step[0]), round(c.step[1])) for c in reached.replicates if c.hi > FINE * c.lo}
+    wide = {(a, b) for a, b in steps if b > FINE * a and b > a + 1}
+    if not wide:
+        return None
+    first, near = min(a for a, _ in wide), max(b for _, b in wide)
+    says = f"steps between n = {first} and {near} make {share:.0%} of the variance of {_n_star(curve, reached)}"
+    sizes = tuple(sorted({round(math.sqrt(a * b)) for a, b in wide}))
+    return NewSizes(curve.task, curve.label, curve.d, sizes, near, says)
 
 
 def _half_width(replicates: int) -> float:

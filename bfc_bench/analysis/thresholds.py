@@ -213,14 +213,17 @@ def _turns(log_n: np.ndarray, error: np.ndarray, level: float, rise: float, nois
     near = np.abs(log_n[:, None] - log_n) <= (WINDOW if rise <= CLEAR * noise else 0.0)
     cells = near.sum(axis=1)
     mean = near @ error / cells
-    least_rise = np.maximum(rise, NOISE * noise * np.sqrt(1 / cells[:, None] + 1 / cells))
-    risen = (mean[:, None] > level) & (mean <= level) & (mean[:, None] - mean > least_rise) & (log_n < log_n[:, None])
-    (above,) = np.nonzero(risen.any(axis=1))
-    if not len(above):
+    reached = mean <= level
+    above = []
+    for k in np.flatnonzero(~reached):
+        earlier = np.flatnonzero(reached[:k])
+        least_rise = np.maximum(rise, NOISE * noise * np.sqrt(1 / cells[k] + 1 / cells[earlier]))
+        if (mean[k] - mean[earlier] > least_rise).any():
+            above.append(int(k))
+    if not above:
         return len(error), None
-    below = (mean <= level) & (np.arange(len(error)) < above[0])
-    both = below & (error <= level)
-    return int(np.nonzero(both if both.any() else below)[0][-1]) + 1, int(above[-1])
+    below = np.flatnonzero(reached[: above[0]]).tolist()
+    return max([k for k in below if error[k] <= level] or below) + 1, above[-1]
 
 
 def threshold(curve: Curve, level: float) -> NStars:

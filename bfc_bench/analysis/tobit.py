@@ -152,21 +152,23 @@ def _newton_step(
     """Newton steps (M, 1 + p) with theta at most ``max_theta``, and the rise (M,) that each promises."""
     at_limit = phi[:, 0] >= max_theta * (1 - 1e-12)
     fixed = at_limit & (gradient[:, 0] >= 0)
-    unit = np.eye(phi.shape[1])
-    for _ in range(2):
-        free = ~(fixed[:, None] & (unit[0] > 0))
-        slope = np.where(free, gradient, 0.0)
-        flat = np.abs(slope * np.maximum(np.abs(phi), 1.0)).max(axis=1) < FLAT
-        slope[flat] = 0.0
-        movable = (free[:, :, None] & free[:, None, :]) & ~flat[:, None, None]
-        step = _solve(np.where(movable, hessian, -unit), -slope)
-        if not (crosses := at_limit & ~fixed & (step[:, 0] > 0)).any():
-            break
-        fixed = fixed | crosses
+    step = _step(phi, gradient, hessian, fixed)
+    if (crosses := at_limit & (step[:, 0] > 0)).any():
+        step = _step(phi, gradient, hessian, fixed | crosses)
     if math.isfinite(max_theta):
         beyond = (phi[:, 0] + step[:, 0] > max_theta) & (step[:, 0] > 0)
         step[beyond] *= ((max_theta - phi[beyond, 0]) / step[beyond, 0])[:, None]
     return step, np.einsum("mi,mi->m", gradient, step)
+
+
+def _step(phi: np.ndarray, gradient: np.ndarray, hessian: np.ndarray, fixed: np.ndarray) -> np.ndarray:
+    """Newton steps (M, 1 + p), which leave theta where it is ``fixed`` (M,), and all of phi where there is no slope."""
+    free = np.ones(phi.shape, dtype=bool)
+    free[fixed, 0] = False
+    slope = np.where(free, gradient, 0.0)
+    flat = np.abs(slope * np.maximum(np.abs(phi), 1.0)).max(axis=1) < FLAT
+    free[flat], slope[flat] = False, 0.0
+    return _solve(np.where(free[:, :, None] & free[:, None, :], hessian, -np.eye(phi.shape[1])), -slope)
 
 
 def _solve(hessian: np.ndarray, gradient: np.ndarray) -> np.ndarray:

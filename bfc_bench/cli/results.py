@@ -103,7 +103,10 @@ def _export_cells(
     stored: StoredSuite, kept: Mapping[str, Sequence[str]], named: list[str], axes: dict[str, list[Any]],
     first: int | None, format: Format, output: Path | None, *, every: bool, raw: bool,
 ) -> None:  # fmt: skip
-    """Print or write the rows with the values in ``kept``, with the columns ``named``, or all."""
+    """Print or write the rows with the values in ``kept``, with the columns ``named``, or all.
+
+    Rows are read once for each thing that must be known of all of them, since a million need not fit into memory.
+    """
     from bfc_bench.store.export import csv_parts, json_parts, parquet_bytes
     from bfc_bench.store.row import COLUMNS
 
@@ -113,25 +116,26 @@ def _export_cells(
             yield (row for row in each if all(getattr(row, name) in values for name, values in kept.items()))
 
     if named or format not in ("table", "latex"):
+        flat = format not in ("json", "parquet")
+        every_column = [name for name in (*COLUMNS, *axes) if name != "stages" or not flat]
         with chosen() as rows:
-            flat = format not in ("json", "parquet")
-            every_column = [name for name in (*COLUMNS, *axes) if name != "stages" or not flat]
             named, nested = _with_nested(named or every_column, rows, flat=flat)
-    if format == "parquet" and nested:
-        with chosen() as rows:
-            values = zip(*(row.cells(nested) for row in rows), strict=True)
-            axes |= {name: [v for v in of if v is not None] for name, of in zip(nested, values, strict=False)}
+        if format == "parquet" and nested:
+            with chosen() as rows:
+                cells = [row.cells(nested) for row in rows]
+            axes |= {name: [c[k] for c in cells if c[k] is not None] for k, name in enumerate(nested)}
     with chosen() as rows:
-        if format == "table":
-            _print_table(rows, named, list(axes), first)
-        elif format == "latex":
-            _write(output, [latex(*_table(list(rows), named, list(axes)))])
-        elif format == "csv":
-            _write(output, csv_parts(rows, named, raw=raw))
-        elif format == "json":
-            _write(output, json_parts(rows, named))
-        else:
-            _write(output, [parquet_bytes(rows, named, axes)])
+        match format:
+            case "table":
+                _print_table(rows, named, list(axes), first)
+            case "latex":
+                _write(output, [latex(*_table(list(rows), named, list(axes)))])
+            case "csv":
+                _write(output, csv_parts(rows, named, raw=raw))
+            case "json":
+                _write(output, json_parts(rows, named))
+            case "parquet":
+                _write(output, [parquet_bytes(rows, named, axes)])
 
 
 def _check_output(format: str, output: Path | None, first: int | None, *, raw: bool) -> None:

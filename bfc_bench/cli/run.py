@@ -93,42 +93,44 @@ def _conclude(sessions: Sequence[Session], plugins: Plugins, out: Console, suite
     from bfc_bench.cli.failures import failure_lines
     from bfc_bench.cli.summary import print_summary
     from bfc_bench.cli.tables import print_text
-    from bfc_bench.run.session import counts_text
     from bfc_bench.stored_suite import OpenStore
-    from bfc_bench.utils.counted import counted
 
-    session, plans = sessions[0], [session.plan for session in sessions]
-    interrupted = any(session.interrupted for session in sessions)
     advised: list[str] = []
-    with OpenStore(session.store.directory, plugins) as suites:
-        stored = suites.of(session.plan.grid.suite)
+    with OpenStore(sessions[0].store.directory, plugins) as suites:
+        stored = suites.of(sessions[0].plan.grid.suite)
         if not stored.reported:
             stored.report()
-            if not interrupted:
+            if not any(session.interrupted for session in sessions):
                 advised = plugins.manager.hook.bfc_reported(suite=stored)
             print_summary(stored, out)
         following = _next_commands(stored, suite, advised)
         for line in failure_lines(stored):
             print_text(out, line)
-    statuses = sum((session.statuses for session in sessions), Counter[str]())
-    bad = sum(count for status, count in statuses.items() if status not in ("ok", "skipped"))
-    bad += sum(len(plan.failed) for plan in plans)
-    counts = counts_text(statuses, sum(len(plan.todo) for plan in plans))
-    cells, skipped = sum(plan.cell_count for plan in plans), [why for plan in plans for why in plan.skipped.values()]
-    if len(skipped) == cells:
+    skipped = [why for session in sessions for why in session.plan.skipped.values()]
+    if len(skipped) == sum(session.plan.cell_count for session in sessions):
         for reason, count in Counter(skipped).items():
             print_text(out, f"skipped {count}: {reason}")
-    text = f"{session.suite}@{session.version}: {counted(cells, 'cell')}; this run: {counts}."
-    if done := sum(len(plan.done) for plan in plans):
+    for line in (_counts(sessions), f"Report: {stored.directory / 'report.html'}", *following):
+        out.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _counts(sessions: Sequence[Session]) -> str:
+    """How many cells were planned, what came of them in this run, and whether to run the command again."""
+    from bfc_bench.run.session import counts_text
+    from bfc_bench.utils.counted import counted
+
+    session, plans = sessions[0], [session.plan for session in sessions]
+    statuses = sum((session.statuses for session in sessions), Counter[str]())
+    cells, done = sum(plan.cell_count for plan in plans), sum(len(plan.done) for plan in plans)
+    bad = statuses.total() - statuses["ok"] - statuses["skipped"] + sum(len(plan.failed) for plan in plans)
+    text = f"{session.suite}@{session.version}: {counted(cells, 'cell')}; this run: {counts_text(statuses, sum(len(plan.todo) for plan in plans))}."
+    if done:
         text += f" {done} were done before."
     if bad:
         text += f" {bad} are not ok; `--redo failed` tries them again."
-    if interrupted:
+    if any(session.interrupted for session in sessions):
         text += " Interrupted; the same command continues."
-    out.print(text, markup=False, highlight=False, soft_wrap=True)
-    out.print(f"Report: {stored.directory / 'report.html'}", markup=False, highlight=False, soft_wrap=True)
-    for line in following:
-        out.print(line, markup=False, highlight=False, soft_wrap=True)
+    return text
 
 
 def _next_commands(stored: StoredSuite, suite: str, advised: Sequence[str]) -> list[str]:

@@ -124,7 +124,8 @@ class _Merge:
 
     def _prefers(self, cell: str, name: str, present: Record, record: Record) -> bool:
         """Whether a row is preferred to a different one that is present; notes a conflict if neither is preferred."""
-        if name != self.prefer in self.sources and _row(self.sources[self.prefer], cell):
+        preferred = self.sources.get(self.prefer)
+        if preferred is not None and name != self.prefer and _row(preferred, cell) is not None:
             return False  # the present row is equal to that of the preferred store, which came first
         holder = self.source_of.get(cell, self.name)
         rows = {holder: parse(present[ROW]), name: parse(record[ROW])}
