@@ -404,8 +404,7 @@ def shared_n(rows: Rows) -> list[int]:
     """The sizes of the rows of one label on one task at one d, without those that were chosen for single replicates."""
     n, column = np.unique(rows.n, return_inverse=True)
     tried = _tried(np.unique(rows.replicate, return_inverse=True)[1], column)
-    sizes: list[int] = n[shared_sizes(n, tried)].tolist()
-    return sizes
+    return list(map(int, n[shared_sizes(n, tried)]))
 
 
 def _tried(line: np.ndarray, column: np.ndarray) -> np.ndarray:

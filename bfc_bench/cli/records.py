@@ -30,7 +30,7 @@ SYMBOLS = {"≤": r"$\leq$", "≥": r"$\geq$", ">": "$>$", "<": "$<$", "∞": r"
 """Signs that LaTeX prints wrongly or not at all."""
 
 
-def records_of(stored: StoredSuite, what: str, kept: Mapping[str, Sequence[str]]) -> list[Record]:
+def selected_records(stored: StoredSuite, what: str, kept: Mapping[str, Sequence[str]]) -> list[Record]:
     """Flat records of one kind, of the tasks and labels in ``kept``."""
     if what == "n-star":
         found: Iterable[Any] = stored.thresholds()
@@ -57,7 +57,7 @@ def for_readers(
         errors = " or ".join(sorted({metric_name(learner["metric"]) for learner in learners}))
         heads = HEADS | {"error": f"{errors} [95 %]"}
         return [heads.get(name, name) for name in names], lines
-    records = records_of(stored, what, kept)
+    records = selected_records(stored, what, kept)
     before, number, after = LAYOUTS[what]
     names = [*before, number, *(name for name in after if any(record[name] not in ("", None) for record in records))]
 

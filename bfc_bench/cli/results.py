@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 import typer
 
 from bfc_bench.cli.options import STORE, LabelOption, StoreOption, SuiteArgument, TaskOption, console
-from bfc_bench.cli.records import Format, What, encoded, for_readers, latex, print_records, readable, records_of
+from bfc_bench.cli.records import Format, What, encoded, for_readers, latex, print_records, readable, selected_records
 from bfc_bench.cli.tables import MEASURED, print_table
 from bfc_bench.errors import UsageError, suggest
 
@@ -96,7 +96,7 @@ def results(
         elif format == "latex":
             _write(output, [latex(*for_readers(stored, what, filters))])
         else:
-            _write(output, [encoded(records_of(stored, what, filters), format, raw=raw)])
+            _write(output, [encoded(selected_records(stored, what, filters), format, raw=raw)])
 
 
 def _export_cells(

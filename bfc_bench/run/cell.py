@@ -21,7 +21,7 @@ from bfc_bench.run.memory_limits import PeakMemory
 from bfc_bench.run.stopwatch import Stopwatch
 from bfc_bench.run.wire_format import FinishedCell, pack, send
 from bfc_bench.run.work_units import TRAIN_POINTS, Batch, CellFit, load_libraries
-from bfc_bench.store.artifacts import checked, digests
+from bfc_bench.store.artifacts import checked_files, digests
 from bfc_bench.store.row import BESIDES, Row, Status
 from bfc_bench.tasks.feature_errors import measure_features
 from bfc_bench.tasks.metrics import BUILT_IN, METRICS, Metric, TargetValues
@@ -114,10 +114,13 @@ def _finish(
         if isinstance(columns, Failure):
             return _failed(item.batch, item.cell, columns, facts)
         facts |= {**columns, "chosen": facts["chosen"] | columns.get("chosen", {})}
-    artifacts, failure = _artifacts(item.outcome)
-    reason = "; ".join(filter(None, [facts.pop("reason"), failure.reason]))
+    outcome: Any = item.outcome
+    artifacts, trace, reason = attempt(lambda: checked_files(outcome.artifacts())), "", facts.pop("reason")
+    if isinstance(artifacts, Failure):  # which leaves the row ok
+        reason = "; ".join(filter(None, [reason, f"no artifacts: {artifacts.reason}"]))
+        trace, artifacts = artifacts.traceback, {}
     facts["artifacts"] = digests(artifacts)
-    return FinishedCell(make_row(item.batch, item.cell, "ok", reason, **facts), failure.traceback, artifacts)
+    return FinishedCell(make_row(item.batch, item.cell, "ok", reason, **facts), trace, artifacts)
 
 
 def _declared(item: CellFit) -> dict[str, Any] | Failure:
@@ -181,14 +184,6 @@ def _measured(
     if extras:
         measured["chosen"] = {"measured": extras}
     return {**measured, "dtype": str(test.dtype), "train_nmse": _train_nmse(item, train)}
-
-
-def _artifacts(predictor: Any) -> tuple[dict[str, bytes], Failure]:
-    """Artifact files by name, and the failure that prevented them (empty reason: none). A failure leaves the row ok."""
-    artifacts = attempt(lambda: checked(predictor.artifacts()))
-    if isinstance(artifacts, Failure):
-        return {}, replace(artifacts, reason=f"no artifacts: {artifacts.reason}")
-    return artifacts, Failure("failed", "")
 
 
 def _failed(batch: Batch, cell: Cell, failure: Failure, facts: dict[str, Any]) -> FinishedCell:

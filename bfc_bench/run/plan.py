@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.metadata import version as installed_version
 from math import frexp
 from typing import Any, get_args
@@ -183,7 +183,33 @@ def plan_for(
 ) -> Plan:
     """Plan the cells of a grid, given what the store has already."""
     suite = grid.suite
-    common = RunSettings(
+    held = store.known_cells(suite.name, suite.version) if store else {}
+    missing = bool(redo) or any(cell.id not in held or held[cell.id].status != "ok" for cell in grid.cells())
+    history = store.columns(suite.name, suite.version) if store and missing else []
+    plan = Plan(grid, _settings(grid, device, session, executor), Costs(grid, history, device))
+    facts = {(task.name, d): grid.tasks[task.name].facts(d) for task in suite.task for d in task.d}
+    problem = cache(lambda task, d, replicate: grid.tasks[task].problem(suite.seed, d, replicate, suite.test_size))
+    answers: dict[tuple[str, str, int, int], tuple[str | None, str]] = {}
+
+    def reason_and_fault(cell: Cell) -> tuple[str | None, str]:
+        key = (cell.label, cell.task, cell.d, cell.n)
+        if key not in answers:
+            answers[key] = _reason_and_fault(plan, cell, facts[cell.task, cell.d])
+        return answers[key]
+
+    for cell in grid.cells():
+        _sort(plan, cell, held.get(cell.id), redo, reason_and_fault, problem)
+    run = [cell for cell in plan.todo if cell not in plan.broken]
+    plan.peak_bytes = max((plan.costs.bytes(cell) for cell in run if plan.device(cell) == "cpu"), default=0.0)
+    plan.peak_gpu_bytes = max((plan.costs.bytes(cell) for cell in run if plan.device(cell) != "cpu"), default=0.0)
+    plan.cautions = [*_cautions(grid, [*run, *plan.done], facts), *_long_cells(plan, run), *_about_claims(grid)]
+    plan.cautions += _of_other_tasks(grid, store) if store else ()
+    return plan
+
+
+def _settings(grid: Grid, device: Device, session: str, executor: Executor | None) -> RunSettings:
+    suite = grid.suite
+    return RunSettings(
         suite=suite.name,
         version=suite.version,
         seed=suite.seed,
@@ -196,46 +222,34 @@ def plan_for(
         gpu_bytes=_gpu_bytes(suite.budget, executor) if device == "cuda" else 0,
         metrics=grid.metrics,
     )
-    held = store.known_cells(suite.name, suite.version) if store else {}
-    missing = bool(redo) or any(cell.id not in held or held[cell.id].status != "ok" for cell in grid.cells())
-    history = store.columns(suite.name, suite.version) if store and missing else []
-    costs = Costs(grid, history, common.device)
-    plan = Plan(grid, common, costs)
-    problems: dict[tuple[str, int, int], Problem] = {}
-    facts = {(t.name, d): grid.tasks[t.name].facts(d) for t in grid.suite.task for d in t.d}
-    answers: dict[tuple[str, str, int, int], tuple[str | None, str]] = {}
-    for cell in grid.cells():
-        stored = held.get(cell.id)
-        current = common.release, plan.device(cell)
-        done = stored is not None and stored.status == "ok"
-        stale = stored is not None and (stored.origin.release, stored.origin.device) != current
-        if done and not stale and "all" not in redo:
-            plan.done.append(cell)
-            continue
-        key = (cell.label, cell.task, cell.d, cell.n)
-        if key not in answers:
-            answers[key] = _reason_and_fault(plan, cell, facts[cell.task, cell.d])
-        reason, fault = answers[key]
-        if done and (fault or reason is not None):  # keep a result that cannot be repeated, for example on this device
-            plan.done.append(cell)
-        elif reason is not None:
-            plan.skipped[cell] = reason
-            if stored is None or stored.status != "skipped":
-                plan.to_skip.append(cell)
-        elif stored is None or stored.status == "skipped" or _runs_again(stored, stale, redo):
-            if fault := fault or _key_fault(plan, cell, problems):
-                plan.broken[cell] = fault
-            plan.todo.append(cell)
-        else:
-            (plan.done if done else plan.failed).append(cell)
-            if stale:
-                plan.stale[replace(stored.origin, learner_version=None)] += 1
-    run = [cell for cell in plan.todo if cell not in plan.broken]
-    plan.peak_bytes = max((costs.bytes(cell) for cell in run if plan.device(cell) == "cpu"), default=0.0)
-    plan.peak_gpu_bytes = max((costs.bytes(cell) for cell in run if plan.device(cell) != "cpu"), default=0.0)
-    plan.cautions = [*_cautions(grid, [*run, *plan.done], facts), *_long_cells(plan, run), *_about_claims(grid)]
-    plan.cautions += _of_other_tasks(grid, store) if store else ()
-    return plan
+
+
+def _sort(
+    plan: Plan, cell: Cell, stored: KnownCell | None, redo: Collection[Redo],
+    reason_and_fault: Callable[[Cell], tuple[str | None, str]], problem: Callable[[str, int, int], Problem],
+) -> None:  # fmt: skip
+    """Put a cell where it belongs in the plan; ``stored`` is what the store has of it."""
+    done = stored is not None and stored.status == "ok"
+    current = plan.common.release, plan.device(cell)
+    stale = stored is not None and (stored.origin.release, stored.origin.device) != current
+    if done and not stale and "all" not in redo:
+        plan.done.append(cell)
+        return
+    reason, fault = reason_and_fault(cell)
+    if done and (fault or reason is not None):  # keep a result that cannot be repeated, for example on this device
+        plan.done.append(cell)
+    elif reason is not None:
+        plan.skipped[cell] = reason
+        if stored is None or stored.status != "skipped":
+            plan.to_skip.append(cell)
+    elif stored is None or stored.status == "skipped" or _runs_again(stored, stale, redo):
+        plan.todo.append(cell)
+        if fault := fault or _key_fault(plan, cell, problem(cell.task, cell.d, cell.replicate)):
+            plan.broken[cell] = fault
+    else:
+        (plan.done if done else plan.failed).append(cell)
+        if stale:
+            plan.stale[replace(stored.origin, learner_version=None)] += 1
 
 
 def _gpu_bytes(budget: Budget, executor: Executor | None) -> int:
@@ -259,15 +273,10 @@ def _reason_and_fault(plan: Plan, cell: Cell, facts: TaskFacts) -> tuple[str | N
     return reason, ""
 
 
-def _key_fault(plan: Plan, cell: Cell, problems: dict[tuple[str, int, int], Problem]) -> str:
+def _key_fault(plan: Plan, cell: Cell, problem: Problem) -> str:
     """Note the batch key of a cell. Returns what is wrong with it, or an empty string."""
-    place = (cell.task, cell.d, cell.replicate)
-    if place not in problems:
-        problems[place] = plan.grid.tasks[cell.task].problem(
-            plan.common.seed, cell.d, cell.replicate, plan.common.test_size
-        )
     try:
-        plan.keys[cell.id] = ask(plan.grid.entries[cell.label].learner, "batch_key", problems[place].spec(cell.n))
+        plan.keys[cell.id] = ask(plan.grid.entries[cell.label].learner, "batch_key", problem.spec(cell.n))
     except PluginError as error:
         return str(error)
     return ""

@@ -52,6 +52,7 @@ class Session:
     suite: str
     version: int
     store: Store
+    """Closed when the run has ended; ``bfc_bench.open_store`` opens it again."""
     plan: Plan
     provenance: dict[str, Any]
     warnings: list[str] = field(default_factory=list)

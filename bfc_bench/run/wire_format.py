@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from pydantic_core import from_json, to_json
 
 from bfc_bench.run.work_units import Batch
-from bfc_bench.store.artifacts import checked as checked_artifacts, digests
+from bfc_bench.store.artifacts import checked_files, digests
 from bfc_bench.store.row import ROW_BYTES, Row, checked
 from bfc_bench.utils.escape_control import visible
 from bfc_bench.utils.masking import mask_all
@@ -82,7 +82,7 @@ def receive(batch: Batch, sent: object) -> tuple[list[FinishedCell], dict[str, A
 
 
 def _finished(values: Mapping[str, Any], trace: object, files: Mapping[str, str]) -> FinishedCell:
-    row, artifacts = Row(**checked(values)), checked_artifacts({name: b64decode(text) for name, text in files.items()})
+    row, artifacts = Row(**checked(values)), checked_files({name: b64decode(text) for name, text in files.items()})
     if row.artifacts != digests(artifacts):
         raise ValueError(f"the files sent must be those that the row names. Got {sorted(artifacts)}")
     return FinishedCell(row, str(trace), artifacts)

@@ -29,7 +29,7 @@ _FIRST_BYTES = {".png": b"\x89PNG\r\n\x1a\n", ".npz": b"PK\x03\x04", ".csv": b""
 """First bytes of the files with each allowed ending."""
 
 
-def checked(given: object) -> dict[str, bytes]:
+def checked_files(given: object) -> dict[str, bytes]:
     """The value of ``Predictor.artifacts``, checked. Raises ``ValueError`` if it cannot be stored."""
     if not isinstance(given, Mapping):
         raise ValueError(f"artifacts() must give a mapping of names to bytes. Got {type(given).__name__}")

@@ -122,6 +122,8 @@ class Database:
         """Results of an SQL query, one by one. Raises ``StoreError`` if the file cannot be read."""
         try:
             yield from self.connection.execute(query, values)
+        except sqlite3.ProgrammingError:
+            raise StoreError(f"The store in {self.directory} is closed; `open_store` opens it again.") from None
         except (sqlite3.Error, UnicodeDecodeError) as error:
             raise StoreError(f"The store in {self.directory} cannot be read: {str(error).rstrip('.')}.") from None
 

@@ -162,6 +162,4 @@ def _common_type(values: Sequence[Any]) -> str:
 
 def as_text(value: Any) -> Any:
     """The value, or its JSON text if it is a dictionary or a list."""
-    if not isinstance(value, dict | list):
-        return value
-    return to_json(value).decode()
+    return to_json(value).decode() if isinstance(value, dict | list) else value

@@ -172,7 +172,7 @@ def checked(values: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises ``ValueError`` for missing or unknown columns, wrong types, and numbers that are not finite.
     """
-    if wrong := sorted((values.keys() ^ _KNOWN) - {"axes"}):
+    if wrong := sorted((values.keys() ^ COLUMNS) - {"axes"}):
         raise ValueError(f"a row must have the columns of Row. Missing or unknown: {', '.join(wrong)}")
     return validated(_schema(frozenset(COLUMNS)).validate_python, values)
 
@@ -259,7 +259,6 @@ RUN_COLUMNS = frozenset(
 )
 """Columns that may differ between two runs of one cell: session, release, time, costs and batch. Declared operations,
 parameters and floors are among them, because a release may declare what an earlier one did not."""
-_KNOWN = frozenset(_FIELDS)
 _SUSPECT = re.compile(r"\\[bfru]|[^ -~]")
 """Matches JSON that may contain control characters or other invisible ones."""
 _WITHOUT_DEFAULT = frozenset(f.name for f in fields(Row) if f.default is MISSING and f.default_factory is MISSING)

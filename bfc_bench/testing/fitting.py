@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from bfc_bench.learner import LabelKind, Predictor
-from bfc_bench.store.artifacts import checked
+from bfc_bench.store.artifacts import checked_files
 from bfc_bench.testing.description import smoke_options_are_valid
 from bfc_bench.testing.global_state import preserved, printed
 from bfc_bench.testing.learner_trial import TEST, LearnerTrial, N, prediction_shape
@@ -227,7 +227,7 @@ def one_pass_goes_through_smaller_fits(trial: LearnerTrial) -> None:
 def artifacts_are_small_and_repeatable(trial: LearnerTrial) -> None:
     """``artifacts()`` is {"NAME.png": bytes, ...} of allowed kinds and sizes, equal for equal fits."""
     with preserved():
-        first, again = (checked(trial.fit(trial.job()).artifacts()) for _ in range(2))
+        first, again = (checked_files(trial.fit(trial.job()).artifacts()) for _ in range(2))
     if not first:
         skip("artifacts() is not given")
     differ = sorted(name for name in first.keys() | again.keys() if first.get(name) != again.get(name))

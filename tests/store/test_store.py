@@ -241,7 +241,7 @@ def open_files() -> list[str]:
 def test_whatever_opens_a_store_closes_it(faulty, suite_file, tmp_path):
     """A store that stays open keeps its write-ahead log beside it and its file from being moved."""
     path, store = suite_file(learner=[{"name": "mean"}]), tmp_path / "store"
-    bfc_bench.run_suite(path, bfc_bench.RunOptions(store=store, executor="serial"))
+    session = bfc_bench.run_suite(path, bfc_bench.RunOptions(store=store, executor="serial"))
     read_results(path, store=store)
     judge_claims(path, store=store)
     with bfc_bench.open_store(store) as results:
@@ -252,5 +252,6 @@ def test_whatever_opens_a_store_closes_it(faulty, suite_file, tmp_path):
     assert run(["doctor", "--store", str(store)]) == 0
     assert open_files() == []
     assert sum(file.stat().st_size for file in store.glob("*-wal")) == 0  # the file alone holds everything
-    with pytest.raises(StoreError, match="closed"):
-        results["tiny"]
+    for read in (lambda: results["tiny"], session.store.suites):
+        with pytest.raises(StoreError, match="is closed; `open_store` opens it again"):
+            read()

@@ -27,7 +27,7 @@ def x_and_y(x: Any, y: Any, name: str = "x") -> tuple[Any, Any]:
     """
     if y is None:
         return _pairs(x, name)
-    table = frame_of(x, name)
+    table = as_frame(x, name)
     if isinstance(y, str):
         if table is None:
             raise UsageError(f"y = {y!r} names a column, but {name} is {type(x).__name__}, which has no named columns.")
@@ -43,7 +43,7 @@ def x_and_y(x: Any, y: Any, name: str = "x") -> tuple[Any, Any]:
     return _inputs(table, name), y
 
 
-def frame_of(x: Any, name: str = "x") -> Any:
+def as_frame(x: Any, name: str = "x") -> Any:
     """A pandas frame with the columns of x; None if x has no named columns. Raises ``UsageError`` for an odd table."""
     import pandas as pd
 
@@ -98,7 +98,7 @@ def _stacked(items: Iterable[Any], name: str) -> np.ndarray:
 
 def _pairs(dataset: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
     """x and y of a data set whose items are pairs, as torch's are."""
-    if not (hasattr(dataset, "__len__") and hasattr(dataset, "__getitem__")) or frame_of(dataset) is not None:
+    if not (hasattr(dataset, "__len__") and hasattr(dataset, "__getitem__")) or as_frame(dataset) is not None:
         raise UsageError(f"y is missing: give the target (N,), or the name of a column of {name}.")
     items = [dataset[i] for i in range(len(dataset))]
     if not items or any(not isinstance(item, tuple | list) or len(item) != 2 for item in items):
