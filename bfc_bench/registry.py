@@ -1,7 +1,7 @@
 """``Registry`` of named objects, each with the plugin that registered it."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Generic, TypeVar
@@ -26,43 +26,31 @@ class Unavailable:
         return f"{self.plugin}: unavailable: {self.why}"
 
 
+@dataclass(eq=False, repr=False)
 class Registry(Generic[T]):
-    """Objects of one kind (learners, targets, ...) by name.
+    """Objects of one kind (learners, targets, ...) by name."""
 
-    Args:
-        kind: What the objects are called in messages.
-        problem: Gives the reason why an object is not of this kind, or None.
-        unavailable: What broken plugins lack. An error for an unknown name adds those that might have been meant.
-        named_by: The attribute that names an object; empty if the plugin names it.
-        importable: Whether ``module:attribute`` with a name may stand for an object, which is imported when it is first
-            used.
-    """
-
-    elsewhere = ""
+    kind: str
+    """What the objects are called in messages."""
+    problem: Callable[[Any], str | None]
+    """Gives the reason why an object is not of this kind, or None."""
+    unavailable: Sequence[Unavailable]
+    """What broken plugins lack. An error for an unknown name adds those that might have been meant."""
+    named_by: str = ""
+    """The attribute that names an object; empty if the plugin names it."""
+    importable: bool = False
+    """Whether ``module:attribute`` with a name may stand for an object, which is imported when it is first used."""
+    elsewhere: str = ""
     """The name of the object whose variants are ``module:Class`` of any package."""
-
-    def __init__(
-        self,
-        kind: str,
-        problem: Callable[[Any], str | None] = lambda value: None,
-        unavailable: Sequence[Unavailable] = (),
-        named_by: str = "",
-        importable: bool = False,
-    ) -> None:
-        self.kind = kind
-        self._problem = problem
-        self._unavailable = unavailable
-        self._named_by = named_by
-        self._importable = importable
-        self._entries: dict[str, tuple[T, str]] = {}
+    _entries: dict[str, tuple[T, str]] = field(default_factory=dict, init=False)
 
     def name_of(self, value: object) -> Any:
         """What an object says that it is called."""
-        return getattr(value, self._named_by, None) if self._named_by else ""
+        return getattr(value, self.named_by, None) if self.named_by else ""
 
     def register(self, name: str, value: T, plugin: str) -> None:
         """Add an object."""
-        if not self._is_deferred(value) and (problem := self._problem(value)):
+        if not self._is_deferred(value) and (problem := self.problem(value)):
             raise PluginError(f"{self.kind} {described(value)} {problem}.")
         if not name or not isinstance(name, str):
             raise PluginError(f"{self.kind} {described(value)} must have a name, a non-empty string. Got {name!r}.")
@@ -78,7 +66,7 @@ class Registry(Generic[T]):
         """The object called ``name``. Raises ``UsageError`` that suggests a similar name and names broken plugins."""
         if name not in self._entries:
             place = f"{where}: " if where else ""
-            broken = broken_plugins(self._unavailable, name, self.kind)
+            broken = broken_plugins(self.unavailable, name, self.kind)
             raise UsageError(f"{place}unknown {self.kind} {name!r}.{self.near(name)}{broken}")
         value, plugin = self._entries[name]
         if self._is_deferred(value):
@@ -95,7 +83,7 @@ class Registry(Generic[T]):
         return suggest(name, {*self, *known})
 
     def _is_deferred(self, value: object) -> bool:
-        return self._importable and isinstance(value, str) and all(value.partition(":"))
+        return self.importable and isinstance(value, str) and all(value.partition(":"))
 
     def _imported(self, name: str, place: str, plugin: str) -> T:
         module, _, attribute = place.partition(":")
@@ -103,7 +91,7 @@ class Registry(Generic[T]):
             value: T = getattr(import_module(module), attribute)
         except (Exception, SystemExit) as error:  # the module's own
             raise UsageError(f"{self.kind} {name!r} of plugin {plugin!r}: {describe_error(error)}.") from None
-        problem = self._problem(value)
+        problem = self.problem(value)
         if not problem and (own := self.name_of(value)) != name:
             problem = f"is registered as {name!r}, but is called {own!r}"
         if problem:

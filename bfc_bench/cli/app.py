@@ -122,7 +122,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
     0 is success, 1 a failed cell or check, 2 bad usage, a bad suite or a bad store, 130 an interrupt.
     """
-    signal.signal(signal.SIGTERM, _interrupt)
+    signal.signal(signal.SIGTERM, interrupt)
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _warn
@@ -184,5 +184,6 @@ def _warn(message: Warning | str, *place: object, **unused: object) -> None:
     print(f"bfc-bench: warning: {visible(masked(str(message)))}", file=sys.stderr)
 
 
-def _interrupt(number: int, frame: FrameType | None) -> None:
+def interrupt(number: int, frame: FrameType | None) -> None:
+    """A handler of signals, which end the program as Ctrl-C does."""
     raise KeyboardInterrupt

@@ -73,15 +73,11 @@ def entries(plugins: Plugins, kind: str = "", *, options: bool = True) -> list[R
     Raises ``UsageError`` for an unknown kind.
     """
     plugins.import_all()
-    registries = {registry.kind: registry for registry in plugins.registries.values()}
+    registries = plugins.registries
     if kind and kind not in registries:
         raise UsageError(f"--kind {kind}: there is no such kind.{suggest(kind, registries)}")
-    chosen = [registries[kind]] if kind else list(registries.values())
-    return [
-        _entry(registry.kind, name, registry.origin(name), registry.get(name), options)
-        for registry in chosen
-        for name in registry
-    ]
+    chosen = [registries[kind]] if kind else registries.values()
+    return [_entry(r.kind, name, r.origin(name), r.get(name), options) for r in chosen for name in r]
 
 
 def find(plugins: Plugins, name: str, kind: str = "") -> list[ReferenceEntry]:

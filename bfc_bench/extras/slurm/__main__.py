@@ -6,9 +6,8 @@ import signal
 import sys
 from dataclasses import replace
 from pathlib import Path
-from types import FrameType
 
-from bfc_bench.cli.app import leave
+from bfc_bench.cli.app import interrupt, leave
 from bfc_bench.errors import BenchError, UsageError
 from bfc_bench.executors.processes import ProcessExecutor
 from bfc_bench.extras.slurm.job import ShardJob
@@ -22,7 +21,7 @@ from bfc_bench.suite.model import Suite
 def main(folder: Path, number: int) -> int:
     """Run a shard into its store; the exit code is that of ``bfc-bench run``, 130 if it was told to stop."""
     for told in (signal.SIGTERM, signal.SIGUSR1):
-        signal.signal(told, _interrupt)
+        signal.signal(told, interrupt)
     try:
         job, plugins = ShardJob.read(folder), load_plugins()
         grid = make_grid(Suite.parse(job.suite, job.where), plugins, job.where)
@@ -43,10 +42,6 @@ def main(folder: Path, number: int) -> int:
         return 130
     print(session.counts)
     return session.exit_code
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":
