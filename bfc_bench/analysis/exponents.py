@@ -65,9 +65,8 @@ class Exponent:
         """Result of the curvature test in words, and what it can detect; empty if there is no test."""
         if math.isnan(self.curvature_p):
             return ""
-        detects = self.detectable < NO_SLOPE
-        change = f"change of slope {self.detectable:.2g}" if detects else f"change of slope: none below {NO_SLOPE}"
-        return f"curvature p = {self.curvature_p:.2g}, detectable {change}"
+        change = f" {self.detectable:.2g}" if self.detectable < NO_SLOPE else f": none below {NO_SLOPE}"
+        return f"curvature p = {self.curvature_p:.2g}, detectable change of slope{change}"
 
 
 def fit_exponent(points: Mapping[Any, Sequence[NStar]], axis: str = "d") -> Exponent:
@@ -157,8 +156,7 @@ def _regress(result: Exponent, d: np.ndarray, lower: np.ndarray, upper: np.ndarr
     """The result with the fit to N values of log N* in [lower, upper], at dimensions d, all (N,)."""
     from scipy.special import fdtrc, stdtrit
 
-    dims, n = np.array(result.dims), result.uncensored
-    k = len(dims)
+    dims, k, n = np.array(result.dims), len(result.dims), result.uncensored
     bounded = np.isfinite(lower) | np.isfinite(upper)
     d, lower, upper = d[bounded], lower[bounded], upper[bounded]
     log_d = np.log(d)

@@ -48,11 +48,11 @@ def sizes_beyond_grid(claim: Claim, rows: Rows, verdict: Finding, more: int) -> 
     for curve, reached in _thresholds(claim, rows):
         n, shared = curve.n, curve.n[curve.shared]
         first, last = (shared[1] / shared[0], shared[-1] / shared[-2]) if len(shared) > 1 else (2.0, 2.0)
-        replicates, above = reached.replicates, (reached.right, "above", n[-1], n[-1] * last)
-        below = (reached.left, "below", n[0], n[0] / first)
-        for count, side, end, size in (above, below):
+        sides = (reached.right, "above", n[-1], n[-1] * last), (reached.left, "below", n[0], n[0] / first)
+        for count, side, end, size in sides:
             if count and round(size) >= 2:
-                says = f"{_n_star(curve, reached)} lies {side} n = {end} in {count} of {len(replicates)} replicates"
+                replicates = f"{count} of {len(reached.replicates)} replicates"
+                says = f"{_n_star(curve, reached)} lies {side} n = {end} in {replicates}"
                 beyond.append(NewSizes(curve.task, curve.label, curve.d, (round(size),), int(end), says))
     within = claim.about(rows).without({new.label for new in beyond})
     others = within.judge(rows) if within else verdict

@@ -73,18 +73,12 @@ def entries(plugins: Plugins, kind: str = "", *, options: bool = True) -> list[R
     Raises ``UsageError`` for an unknown kind.
     """
     plugins.import_all()
-    registries = plugins.registries
-    if kind and kind not in registries:
-        raise UsageError(f"--kind {kind}: there is no such kind.{suggest(kind, registries)}")
-    chosen = [registries[kind]] if kind else registries.values()
-    return [_entry(r.kind, name, r.origin(name), r.get(name), options) for r in chosen for name in r]
+    return [_entry(r.kind, name, r.origin(name), r.get(name), options) for r in plugins.of_kind(kind) for name in r]
 
 
 def find(plugins: Plugins, name: str, kind: str = "") -> list[ReferenceEntry]:
     """The entries of a name, one for each kind that has it; also of variants such as ``sklearn:svm.SVC``."""
-    registries = [r for r in plugins.registries.values() if kind in ("", r.kind)]
-    if not registries:
-        return entries(plugins, kind)  # raises an error that lists the kinds
+    registries = plugins.of_kind(kind)
     matches = [_entry(r.kind, name, r.origin(name), r.get(name)) for r in registries if name in r]
     if not matches and ":" in name and kind in ("", plugins.learners.kind):
         learner = plugins.learner(name)  # raises an error that suggests the nearest name

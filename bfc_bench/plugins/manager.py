@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pluggy
 
 from bfc_bench.analysis.claims.base import Claim
-from bfc_bench.errors import BenchError, PluginError, describe_error, suggest
+from bfc_bench.errors import BenchError, PluginError, UsageError, describe_error, suggest
 from bfc_bench.executors.base import Executor
 from bfc_bench.learner import Learner
 from bfc_bench.plugins import builtin, hookspecs
@@ -69,6 +69,12 @@ class Plugins:
         """Import what is registered by where it is; ``unavailable`` lists what is broken."""
         for registry in (self.learners, self.executors):
             self.unavailable += registry.import_all()
+
+    def of_kind(self, kind: str) -> list[Registry[Any]]:
+        """The registry of a kind, or all for an empty text. Raises ``UsageError`` for an unknown kind."""
+        if kind and kind not in self.registries:
+            raise UsageError(f"--kind {kind}: there is no such kind.{suggest(kind, self.registries)}")
+        return [self.registries[kind]] if kind else list(self.registries.values())
 
     def learner(self, name: str, where: str = "") -> type[Learner]:
         """The learner class called ``name``; ``scheme:path`` names a variant of the learner ``scheme``."""

@@ -17,21 +17,18 @@ from bfc_bench.testing.subjects import WITHOUT_BASE
 def find(name: str, kind: str = "") -> list[tuple[Any, str]]:
     """What a name stands for, each with its kind if that must be stated."""
     plugins = load_plugins()
-    registries = [each for each in plugins.registries.values() if kind in ("", each.kind)]
-    kinds = [*(registry.kind for registry in plugins.registries.values()), "listener"]
-    if kind and kind not in kinds:
-        raise UsageError(f"--kind {kind}: there is no such kind.{suggest(kind, kinds)}")
+    registries = plugins.of_kind(kind)
     if Path(name).is_file() and kind in ("", plugins.suites.kind):
         return [(Path(name), "")]
     scheme, _, path = name.partition(":")
-    matches = []
-    for registry in registries:
-        if name in registry or (path and registry is plugins.learners and scheme in registry):
-            matches.append((registry.find(name), registry.kind if registry.kind in WITHOUT_BASE else ""))
+    matches = [
+        (registry.find(name), registry.kind if registry.kind in WITHOUT_BASE else "")
+        for registry in registries
+        if name in registry or (path and registry is plugins.learners and scheme in registry)
+    ]
     if matches:
         return matches
-    names = {kinds for registry in registries for kinds in registry}
-    near = suggest(name, names)
+    near = suggest(name, {known for registry in registries for known in registry})
     if (path or kind == "listener") and kind in ("", *WITHOUT_BASE):
         held = _in_module(scheme, path)
         is_estimator = isclass(held) and hasattr(held, "get_params")
