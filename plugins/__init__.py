@@ -28,6 +28,7 @@ LEARNERS = {
     "sequential-kernel": "kernels.sequential_kernel:SequentialKernel",
     "poly-net": "networks.poly_net:PolyNet",
     "relu-mlp": "networks.relu_mlp:ReluMlp",
+    "residual-mlp": "networks.residual_mlp:ResidualMlp",
     "sketched-ridge": "power_laws.sketched_ridge:SketchedRidge",
     "sketched-sgd": "power_laws.sketched_sgd:SketchedSgd",
     "grow": "quadratic.grow:Grow",

@@ -22,6 +22,7 @@ EVEN = "the check's target is linear; the learner is an even function of its inp
 SMALL = {
     "random-features": {"features": 300},
     "relu-mlp": {"width": 16, "depth": 2, "steps": 300, "batch_size": 32},
+    "residual-mlp": {"width": 16, "max_steps": 256, "batch_size": 32},
     "taylor-of-network": {"activation": "tanh", "width": 32, "steps": 300},
 }
 NOT_LINEAR = {"grow", "layerwise", "quad-densenet", "quadratic-link", "wkr-densenet"}

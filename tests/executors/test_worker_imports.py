@@ -26,6 +26,7 @@ LEARNERS = (
     "bfc_plugins.hierarchies.patch_clustering:PatchClustering",
     "bfc_plugins.kernels.kernel_ridge:KernelRidge",
     "bfc_plugins.networks.relu_mlp:ReluMlp",
+    "bfc_plugins.networks.residual_mlp:ResidualMlp",
     "bfc_plugins.quadratic_taylor.quad_raw:QuadRaw",
     "bfc_plugins.sklearn_estimator:SklearnEstimator",
 )

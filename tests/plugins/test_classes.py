@@ -6,6 +6,7 @@ import torch
 from bfc_plugins.kernels.kernel_ridge import KernelRidge
 from bfc_plugins.kernels.random_features import RandomFeatures
 from bfc_plugins.networks.relu_mlp import ReluMlp
+from bfc_plugins.networks.residual_mlp import ResidualMlp
 from bfc_plugins.sklearn_estimator import SklearnEstimator
 from sklearn.ensemble import RandomForestClassifier
 
@@ -22,6 +23,7 @@ RIDGES = [
 LEARNERS = [
     *RIDGES,
     ReluMlp(width=32, depth=2, steps=300, batch_size=32),
+    ResidualMlp(width=16, max_steps=256, batch_size=32),
     SklearnEstimator.variant("ensemble.RandomForestClassifier")(n_estimators=20),
     SklearnEstimator.variant("svm.LinearSVC")(),
 ]

@@ -42,6 +42,20 @@ def test_networks_declare_what_xla_counts(name, options):
     assert cost.parameters == sum(np.size(value) for value in params.values())
 
 
+@pytest.mark.parametrize("optimizer", ["adamw", "muon"])
+def test_residual_networks_declare_what_torch_counts(optimizer):
+    """PyTorch's own count of a fit with one number of steps to choose from."""
+    pytest.importorskip("torch")
+    from torch.utils.flop_counter import FlopCounterMode
+
+    declared, x = learner("residual-mlp", optimizer=optimizer, max_steps=STEPS), np.ones((200, D))
+    with FlopCounterMode(display=False) as counter:
+        fitted = declared.fit(Data("s", 200, D, x=x, y=np.arange(200.0)), Context())
+    cost = declared.cost(200, D)
+    assert 1 / FACTOR < cost.fit_flops / counter.get_total_flops() < FACTOR
+    assert cost.parameters == sum(np.size(value) for value in fitted.params.values())
+
+
 @pytest.mark.parametrize("options", [{}, {"widths": [30, 20, 10]}, {"first": "learned"}])
 def test_quadratic_networks_declare_what_xla_counts(options):
     declared = learner("quad-densenet", **{"widths": [20, 12], "steps": STEPS, **options})

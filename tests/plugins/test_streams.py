@@ -49,6 +49,7 @@ CASES = [
     ("one-pass-network", {}, [("one-pass-network",)]),
     ("random-features", {}, [("feature-map", "fourier"), ("feature-map", "phases")]),
     ("relu-mlp", {"steps": 2}, [("relu-mlp",)]),
+    ("residual-mlp", {"max_steps": 2}, [("residual-mlp",), ("residual-mlp", "order")]),
     ("sketched-ridge", {}, [("sketch",)]),
     ("sketched-sgd", {}, [("sketch",)]),
     ("spectral-layers", {}, [("spectral-layers",)]),

@@ -24,6 +24,8 @@ WRONG = [
     ("quad-densenet", {"ranks": "auto", "checkpoints": [10]}, "checkpoints need ranks = 'given'"),
     ("quad-densenet", {**FINISHED, "backward": "identity"}, "trains every layer"),
     ("quad-densenet", {**FINISHED, "lr_layers": [0.0, 1.0]}, "trains every layer"),
+    ("residual-mlp", {"optimizer": "lion"}, "optimizer must be 'adam', 'adamw', 'muon' or 'sgd'. Got 'lion'"),
+    ("residual-mlp", {"learning_rate": 0.1}, "unknown option 'learning_rate'"),
     ("spectral-layers", {"read": "directions"}, "signal = 'local'"),
     ("wkr-densenet", {"skips": [[1]]}, "skips must have 2 entries for depth 3"),
     ("wkr-densenet", {"alphas": [1.0, 0.5, 0.2]}, "alphas must have 2 entries for depth 3"),
