@@ -21,7 +21,7 @@ from typing import TypeVar
 import numpy as np
 
 from bfc_bench.analysis.claims.measures import n_star_ratio
-from bfc_bench.analysis.curves import Curve
+from bfc_bench.analysis.curves import ERROR_RATE_FLOOR, Curve
 from bfc_bench.analysis.forecast import RULES, Rule, Trend, trend
 from bfc_bench.analysis.intervals import Interval
 from bfc_bench.analysis.thresholds import crossings, threshold
@@ -74,6 +74,7 @@ def read(folder: Path) -> list[Curve]:
                 Curve(
                     "table", int(table), str(learner).rpartition(".")[2], "error_rate", n[many],
                     tuple(np.nonzero(whole)[0].tolist()), values[whole][:, many],
+                    floors=max(ERROR_RATE_FLOOR, 0.5 / tested),
                     test_points=tested, test_pool=10 * tested,  # a tenth of the rows, or 5,000
                 )
             )  # fmt: skip
@@ -209,7 +210,7 @@ def ahead(curves: Iterable[Curve], times: int) -> Iterator[Ahead]:
             end = 4 + int(ends[int(stream("real curves", "forecast", curve.d, times).uniform() * len(ends))])
             known = trend(part(curve, slice(FEW), slice(end % 2, end + 1, 2)), curve.n[end])
             if known:
-                truth = max(part(curve, slice(FEW, None)).mean[end + steps], curve.floor)
+                truth = max(part(curve, slice(FEW, None)).mean[end + steps], float(np.max(curve.floors)))
                 yield Ahead(curve.d, int(curve.n[end]), known, math.log(truth))
 
 

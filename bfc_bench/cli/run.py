@@ -123,7 +123,8 @@ def _counts(sessions: Sequence[Session]) -> str:
     statuses = sum((session.statuses for session in sessions), Counter[str]())
     cells, done = sum(plan.cell_count for plan in plans), sum(len(plan.done) for plan in plans)
     bad = statuses.total() - statuses["ok"] - statuses["skipped"] + sum(len(plan.failed) for plan in plans)
-    text = f"{session.suite}@{session.version}: {counted(cells, 'cell')}; this run: {counts_text(statuses, sum(len(plan.todo) for plan in plans))}."
+    counts = counts_text(statuses, sum(len(plan.todo) for plan in plans))
+    text = f"{session.suite}@{session.version}: {counted(cells, 'cell')}; this run: {counts}."
     if done:
         text += f" {done} were done before."
     if bad:

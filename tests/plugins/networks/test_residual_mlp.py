@@ -1,4 +1,4 @@
-"""The residual network: its formula, steps of optimisers in closed form, and how held-out points choose their number."""
+"""The residual network: its formula, optimiser steps in closed form, and how held-out points choose their number."""
 
 import dataclasses
 from itertools import pairwise
