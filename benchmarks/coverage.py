@@ -35,6 +35,8 @@ SPREAD = 0.25
 NOISE, DIFFICULT_NOISE = 0.1, 0.3
 REPLICATES = (3, 5, 10)
 MORE_REPLICATES = (*REPLICATES, 20)
+CENSORED = (0.25, 0.6)
+"""Expected shares of replicates whose N* lies beyond the largest size."""
 SCATTERS = (0.1, 0.3)
 """Standard deviations of log N* between dimensions, beside a power of d and the replicates' ``SPREAD``."""
 RATIOS = {"2": 2.0, "√2": math.sqrt(2)}
@@ -154,6 +156,16 @@ def threshold_coverage(
     return _n_star_coverage(curves, experiments, OFFSET)
 
 
+def censored_coverage(replicates: int, experiments: int, share: float) -> Coverage:
+    """As ``threshold_coverage`` for smooth curves of which this share, on average, does not reach the level."""
+    rng = stream("analysis self-test", "censored", replicates, share)
+    step = math.log(math.sqrt(2))
+    log_n = OFFSET + ndtri(1 - share) * SPREAD + step * np.arange(-round(math.log(32) / step), 1)
+    stars = (OFFSET + SPREAD * rng.standard_normal(replicates) for _ in range(experiments))
+    found = [threshold(measured(rng, 8, "smooth", log_n, log_star), LEVEL).interval for log_star in stars]
+    return _coverage((Interval(*map(math.log, (of.mean, of.lo, of.hi)), of.count) for of in found), OFFSET)
+
+
 def _n_star_coverage(curves: Iterable[Curve], experiments: int, truth: float) -> Coverage:
     """Coverage of ``truth``, the mean of log N*, of the experiments in which no replicate is censored."""
     known = [of.interval for curve in curves if not ((of := threshold(curve, LEVEL)).left or of.right)]
@@ -265,12 +277,24 @@ ASSUMED = "that it assumes an exact power law"
 
 
 def _lines_of_n_star(experiments: int) -> Iterator[Line]:
-    for shape, (name, ratio), r in itertools.product(FAST, RATIOS.items(), REPLICATES):
+    experiments = 5 * experiments // 2
+    for shape, (name, ratio), r in itertools.product(FAST, RATIOS.items(), MORE_REPLICATES):
         yield Line("N*", shape, name, r, threshold_coverage(r, experiments, shape, ratio))
+    for share, r in itertools.product(CENSORED, MORE_REPLICATES):
+        coverage = censored_coverage(r, experiments, share)
+        yield Line("N*", f"smooth, {share:.0%} beyond the sizes", "√2", r, coverage)
+
+
+def _lines_of_noisy_n_star(experiments: int) -> Iterator[Line]:
+    experiments = 5 * experiments // 2
     for shape, (name, ratio), r in itertools.product(DIFFICULT, DENSE.items(), MORE_REPLICATES):
         coverage = threshold_coverage(r, experiments, shape, ratio, DIFFICULT_NOISE)
         warning = FEW_SIZES if name == "2" and shape != "shallow" else SMALL_BIAS * (r == 20)
         yield Line("N*, noise of 30 %", shape, name, r, coverage, warning)
+
+
+def _lines_of_ratios(experiments: int) -> Iterator[Line]:
+    experiments = 5 * experiments // 2
     for designs, r in itertools.product(UNEQUAL, MORE_REPLICATES):
         (shape, ratio), (other, other_ratio) = designs
         family, ratios = f"{shape} / {other}", f"{ratio:g} and {other_ratio:g}"
@@ -314,7 +338,10 @@ def _lines_of_errors(experiments: int) -> Iterator[Line]:
         yield Line("`succeeds`", f"probability {share:g}", "", r, share_coverage(r, share), "")
 
 
-PARTS = (_lines_of_n_star, _lines_of_located_n_star, _lines_of_exponents, _lines_of_laws, _lines_of_errors)
+PARTS = (
+    _lines_of_n_star, _lines_of_noisy_n_star, _lines_of_located_n_star, _lines_of_ratios, _lines_of_exponents,
+    _lines_of_laws, _lines_of_errors,
+)  # fmt: skip
 """The table in parts of a minute or less."""
 
 
@@ -429,7 +456,7 @@ def report(experiments: int = 200) -> Iterator[str]:
     yield (
         f"Nominal 95 % intervals. {experiments} experiments a line: Monte Carlo error {error:.1f} points; half of them "
         "for scaling laws and exponents of an exact power law, 20 times as many for means, 5 times for "
-        "error rates on data, 3 times for located sizes; shares are exact."
+        "error rates on data, 3 times for located sizes, 2.5 times for other N* and ratios; shares are exact."
     )
     yield ""
     yield HEADER
@@ -453,7 +480,7 @@ def _coverage(intervals: Sequence[Interval] | Iterable[Interval], truth: float, 
     if not intervals:
         return Coverage(math.nan, math.nan, refused)
     share = np.mean([interval.lo <= truth <= interval.hi for interval in intervals])
-    return Coverage(float(share), float(np.mean([interval.mean - truth for interval in intervals])), refused)
+    return Coverage(float(share), float(np.nanmean([interval.mean - truth for interval in intervals])), refused)
 
 
 if __name__ == "__main__":

@@ -77,6 +77,7 @@ def told(line):
 
 
 WIDE = {
+    ("N*", "sharp", "2"): "three replicates that fall between the same two sizes",
     ("`succeeds`", "probability 0.9", ""): "few replicates cannot know a share",
     ("`succeeds`", "probability 0.99", ""): "few replicates cannot know a share",
     ("error rate on data", "lucky points, 201 points, 0.1", ""): "it allows for points that are hard for all",
