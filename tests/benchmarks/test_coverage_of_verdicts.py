@@ -20,12 +20,13 @@ def test_the_documentation_has_every_line_of_the_table():
     assert [cells(line)[:2] for line in measured.lines(2)] == [line[:2] for line in documented(measured.HEADER)]
 
 
-def test_from_five_replicates_on_at_most_4_percent_are_documented_as_false_but_for_rare_failures():
+def test_from_eight_replicates_on_about_4_percent_at_most_are_documented_as_false_but_for_rare_failures():
     """As docs/claim-kinds.md says, up to the Monte Carlo error of a line."""
-    from_five = [line for line in documented(measured.HEADER) if not re.match(r"[34]$|\d+ looks, 3 to 20", line[1])]
+    few = re.compile(r"[345]$|\d+ looks, [35] to 20")
+    from_eight = [line for line in documented(measured.HEADER) if not few.match(line[1])]
     error = 2 * 100 * np.sqrt(0.04 * 0.96 / 4000)
-    assert max(largest(line[3]) for line in from_five if line[0] in measured.WORLDS and line[0] != FAILING) < 4 + error
-    assert max(largest(line[4]) for line in from_five if line[0] in measured.CLUSTERS) < 4
+    assert max(largest(line[3]) for line in from_eight if line[0] in measured.WORLDS and line[0] != FAILING) < 4 + error
+    assert max(largest(line[4]) for line in from_eight if line[0] in measured.CLUSTERS) < 4
     assert largest(next(line[3] for line in documented(measured.HEADER) if line[:2] == [FAILING, "160"])) < 4 + error
     assert largest(next(line[3] for line in documented(measured.HEADER) if line[:2] == [FAILING, "20"])) > 10
 

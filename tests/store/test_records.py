@@ -85,7 +85,7 @@ def test_a_row_that_could_not_be_written_is_refused_with_its_number(odd, tmp_pat
         ("definition", '{"task": {}}'),
         ("definition", '{"task": ["t"]}'),
         ("definition", '{"learner": 1}'),
-        ("definition", '{"looks": [3, 5]}'),
+        ("definition", '{"looks": {"at": [3, 5]}}'),
         ("definition", '{"learner": ["l"]}'),
         ("provenance", "no"),
         ("provenance", '{"command": 1}'),

@@ -153,7 +153,15 @@ class Claim(Settings):
         return claim
 
     def located(self, rows: Sequence[Row], task: str, d: int | None, n: int | None = None) -> Point:
-        """A point of a task; where d or n is None, the largest that is planned for all learners of the claim."""
+        """A point of a task: the d and n of the claim where they are given, else the largest that is planned for all its
+        learners.
+
+        Args:
+            rows: Rows of the suite.
+            task: The task.
+            d: Number of inputs, or None.
+            n: Number of samples, or None.
+        """
         return locate(rows, task, self.labels, d, n, self._planned)
 
     @property
