@@ -153,8 +153,7 @@ class Claim(Settings):
         return claim
 
     def located(self, rows: Sequence[Row], task: str, d: int | None, n: int | None = None) -> Point:
-        """A point of a task: the d and n of the claim where they are given, else the largest that is planned for all its
-        learners.
+        """A point of a task: d and n as given, else the largest that is planned for all learners of the claim.
 
         Args:
             rows: Rows of the suite.
