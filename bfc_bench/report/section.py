@@ -114,7 +114,8 @@ def build(
     """Build the section of one task and write its figures."""
     rows = Rows.of(rows)
     metric = metric_of(rows)
-    measured = curves(rows, metric)
+    place = {label: index for index, label in enumerate(styles)}
+    measured = sorted(curves(rows, metric), key=lambda curve: (curve.d, place[curve.label]))
     section = Section(
         name, definition, rows, metric, styles, measured, scalings(measured, levels),
         theories if theories and metric == "nmse" else {}, asymptotic or {}, brief,
@@ -122,14 +123,12 @@ def build(
     if not brief:
         robust = curves(rows, "nmse_trimmed") if metric == "nmse" else []
         section.trimmed_curves = [curve for curve in robust if np.isfinite(curve.values).any()]
-        section.stages = stage_errors(rows, metric)
+        section.stages = sorted(stage_errors(rows, metric), key=lambda errors: place[errors.label])
         section.costs = cost_curves(rows, measured, shown_cost(rows))
     _draw(section, gallery)
     section.grids = [*_thresholds(section), _exponents(section)]
     if not brief:
-        section.further = [
-            *_errors(section), _laws(section), *_stages(section), _tuning(section), _cost(section),
-        ]  # fmt: skip
+        section.further = [*_errors(section), _laws(section), *_stages(section), _tuning(section), _cost(section)]
     return section
 
 
@@ -188,7 +187,7 @@ def _errors(section: Section) -> Iterable[ReportTable]:
     for d in dims:
         at_d = (p for p in errors if p.d == d)
         title, below = f"{section.metric_name} by n, d = {d}", note if d == dims[-1] else ""
-        yield pivot(title, at_d, LABEL, "n", cell, head=lambda n: f"n = {n:,}", order=section.order, note=below)
+        yield pivot(title, at_d, LABEL, "n", cell, head=lambda n: f"n = {n:,}", note=below)
 
 
 def _least_cost(least: NStars) -> str:
@@ -213,17 +212,17 @@ def _thresholds(section: Section) -> Iterable[ReportTable]:
 
     note = (
         "Geometric mean of the replicates with its 95 % interval; those that need more than the largest n (>) or no "
-        "more than the smallest (≤) enter as bounds. N* is the "
-        "size at which a replicate's error first reaches the level; for ill-behaved curves, which rise above it again, "
-        "the size from which they stay below is named too. Theory: N* of the mean curve in the learner's own theory, "
-        "without a free parameter. "
-        "FLOPs or CPU s: the least cost of a fit that reaches the level, found like N*."
+        "more than the smallest (≤) enter as bounds. The learner that needs the fewest at the largest d comes first. "
+        "N* is the size at which a replicate's error first reaches the level; for ill-behaved curves, which rise above "
+        "it again, the size from which they stay below is named too. Theory: N* of the mean curve in the learner's own "
+        "theory, without a free parameter. FLOPs or CPU s: the least cost of a fit that reaches it, found like N*."
     )
     for level in levels:
-        at_level = (reached for scaling in section.scalings if scaling.level == level for reached in scaling.reached)
+        at_level = [reached for scaling in section.scalings if scaling.level == level for reached in scaling.reached]
+        at_level.sort(key=lambda reached: (-reached.d, reached.rank))
         title = f"N*, training points needed for {section.metric_name} ≤ {level:g}"
         below = note if level == levels[-1] else ""
-        yield pivot(title, at_level, LABEL, "d", cell, head=lambda d: f"d = {d}", order=section.order, note=below)
+        yield pivot(title, at_level, LABEL, "d", cell, head=lambda d: f"d = {d}", note=below)
 
 
 def _exponents(section: Section) -> ReportTable:
@@ -240,11 +239,9 @@ def _exponents(section: Section) -> ReportTable:
         if not math.isnan(slope):
             return TableCell(f"{slope:.3g}", asymptotic)
         slope = math.nan if section.degree is None else harmonics_slope(dims, section.degree)
-        return (
-            TableCell(asymptotic)
-            if math.isnan(slope)
-            else TableCell(f"B(d, {section.degree}): {slope:.3g}", asymptotic)
-        )
+        if math.isnan(slope):
+            return TableCell(asymptotic)
+        return TableCell(f"B(d, {section.degree}): {slope:.3g}", asymptotic)
 
     note = (
         "The slope over the tested range of d with its 95 % interval; it is not the asymptotic exponent. Points: known "
@@ -256,7 +253,7 @@ def _exponents(section: Section) -> ReportTable:
         columns = EXPONENT | {"theory": "theory"}
         note += " Theory: the slope over the same d of N* in the learner's own theory, or of B(d, p), the number of"
         note += " harmonics, for learners without one; then the theorem's exponent."
-    records = _ranked((line(s) for s in section.scalings if len(s.measured_dims) > 1), section.order)
+    records = (line(scaling) for scaling in section.scalings if len(scaling.measured_dims) > 1)
     return listing("Exponents s of N* ∝ dˢ", records, columns, note)
 
 
@@ -279,7 +276,7 @@ def _laws(section: Section) -> ReportTable:
     )
     title = f"Laws: {section.metric_name} ≈ c + a n⁻ᵇ"
     records = scaling_laws(curve for curve in section.curves if curve.shared.sum() >= MIN_SIZES)
-    return pivot(title, records, LABEL, "d", cell, head=lambda d: f"d = {d}", order=section.order, note=note)
+    return pivot(title, records, LABEL, "d", cell, head=lambda d: f"d = {d}", note=note)
 
 
 def _stages(section: Section) -> Iterable[ReportTable]:
@@ -304,9 +301,7 @@ def _stages(section: Section) -> Iterable[ReportTable]:
         n = max(errors.n for errors in section.stages if errors.d == d)
         at_n = (errors for errors in section.stages if (errors.d, errors.n) == (d, n))
         title, below = f"After each stage, d = {d}, n = {n:,}", note if d == dims[-1] else ""
-        yield pivot(
-            title, at_n, LABEL | {"stage": "stage"}, "quantity", cell, head=head, order=section.order, note=below
-        )
+        yield pivot(title, at_n, LABEL | {"stage": "stage"}, "quantity", cell, head=head, note=below)
 
 
 def _tuning(section: Section) -> ReportTable:

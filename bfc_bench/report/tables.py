@@ -119,20 +119,17 @@ def summary_table(rows: Iterable[Row], levels: Sequence[float] = LEVELS) -> list
         cells = {key: Counter(members.column("status")) for key, members in group.groups("d", "label").items()}
         ranked = list[tuple[tuple[float, ...], Record]]()
         for curve in curves(group, used):
-            measured = [
-                (int(n), interval) for n, interval in zip(curve.n, curve.intervals, strict=True) if interval.count
-            ]
-            last_n, last = measured[-1] if measured else (None, None)
-            worst = curve.worst[list(curve.n).index(last_n)] if last else math.nan
-            best_n = min(measured, key=lambda item: item[1].mean)[0] if measured else None
+            measured = [point for point in curve.points if point.replicates]
+            last = measured[-1] if measured else None
+            best_n = min(measured, key=lambda point: point.mean).n if measured else None
             status, reached = cells[curve.d, curve.label], {level: threshold(curve, level) for level in levels}
             beyond = [f"{text} at {level:g}" for level, of in reached.items() if (text := censored(of))]
             record = (
                 {"task": task, "d": curve.d, "label": curve.label}
                 | {f"{AXES}{axis}": value for axis, value in curve.axes.items()}
-                | {"metric": used, "best_n": best_n, "n": last_n}
+                | {"metric": used, "best_n": best_n, "n": last.n if last else None}
                 | {"error": with_interval(last.mean, last.lo, last.hi) if last else "no value"}
-                | {"worst": number(worst) if last else ""}
+                | {"worst": number(last.worst) if last else ""}
                 | {f"N*({level:g})": _reached(of) for level, of in reached.items()}
                 | {"censored": "; ".join(beyond)}
                 | {"ok": status["ok"], "failed": status.total() - status["ok"] - status["skipped"]}
@@ -260,24 +257,22 @@ def pivot(
     cell: Callable[[T], TableCell],
     *,
     head: Callable[[Any], str] = str,
-    order: Sequence[str] = (),
     note: str = "",
 ) -> ReportTable:
-    """A table with one line per value of the attributes ``lines`` and one column per value of ``column``."""
+    """A table with one line per value of the attributes ``lines`` and one column per value of ``column``.
+
+    Lines stand in the order of the records.
+    """
     records = list(records)
     columns = list(dict.fromkeys(getattr(record, column) for record in records))
     if all(isinstance(value, int) for value in columns):
         columns.sort()
-    rank = {label: index for index, label in enumerate(order)}
     keys = dict.fromkeys(tuple(getattr(record, name) for name in lines) for record in records)
-    at = list(lines).index("label")
-    ordered = sorted(keys, key=lambda key: rank.get(key[at], len(rank)))
     cells = {
         (tuple(getattr(record, name) for name in lines), getattr(record, column)): cell(record) for record in records
     }
     body = [
-        [*map(plain_cell, lines, key), *(cells.get((key, value), TableCell("")) for value in columns)]
-        for key in ordered
+        [*map(plain_cell, lines, key), *(cells.get((key, value), TableCell("")) for value in columns)] for key in keys
     ]
     return ReportTable(caption, [*lines.values(), *map(head, columns)], body, note)
 

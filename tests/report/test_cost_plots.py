@@ -44,19 +44,19 @@ def test_the_grey_line_is_the_frontier_and_continues_to_the_largest_cost(shown):
 
 
 def test_a_screen_reader_hears_which_learner_is_the_best_from_which_cost_on(shown):
-    figure = cost_plots.error_against_cost(shown)
-    text = figure.descriptions[1]
+    text = cost_plots.error_against_cost(shown).descriptions[1]
     assert "NMSE against operations of the fit, FLOPs on teacher-L3, d = 20. Frontier: " in text
     assert f"with joint, n = {SIZES[-1]:,}" in text
 
 
 @pytest.mark.parametrize(("flops", "cost"), [(lambda row: 1e3 * row.n**2, "FLOPs"), (lambda row: None, "CPU s")])
 def test_the_report_shows_operations_if_they_are_declared_and_else_seconds(tmp_path, flops, cost):
-    made, styles = declared(flops), assign(LABELS)
+    made, styles = declared(flops), assign(sorted(LABELS, reverse=True))
     section = build("teacher-L3", made, {}, Gallery(tmp_path), styles, levels=[0.1])
     words = {"FLOPs": "operations of the fit", "CPU s": "CPU time of the fit"}[cost]
     assert f"NMSE against {words}" in [picture.title for picture in section.pictures]
     (table,) = [grid for grid in section.grids if grid.caption.startswith("N*, ")]
+    assert [line[0].text for line in table.lines] == list(LABELS)  # by N*
     remarks = [remark for line in table.lines for cell in line for remark in cell.remarks]
     assert any(remark.endswith(f"] {cost}") for remark in remarks)
 
