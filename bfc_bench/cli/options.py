@@ -161,9 +161,8 @@ RedoOption: TypeAlias = Annotated[
 def redo_of(redo: Sequence[str] | None) -> set[Redo]:
     """Parse ``--redo``. Raises ``UsageError`` for an unknown word."""
     choices = get_args(Redo)
-    for word in redo or ():
-        if word not in choices:
-            raise UsageError(f"--redo must be {', '.join(choices[:-1])} or {choices[-1]}. Got {word!r}.")
+    if unknown := [word for word in redo or () if word not in choices]:
+        raise UsageError(f"--redo must be {', '.join(choices[:-1])} or {choices[-1]}. Got {unknown[0]!r}.")
     return {word for word in choices if word in (redo or ())}
 
 

@@ -184,8 +184,6 @@ def _print_claims(claims: Sequence[ReplicatesNeeded], out: Console) -> None:
         if math.isinf(claim.needed):
             needed = "none would do"
         verdict = f"{claim.verdict} (look {claim.look} of {claim.looks})" if claim.look else claim.verdict
-        text = claim.says
-        if claim.next_look and claim.look:
-            text += f"; next look at {claim.next_look}"
-        lines.append([claim.id, verdict, str(claim.replicates), needed, text])
+        later = f"; next look at {claim.next_look}" if claim.next_look and claim.look else ""
+        lines.append([claim.id, verdict, str(claim.replicates), needed, claim.says + later])
     print_table(out, ["claim", "verdict so far", "R", "R needed", "what would decide it"], lines, prose=True)

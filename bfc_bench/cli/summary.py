@@ -21,15 +21,18 @@ OMITTED = (COUNTS, ("censored",))
 def print_summary(
     stored: StoredSuite, console: Console, kept: Mapping[str, Sequence[str]] = MappingProxyType({})
 ) -> None:
-    """Print a table for each task and d, the learner that needs the fewest points first, and where rows come from.
+    """Print the answer of each task, a table for each task and d by N*, and where rows come from.
 
     ``kept`` has the tasks and labels to show, by ``task`` and ``label``; all by default.
     """
     from bfc_bench.cli.tables import print_table, print_text
+    from bfc_bench.report.answers import answers_in_words
     from bfc_bench.report.tables import metric_name, summary_table
     from bfc_bench.store.row_origin import origin_remarks
 
     rows = stored.columns().where(task=kept.get("task"), label=kept.get("label"))
+    for answer in answers_in_words(rows, stored.levels):
+        print_text(console, answer)
     for (task, d), group in groupby(summary_table(rows, stored.levels), lambda record: (record["task"], record["d"])):
         records = list(group)
         names = summary_columns(records)

@@ -13,9 +13,12 @@ from functools import cache, cached_property, partial
 from typing import TypeAlias
 
 from bfc_bench.analysis.compare import ThresholdComparison, compare_curves
+from bfc_bench.analysis.curves import by_task, curves, metric_of
+from bfc_bench.analysis.scaling import scalings
 from bfc_bench.analysis.thresholds import NStars
 from bfc_bench.report.section import Section
 from bfc_bench.report.tables import number, sample_size, with_interval
+from bfc_bench.store.rows import Rows
 
 Comparisons: TypeAlias = Mapping[tuple[float, int], ThresholdComparison]
 """Those of two learners at each level and d, with p for all of them."""
@@ -57,31 +60,47 @@ class Answer:
     @property
     def order(self) -> tuple[float, int, bool, float, int]:
         """The larger, the more this level and d say; if no learner reaches any level, the largest level comes first."""
-        exact = sum(map(_is_known, self.within))
-        return self.ahead[0], exact, bool(self.within), -self.level if self.within else self.level, self.d
+        exact = sum(reached.left + reached.right == 0 for reached in self.within)
+        return self.ahead, exact, bool(self.within), -self.level if self.within else self.level, self.d
 
     @cached_property
-    def ahead(self) -> tuple[float, float]:
-        """Bounds on N* of the next learner over that of the first; 0 and inf if no difference is shown."""
-        comparisons = list(map(self._compared, self._next))
-        if not comparisons or not all(map(_is_ahead, comparisons)):
-            return 0.0, math.inf
-        return 1 / max(of.hi for of in comparisons), max(1 / of.lo if of.lo else math.inf for of in comparisons)
-
-    @property
-    def _next(self) -> Sequence[NStars]:
-        """The next learner after the first, or all others if none of them reaches the level."""
-        return self.within[1:2] or self.beyond if self.within else ()
+    def ahead(self) -> float:
+        """Lower bound on N* of the next learner over that of the first; 0 if no difference is shown."""
+        return self._least_factor(self.within[1:2] or self.beyond) if self.within else 0.0
 
     @property
     def lead(self) -> str:
-        """How the first learner compares with the next, ``1.8 to 3.5 times fewer than layerwise``; empty for none."""
-        least, most = self.ahead
-        who = "every other learner" if len(self._next) > 1 else "".join(reached.label for reached in self._next)
-        if not least:
-            return f"not shown to be fewer than for {who}" if who else ""
-        times = f"at least {number(least)}" if math.isinf(most) else f"{number(least)} to {number(most)}"
-        return f"{times} times fewer than {who}"
+        """How the first learner compares with the next one and with those that never reach the level; empty for none.
+
+        ``2.5 times fewer than layerwise, at least 1.5; more than 7.1 times fewer than kernel``.
+        """
+        others = "every learner that does not reach it" if self.within[1:] else "every other learner"
+        groups = (self.within[1:2], self.beyond) if self.within else ()
+        return "; ".join(self._against(group, others) for group in groups if group)
+
+    def _against(self, group: Sequence[NStars], others: str) -> str:
+        who = others if len(group) > 1 else group[0].label
+        if not (least := self._least_factor(group)):
+            return f"not shown to be fewer than for {who}"
+        found = self._compared(group[0])
+        if len(group) > 1 or math.isnan(found.of_a.interval.mean + found.of_b.interval.mean):
+            return f"more than {number(least)} times fewer than {who}"
+        bounds = f"between {number(least)} and {number(1 / found.lo)}" if found.lo else f"at least {number(least)}"
+        return f"{number(1 / found.ratio)} times fewer than {who}, {bounds}"
+
+    def _least_factor(self, group: Sequence[NStars]) -> float:
+        """Lower bound on N* of all in a group over that of the first learner; 0 if no difference is shown."""
+        found = list(map(self._compared, group))
+        return 1 / max(of.hi for of in found) if found and all(map(_is_ahead, found)) else 0.0
+
+    @property
+    def sentence(self) -> str:
+        """The answer in words: what the first learner needs, and how the others compare."""
+        question = f"{self.section.name}, {self.section.metric_name} ≤ {self.level:g}"
+        if not self.needs:
+            return f"{question}: no learner reaches it at any tested size."
+        first = f"{self.needs[0].label} needs {self.needs[0].n_star}"
+        return f"{question} at d = {self.d}: {', '.join(filter(None, [first, self.lead]))}."
 
     @cached_property
     def needs(self) -> list[Need]:
@@ -111,6 +130,15 @@ def answers(sections: Sequence[Section]) -> list[Answer]:
     ]
 
 
+def answers_in_words(rows: Rows, levels: Sequence[float]) -> list[str]:
+    """A sentence for each task that has a learning curve."""
+    sections = []
+    for task, group in by_task(rows).items():
+        found = curves(group, metric_of(group))
+        sections.append(Section(task, {}, group, metric_of(group), {}, found, scalings(found, levels), {}))
+    return [answer.sentence for answer in answers(sections)]
+
+
 def _candidates(section: Section, anchor: str) -> list[Answer]:
     """The answers at each level and d."""
     groups: dict[tuple[float, int], list[NStars]] = {}
@@ -121,7 +149,7 @@ def _candidates(section: Section, anchor: str) -> list[Answer]:
     candidates, between = [], cache(partial(_between, section))
     for (level, d), group in groups.items():
         ranked = sorted(group, key=lambda reached: reached.rank)
-        within, beyond = ([r for r in ranked if _is_reached(r) == inside] for inside in (True, False))
+        within, beyond = ([r for r in ranked if (r.right < len(r.replicates)) == inside] for inside in (True, False))
         candidates.append(Answer(section, anchor, level, d, within, beyond, between))
     return candidates
 
@@ -136,13 +164,3 @@ def _between(section: Section, a: str, b: str) -> Comparisons:
 def _is_ahead(found: ThresholdComparison) -> bool:
     """Whether the first learner of a comparison is shown to need fewer points."""
     return found.verdict == f"{found.a} needs fewer"
-
-
-def _is_known(reached: NStars) -> bool:
-    """Whether N* is a number or a range between tested sizes in each replicate."""
-    return not reached.left and not reached.right
-
-
-def _is_reached(reached: NStars) -> bool:
-    """Whether some replicate reaches the level at a tested size."""
-    return reached.right < len(reached.replicates)

@@ -55,7 +55,7 @@ class Gallery:
     def add(self, figure: Drawing, title: str, stem: str) -> Picture:
         """Write a figure and return it for the page; characters of ``stem`` that are unsafe in names are replaced."""
         stem = self._distinct(stem)
-        self._save(figure.spec(), stem)
+        save(figure.spec(), inside(self.directory, "figures"), stem, self.suffixes)
         return Picture(
             title=title,
             stem=stem,
@@ -75,7 +75,7 @@ class Gallery:
         stem = self._distinct(stem)
         if hasattr(figure, "to_dict"):
             spec = figure.to_dict()
-            self._save(spec, stem)
+            save(spec, inside(self.directory, "figures"), stem, self.suffixes)
             return Picture(title, stem, title, self.suffixes, for_script(spec))
         if not hasattr(figure, "savefig"):
             raise UsageError(
@@ -100,9 +100,6 @@ class Gallery:
             stem = f"{base}-{count}"
         self._taken.add(stem.lower())
         return stem
-
-    def _save(self, spec: dict[str, Any], stem: str) -> None:
-        save(spec, inside(self.directory, "figures"), stem, self.suffixes)
 
 
 def _for_page(figure: Drawing) -> dict[str, Any]:

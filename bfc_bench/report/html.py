@@ -86,7 +86,8 @@ def write_report(
     statuses, finished = Counter(rows.column("status")), rows.number("finished_at")
     definitions = {task["name"]: _definition(task) for task in suite.get("task", ())}
     groups = by_task(rows)
-    labels = [*(label for label in _labels(suite) if label in measured), *measured]
+    named = (entry.get("label") or entry.get("name", "") for entry in suite.get("learner", ()))
+    labels = [*(label for label in named if label in measured), *measured]
     styles = assign(labels, [Rows.of(group).distinct("label") for group in groups.values()])
     sections = [
         section.build(
@@ -173,10 +174,6 @@ def _definition(task: Mapping[str, Any]) -> dict[str, Any]:
 def _shown(provenance: Mapping[str, Any]) -> dict[str, Any]:
     """The provenance of a run without the folders of its machine."""
     return {name: without_folders(value) if name == "command" else value for name, value in provenance.items()}
-
-
-def _labels(suite: Mapping[str, Any]) -> list[str]:
-    return [entry.get("label") or entry.get("name", "") for entry in suite.get("learner", ())]
 
 
 def _asymptotic(suite: Mapping[str, Any], task: str) -> dict[str, float]:

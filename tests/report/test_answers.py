@@ -42,14 +42,16 @@ def test_learners_are_ranked_by_their_n_star_and_those_that_need_more_have_a_p()
     assert (slow.label, slow.told) == ("slow", "")
     assert float(slow.p.removeprefix("p ")) < 1e-5
     assert [reached.label for reached in answer.beyond] == ["never"]
-    least, most = map(float, re.fullmatch("(.*) to (.*) times fewer than slow", answer.lead).groups())
-    assert 2.5 < least <= 3 <= most < 3.5
+    words = r"(.*) times fewer than slow, between (.*) and (.*); more than (.*) times fewer than never"
+    factor, least, most, bound = map(float, re.fullmatch(words, answer.lead).groups())
+    assert 2.5 < least <= factor <= most < 3.5
+    assert 3.5 < bound <= 400 / 102
 
 
 def test_learners_that_are_not_told_apart_are_both_the_fewest():
     rows = cells({"a": 10})
-    factors = (2, 0.5, 1, 1.3, 1)
-    rows += [row(label="b", n=n, replicate=r, nmse=10 / n * c) for n in SIZES for r, c in enumerate(factors)]
+    scatter = enumerate((2, 0.5, 1, 1.3, 1))
+    rows += [row(label="b", n=n, replicate=r, nmse=10 / n * c) for r, c in scatter for n in SIZES]
     (answer,) = answered(rows)
     assert [need.p for need in answer.needs] == ["", ""]
     assert answer.lead == "not shown to be fewer than for a"
@@ -75,7 +77,7 @@ def test_a_level_at_which_learners_differ_comes_before_one_at_which_more_is_know
     ]
     (answer,) = answered(rows)
     assert (answer.level, [need.label for need in answer.needs]) == (0.01, ["ahead"])
-    assert re.fullmatch(r"at least (1\.9\d?|2\.0) times fewer than every other learner", answer.lead)
+    assert re.fullmatch(r"more than (1\.9\d?|2\.0) times fewer than every other learner", answer.lead)
 
 
 def test_a_lead_is_tested_together_with_all_levels_and_d_that_it_is_chosen_from():
@@ -89,9 +91,9 @@ def test_a_lead_is_tested_together_with_all_levels_and_d_that_it_is_chosen_from(
         for r, x in enumerate(scatter)
     ]
     (alone,) = answered([cell for cell in rows if cell.d == 4], levels=(0.1,))
-    assert alone.lead.endswith("times fewer than b")
+    assert "times fewer than b, between" in alone.lead
     (chosen,) = answered(rows, levels=(0.1,))
-    assert not any(chosen.ahead[:1])
+    assert not chosen.ahead
     assert {found.verdict for found in compare_thresholds(rows, "a", "b", (0.1,))} == {NO_DIFFERENCE}
 
 
@@ -108,6 +110,9 @@ def test_the_exponent_in_d_stands_beside_the_learner():
 def test_an_n_star_below_all_sizes_is_a_bound():
     (answer,) = answered(cells({"a": 1, "b": 20}), levels=(0.1,))
     assert answer.needs[0].n_star == "≤50"
+    assert re.fullmatch(
+        r"cubic, NMSE ≤ 0\.1 at d = 20: a needs ≤50, more than [34]\.\d times fewer than b\.", answer.sentence
+    )
 
 
 def test_learners_are_ranked_by_the_size_that_readers_see():
@@ -138,8 +143,7 @@ def test_a_task_that_no_learner_reaches_says_so_at_its_largest_level_and_one_wit
 def test_a_page_begins_with_the_answers_and_folds_those_of_many_tasks(tmp_path):
     tasks = [f"t{i}" for i in range(FIRST_ANSWERS + 2)]
     rows = [cell for task in tasks for cell in cells({"fast": 10, "slow": 30}, task=task)]
-    text = write_report(tmp_path, suite={"name": "many"}, rows=rows, suffixes=()).read_text()
-    head = text.partition("</header>")[0]
+    head = write_report(tmp_path, suite={"name": "many"}, rows=rows).read_text().partition("</header>")[0]
     assert head.count('<a href="#task-') == len(tasks)
     assert "More tasks (2)" in head
     assert head.index("More tasks (2)") < head.index('href="#task-7"')

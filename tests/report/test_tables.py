@@ -120,12 +120,8 @@ def test_an_ill_behaved_curve_is_remarked_on_with_its_last_crossing():
 def test_the_summary_names_the_worst_replicate_beside_the_mean(grid):
     for record in tables.summary_table(grid):
         if "[" in record["error"]:
-            values = [
-                r.nmse
-                for r in grid
-                if (r.task, r.d, r.label, r.n, r.status)
-                == (record["task"], record["d"], record["label"], record["n"], "ok")
-            ]
+            place = (*(record[name] for name in ("task", "d", "label", "n")), "ok")
+            values = [r.nmse for r in grid if (r.task, r.d, r.label, r.n, r.status) == place]
             assert record["worst"] == tables.number(max(values))
 
 
