@@ -41,20 +41,19 @@ def error_against_cost(curves: Sequence[CostCurve], title: str = "", styles: Sty
     names = {"label": "learner", "n": "n", "cost": against, "error": metric, "interval": "interval"}
     figure.add("mean", means, marks.INTERVAL_BAND, marks.CURVE, Mark(marks.MARKER, shape=True, tooltip=names))
     figure.notes = [
-        "One marker per n: geometric mean of the replicates at the mean cost. Band: its 95 % interval.",
+        "One marker per n, the largest of those at one cost: geometric mean of replicates. Band: its 95 % interval.",
         "Grey line: frontier, the least error of all learners at that cost or below; band: its 95 % interval.",
     ]
     return figure
 
 
 def _means(of: CostCurve) -> list[Record]:
-    """The means of a curve by ascending cost, in which its line is drawn."""
+    """The means of a curve by ascending cost, in which its line is drawn; of several n at one cost the largest."""
     costs = dict(zip(of.curve.n.tolist(), of.costs.tolist(), strict=True))
-    points = sorted((point for point in of.curve.points if point.replicates), key=lambda point: costs[point.n])
+    by_cost = {costs[point.n]: point for point in of.curve.points if point.replicates}
     return [
-        {"label": of.curve.label, "n": point.n, "cost": costs[point.n], "error": point.mean}
-        | marks.interval(point.lo, point.hi)
-        for point in points
+        {"label": of.curve.label, "n": point.n, "cost": cost, "error": point.mean} | marks.interval(point.lo, point.hi)
+        for cost, point in sorted(by_cost.items())
     ]
 
 

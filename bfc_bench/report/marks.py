@@ -37,10 +37,11 @@ def stroke(path: str, size: float = 60) -> dict[str, Any]:
 
 
 def panels_of(curves: Iterable[Curve]) -> dict[tuple[str, int], str]:
-    """Titles of one panel per (task, d)."""
-    places = dict.fromkeys((curve.task, curve.d) for curve in curves)
-    several = len({task for task, _ in places}) > 1
-    return {(task, d): f"{task}, d = {d}" if several else f"d = {d}" for task, d in places}
+    """Titles of one panel per (task, d), by d within a task."""
+    found = dict.fromkeys((curve.task, curve.d) for curve in curves)
+    tasks = list(dict.fromkeys(task for task, _ in found))
+    places = sorted(found, key=lambda place: (tasks.index(place[0]), place[1]))
+    return {(task, d): f"{task}, d = {d}" if len(tasks) > 1 else f"d = {d}" for task, d in places}
 
 
 def metric_names(curves: Iterable[Curve]) -> str:

@@ -150,13 +150,13 @@ def _draw(section: Section, gallery: Gallery) -> None:
         section.pictures.append(add(figure, "N* against d", "thresholds"))
     if not section.brief and (degrees := _degree_curves(section)):
         section.pictures.append(add(sphere_plots.degree_curves(degrees), "R² per degree against n", "degrees"))
-    if costs := [of for of in section.costs if np.isfinite(of.curve.mean).any()]:
-        against = cost_plots.AXES[costs[0].cost].partition(",")[0]
-        figure = cost_plots.error_against_cost(costs, "", styles)
-        section.pictures.append(add(figure, f"{metric} against {against}", "costs"))
+    costs = [of for of in section.costs if np.isfinite(of.curve.mean).any()]
+    different = {(of.curve.d, cost) for of in costs for cost in of.costs.tolist()}
+    if len(different) > len({d for d, _ in different}):
+        drawn = cost_plots.error_against_cost(costs, "", styles)
+        section.pictures.append(add(drawn, f"{metric} against {drawn.x.title.partition(',')[0]}", "costs"))
     if features := features_at_largest_n(section.stages):
-        figure = plots.feature_errors(features, "", styles)
-        section.pictures.append(add(figure, "feature errors by stage", "features"))
+        section.pictures.append(add(plots.feature_errors(features, "", styles), "feature errors by stage", "features"))
 
 
 def _errors(section: Section) -> Iterable[ReportTable]:

@@ -49,6 +49,15 @@ def test_a_screen_reader_hears_which_learner_is_the_best_from_which_cost_on(show
     assert f"with joint, n = {SIZES[-1]:,}" in text
 
 
+def test_a_learner_whose_cost_does_not_grow_has_one_point_and_equal_costs_no_picture(tmp_path):
+    made = declared(lambda row: 1e6 if row.label == "joint" else 1e3 * row.n)
+    figure = cost_plots.error_against_cost(cost_curves(made, curves(made), "fit_flops"))
+    points = [record["n"] for record in figure.records if (record["part"], record.get("label")) == ("mean", "joint")]
+    assert points == [SIZES[-1]] * len(DIMS)
+    section = build("t", declared(lambda row: 1e6 * row.d), {}, Gallery(tmp_path), assign(LABELS), levels=[0.1])
+    assert not any("against operations" in picture.title for picture in section.pictures)
+
+
 @pytest.mark.parametrize(("flops", "cost"), [(lambda row: 1e3 * row.n**2, "FLOPs"), (lambda row: None, "CPU s")])
 def test_the_report_shows_operations_if_they_are_declared_and_else_seconds(tmp_path, flops, cost):
     made, styles = declared(flops), assign(sorted(LABELS, reverse=True))
