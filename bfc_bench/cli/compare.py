@@ -43,15 +43,9 @@ def compare(
     store: StoreOption = STORE,
 ) -> None:
     """Compare two learners by paired tests over replicates: their errors at every n, or their N*."""
-    from bfc_bench.errors import UsageError
     from bfc_bench.stored_suite import open_store
 
-    if level and min(level) <= 0:
-        raise UsageError(f"--level must be positive. Got {min(level):g}.")
     with open_store(store) as suites:
-        if suite is None and len(suites) != 1:
-            contents = f"holds {', '.join(suites)}" if len(suites) else "holds no suite"
-            raise UsageError(f"compare: --suite is required, since the store in {store} {contents}.")
         stored = suites.only() if suite is None else suites[suite]
         if level:
             thresholds = stored.compare_thresholds(a, b, level, metric, tasks=task or (), dims=d or ())

@@ -26,7 +26,15 @@ HEADS = {"label": "learner", "id": "claim", "region": "claimed"} | {
     name: f"{name} [95 %]" for name in ("exponent", "mean", "estimate")
 }
 """Heads of columns for readers."""
-SYMBOLS = {"≤": r"$\leq$", "≥": r"$\geq$", ">": "$>$", "<": "$<$", "∞": r"$\infty$", "\N{EN DASH}": "--"}
+CAPTIONS: Mapping[str, str] = {
+    "cells": "The rows of {}",
+    "n-star": "Training points N* that an error takes in {}, geometric means over replicates with 95 \\% intervals",
+    "exponents": "Exponents of N* in {}",
+    "curves": "Mean errors by n in {}",
+    "claims": "Verdicts on the claims of {}",
+}
+"""Captions of LaTeX's tables, for the name of a suite with its version."""
+SYMBOLS = str.maketrans({"≤": r"$\leq$", "≥": r"$\geq$", ">": "$>$", "<": "$<$", "∞": r"$\infty$", "\N{EN DASH}": "--"})
 """Signs that LaTeX prints wrongly or not at all."""
 
 
@@ -46,7 +54,7 @@ def for_readers(
     stored: StoredSuite, what: str, kept: Mapping[str, Sequence[str]]
 ) -> tuple[Sequence[str], list[list[str]]]:
     """Head and lines of a table in which a number has its interval beside it."""
-    from bfc_bench.cli.summary import summary_columns
+    from bfc_bench.cli.summary import sizes_of, summary_columns
     from bfc_bench.report.tables import metric_name, summary_table, with_interval
 
     if what == "n-star":
@@ -55,7 +63,8 @@ def for_readers(
         names = ["task", "d", *summary_columns(learners)]
         lines = [[readable(learner[name]) for name in names] for learner in learners]
         errors = " or ".join(sorted({metric_name(learner["metric"]) for learner in learners}))
-        heads = HEADS | {"error": f"{errors} [95 %]"}
+        at_n = [f" at n = {n}" for n in sizes_of(learners) if "n" not in names]
+        heads = HEADS | {"error": f"{errors}{''.join(at_n)} [95 %]"}
         return [heads.get(name, name) for name in names], lines
     records = selected_records(stored, what, kept)
     before, number, after = LAYOUTS[what]
@@ -96,14 +105,13 @@ def encoded(records: Sequence[Record], format: Format, *, raw: bool) -> bytes:
     return str((frame if raw else frame.map(without_formula)).to_csv(index=False)).encode()
 
 
-def latex(header: Sequence[str], lines: Iterable[Sequence[str]]) -> bytes:
-    """A table as a ``tabular`` of LaTeX, for the package booktabs."""
+def latex(stored: StoredSuite, what: str, header: Sequence[str], lines: Iterable[Sequence[str]]) -> bytes:
+    """A table of LaTeX with a caption, for the package booktabs."""
     import pandas as pd
 
-    text = str(pd.DataFrame(list(lines), columns=list(header)).to_latex(index=False, escape=True))
-    for sign, command in SYMBOLS.items():
-        text = text.replace(sign, command)
-    return text.encode()
+    caption = CAPTIONS[what].format(f"{stored.name}, version {stored.version}").replace("_", r"\_")
+    text = pd.DataFrame(list(lines), columns=list(header)).to_latex(index=False, escape=True, caption=f"{caption}.")
+    return str(text).translate(SYMBOLS).encode()
 
 
 def readable(value: Any) -> str:

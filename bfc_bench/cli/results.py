@@ -26,8 +26,6 @@ IF_ANY = ("nmse", "error_rate", "reason")
 SHOWN = 100
 """Rows of a table that a terminal shows by default; a pipe gets all."""
 MORE = "--first 0 shows all; --task, --learner and --status select; --format csv is for programs."
-OMITTED = (("fit_cpu_seconds",),)
-"""Columns that a narrow terminal does not show."""
 
 
 def results(
@@ -94,7 +92,7 @@ def results(
         elif format == "table":
             print_records(stored, what, filters)
         elif format == "latex":
-            _write(output, [latex(*for_readers(stored, what, filters))])
+            _write(output, [latex(stored, what, *for_readers(stored, what, filters))])
         else:
             _write(output, [encoded(selected_records(stored, what, filters), format, raw=raw)])
 
@@ -129,7 +127,7 @@ def _export_cells(
             case "table":
                 _print_table(rows, named, list(axes), first)
             case "latex":
-                _write(output, [latex(*_table(list(rows), named, list(axes)))])
+                _write(output, [latex(stored, "cells", *_table(list(rows), named, list(axes)))])
             case "csv":
                 _write(output, csv_parts(rows, named, raw=raw))
             case "json":
@@ -170,7 +168,7 @@ def _print_table(rows: Iterator[Row], named: Sequence[str], axes: Sequence[str],
     begun = list(islice(rows, most or MEASURED))
     header, lines = _table(begun, named, axes)
     later = () if most else (list(map(readable, row.cells(header))) for row in rows)
-    print_table(console(), header, chain(lines, later), omit=OMITTED)
+    print_table(console(), header, chain(lines, later), omit=[("fit_cpu_seconds",)])
     if most and next(rows, None) is not None:
         typer.echo(f"bfc-bench: {most} rows are shown, and there are more. {MORE}", err=True)
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from bfc_bench.stored_suite import StoredSuite
 
 COUNTS = ("failed", "skipped")
-OMITTED = (COUNTS, ("censored",))
-"""Columns that a narrow terminal does not show."""
 
 
 def print_summary(
@@ -36,11 +34,11 @@ def print_summary(
     for (task, d), group in groupby(summary_table(rows, stored.levels), lambda record: (record["task"], record["d"])):
         records = list(group)
         names = summary_columns(records)
-        at_n = [f", n = {n}" for n in _sizes(records)] if "n" not in names else []
+        at_n = [f", n = {n}" for n in sizes_of(records) if "n" not in names]
         print_text(console, f"\n{task}, d = {d}{''.join(at_n)}")
         header = {"label": "learner", "error": f"{metric_name(records[0]['metric'])} [95 %]"}
         lines = [["" if record[name] is None else str(record[name]) for name in names] for record in records]
-        print_table(console, [header.get(name, name) for name in names], lines, omit=OMITTED)
+        print_table(console, [header.get(name, name) for name in names], lines, omit=(COUNTS, ("censored",)))
     for remark in origin_remarks(rows):
         print_text(console, remark)
 
@@ -49,9 +47,9 @@ def summary_columns(records: list[Record]) -> list[str]:
     """The columns of a table of learners: sizes and counts only where they say something."""
     levels = [name for name in (records[0] if records else ()) if name.startswith("N*")]
     if_any = [name for name in ("censored", *COUNTS) if any(record[name] for record in records)]
-    return ["label", *levels, "error", *["n"] * (len(_sizes(records)) > 1), *if_any]
+    return ["label", *levels, "error", *["n"] * (len(sizes_of(records)) > 1), *if_any]
 
 
-def _sizes(records: list[Record]) -> set[int]:
+def sizes_of(records: list[Record]) -> set[int]:
     """The n of the errors."""
     return {record["n"] for record in records} - {None}

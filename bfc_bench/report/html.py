@@ -103,6 +103,7 @@ def write_report(
         )
         for name in dict.fromkeys([*(name for name in definitions if name in groups), *groups])
     ]
+    setup = {key: suite[key] for key in ("seed", "replicates", "test_size", "levels", "budget") if key in suite}
     cells = show(directory, artifacts)
     for part in sections:
         part.artifacts = {label: cells[part.name, label] for label in styles if (part.name, label) in cells}
@@ -116,9 +117,7 @@ def write_report(
         first_answers=FIRST_ANSWERS,
         headline=headline(suite, verdicts, sections, gallery),
         command=_command(suite, sessions),
-        setup=flat_texts(
-            {key: suite[key] for key in ("seed", "replicates", "test_size", "levels", "budget") if key in suite}
-        ),
+        setup=flat_texts(setup),
         rows=rows,
         origins=origin_remarks(rows),
         styles=styles,

@@ -24,6 +24,8 @@ Record: TypeAlias = dict[str, Any]
 LEVELS = (0.1, 0.01)
 STATUSES: tuple[Status, ...] = get_args(Status)
 MISSING = "\N{EN DASH}"
+ROUNDING = 1e-14
+"""Errors below it, the square of single precision, come from rounding: a third digit of them says nothing."""
 
 
 def metric_name(metric: str) -> str:
@@ -170,7 +172,8 @@ def with_interval(mean: float, lo: float, hi: float) -> str:
     if math.isnan(lo):
         return number(mean)
     ends = list(map(float, dict.fromkeys(f"{end:.9g}" for end in (lo, hi, 1.0) if math.isfinite(end))))
-    digits = next((d for d in range(2, 5) if len({number(end, d) for end in ends}) == len(ends)), 5)
+    rounded = max(abs(lo), abs(hi)) < ROUNDING
+    digits = 2 if rounded else next((d for d in range(2, 5) if len({number(end, d) for end in ends}) == len(ends)), 5)
     return f"{number(mean, digits)} {interval_text(lo, hi, digits)}"
 
 

@@ -167,7 +167,7 @@ def test_a_run_that_skips_all_cells_says_why(suite_file, tmp_path, printed):
 def test_compare_needs_the_suite_where_the_store_holds_several(held, printed, refused):
     held()
     path, store = held(name="other")
-    assert "--suite is required" in refused("compare", "joint", "kernel", "--store", store)
+    assert "Name one of them." in refused("compare", "joint", "kernel", "--store", store)
     assert "joint lower" in printed("compare", "joint", "kernel", "--suite", path, "--store", store)
 
 
