@@ -157,7 +157,7 @@ def threshold_coverage(
 
 
 def censored_coverage(replicates: int, experiments: int, share: float) -> Coverage:
-    """As ``threshold_coverage`` for smooth curves of which this share, on average, does not reach the level."""
+    """Coverage of N* of smooth curves. This ``share`` of the replicates, on average, does not reach the level."""
     rng = stream("analysis self-test", "censored", replicates, share)
     step = math.log(math.sqrt(2))
     log_n = OFFSET + ndtri(1 - share) * SPREAD + step * np.arange(-round(math.log(32) / step), 1)

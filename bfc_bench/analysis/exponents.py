@@ -167,7 +167,7 @@ def _regress(result: Exponent, d: np.ndarray, lower: np.ndarray, upper: np.ndarr
     line = tobit(straight, lower, upper, least_sigma)
     value = float(line.beta[1])
     if widest:
-        lo, hi = profile_interval(straight, lower, upper, 1, t_drop(n, 2), least_sigma)
+        lo, hi = profile_interval(line, straight, lower, upper, 1, t_drop(n, 2), least_sigma)
     else:
         half = t_quantile(n - 2) * float(line.errors[1]) * math.sqrt(n / (n - 2))
         lo, hi = value - half, value + half

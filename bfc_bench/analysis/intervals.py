@@ -116,8 +116,9 @@ def range_interval(lows: tuple[float, ...], highs: tuple[float, ...]) -> Interva
         return t_interval((lower + upper) / 2)
     ends = np.concatenate([lower, upper])
     ones, least_sigma = np.ones((lower.size, 1)), SAME * max(float(np.ptp(ends[np.isfinite(ends)])), SAME)
-    lo, hi = profile_interval(ones, lower, upper, 0, t_drop(lower.size, 1), least_sigma)
-    return Interval(float(tobit(ones, lower, upper, least_sigma).beta[0]), lo, hi, lower.size)
+    fit = tobit(ones, lower, upper, least_sigma)
+    lo, hi = profile_interval(fit, ones, lower, upper, 0, t_drop(lower.size, 1), least_sigma)
+    return Interval(float(fit.beta[0]), lo, hi, lower.size)
 
 
 def skewness(values: Sequence[float] | np.ndarray) -> float:

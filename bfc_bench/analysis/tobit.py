@@ -77,7 +77,7 @@ def tobit(x: np.ndarray, lower: np.ndarray, upper: np.ndarray, least_sigma: floa
 
 
 def profile_interval(
-    x: np.ndarray, lower: np.ndarray, upper: np.ndarray, column: int, drop: float, least_sigma: float = 0.0
+    fit: Tobit, x: np.ndarray, lower: np.ndarray, upper: np.ndarray, column: int, drop: float, least_sigma: float = 0.0
 ) -> tuple[float, float]:
     """The interval of values of one coefficient whose profile log-likelihood is at most ``drop`` below the maximum.
 
@@ -85,6 +85,7 @@ def profile_interval(
     drop = N log(1 + t^2 / (N - p)) / 2 it is Student's interval.
 
     Args:
+        fit: What ``tobit`` gives for the same values.
         x: Covariates, (N, p).
         lower: Lower bounds, (N,), as for ``tobit``.
         upper: Upper bounds, (N,), as for ``tobit``.
@@ -98,7 +99,6 @@ def profile_interval(
     Raises:
         numpy.linalg.LinAlgError: If no maximum is found.
     """
-    fit = tobit(x, lower, upper, least_sigma)
     others, middle = np.delete(x, column, axis=1), np.where(np.isfinite(lower), lower, upper)
     centre = float(fit.beta[column])
     unit = max(fit.sigma, float(np.ptp(middle)), least_sigma) / max(float(np.abs(x[:, column]).max()), 1e-12)

@@ -102,9 +102,9 @@ app = typer.Typer(
 
 def _version(requested: bool) -> None:
     if requested:
-        from importlib.metadata import version
+        from bfc_bench.version import __version__
 
-        typer.echo(f"bfc-bench {version('bfc-bench')}")
+        typer.echo(f"bfc-bench {__version__}")
         raise typer.Exit
 
 

@@ -6,7 +6,6 @@ import json
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from importlib.metadata import version as release_of
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -29,6 +28,7 @@ from bfc_bench.store.rows import Rows
 from bfc_bench.tasks.base import DataSet
 from bfc_bench.utils.command_lines import without_folders
 from bfc_bench.utils.files import inside, make_folder, write_file
+from bfc_bench.version import __version__
 
 FIRST_ANSWERS = 6
 """Up to so many tasks have their answer in the first screen, and their figures and tables open; others are folded."""
@@ -111,7 +111,7 @@ def write_report(
         key=key,
         suffixes=suffixes,
         suite=suite,
-        release=release_of("bfc-bench"),
+        release=__version__,
         verdicts={word: sum(v.verdict == word for v in verdicts) for word in SIGNS} if verdicts else {},
         answers=answers(sections),
         first_answers=FIRST_ANSWERS,

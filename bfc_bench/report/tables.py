@@ -180,19 +180,20 @@ def with_interval(mean: float, lo: float, hi: float) -> str:
 def sample_size(threshold: NStars) -> tuple[str, str]:
     """N* and its interval as texts: ``391`` and ``[325, 472]``. Without replicates the first is ``no data``.
 
-    If some replicates are censored, an end beyond what is known of these reads as their bound: ``113`` and ``[≤100,
-    130]``, or ``820`` and ``[601, >800]``. If all are, the texts are ``≤100`` or ``>800`` and nothing.
+    If some replicates are censored, what lies beyond what is known of these reads as their bound: ``113`` and ``[≤100,
+    130]``, or ``>800`` and ``[601, >800]``. If all of it does, the texts are ``≤100`` or ``>800`` and nothing.
     """
-    left, right = _beyond(threshold, "left"), _beyond(threshold, "right")
+    left, right = max(_beyond(threshold, "left"), default=0.0), min(_beyond(threshold, "right"), default=math.inf)
     interval = threshold.interval
     if not interval.count:
         return "no data", ""
-    if interval.count in (len(left), len(right)):
-        return (f"≤{_size(max(left))}" if left else f">{_size(min(right))}"), ""
-    lo = f"≤{_size(max(left))}" if left and interval.lo < max(left) else _size(interval.lo)
-    hi = f">{_size(min(right))}" if right and interval.hi > min(right) else _size(interval.hi)
-    detail = "" if math.isnan(interval.lo) else f"[{lo}, {hi}]"
-    return MISSING if math.isnan(interval.mean) else _size(interval.mean), detail
+    if interval.count in (threshold.left, threshold.right):
+        return (f"≤{_size(left)}" if left else f">{_size(right)}"), ""
+    mean, lo, hi = (
+        f"≤{_size(left)}" if n < left else f">{_size(right)}" if n > right else MISSING if math.isnan(n) else _size(n)
+        for n in (interval.mean, interval.lo, interval.hi)
+    )
+    return mean, "" if math.isnan(interval.lo) or mean == lo == hi else f"[{lo}, {hi}]"
 
 
 def censored(threshold: NStars) -> str:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
-from importlib.metadata import version as installed_version
 from math import frexp
 from typing import Any, get_args
 
@@ -26,6 +25,7 @@ from bfc_bench.suite.model import Budget
 from bfc_bench.tasks.task import Problem
 from bfc_bench.toolkit.gpu import cell_memory
 from bfc_bench.toolkit.precision import Device
+from bfc_bench.version import __version__
 
 SHORTEST_SECONDS: Mapping[Device, float] = {"cpu": 5.0, "cuda": 60.0}
 """A batch with a shorter estimated time than this is not divided further, but joined with others of its learner. A
@@ -217,7 +217,7 @@ def _settings(grid: Grid, device: Device, session: str, executor: Executor | Non
         device=device,
         cell_seconds=suite.budget.cell_seconds,
         memory_bytes=int(suite.budget.memory_gb * 1e9),
-        release=installed_version("bfc-bench"),
+        release=__version__,
         provenance=session,
         gpu_bytes=_gpu_bytes(suite.budget, executor) if device == "cuda" else 0,
         metrics=grid.metrics,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from importlib.metadata import version
 from typing import Any, get_args
 
 from bfc_bench.store.row import Origin, Row, Status
 from bfc_bench.store.rows import Rows
 from bfc_bench.utils.counted import counted
+from bfc_bench.version import __version__
 
 ORIGIN = ("release", "device", "learner_version")
 
@@ -31,7 +31,7 @@ def origin_remarks(rows: Iterable[Row]) -> list[str]:
     tried = rows.where(status={*get_args(Status)} - {"skipped"})
     groups = tried.groups("release", "device")
     counts = Counter({Origin(release, device, None): len(group) for (release, device), group in groups.items()})
-    alike = len(counts) < 2 and all(origin.release == version("bfc-bench") for origin in counts)
+    alike = len(counts) < 2 and all(origin.release == __version__ for origin in counts)
     lines = [] if alike else [f"{counted(count, 'cell')} made by {origin}." for origin, count in counts.most_common()]
     curves: dict[tuple[str, str, int], set[Origin]] = {}
     for label, task, d, *origin in tried.groups("label", "task", "d", *ORIGIN):

@@ -6,7 +6,6 @@ import re
 from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from importlib.metadata import version as installed_version
 from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -15,7 +14,7 @@ import numpy as np
 
 from bfc_bench.analysis.alpha_spending import schedule_from
 from bfc_bench.analysis.claims import Claim, Finding, Verdict, finding_of, parse_claims, verdicts_on
-from bfc_bench.analysis.claims.verdict import MIN_REPLICATES
+from bfc_bench.analysis.claims.evidence import MIN_REPLICATES
 from bfc_bench.analysis.compare import (
     Comparison,
     ThresholdComparison,
@@ -41,6 +40,7 @@ from bfc_bench.stored_suite.curves import Curves
 from bfc_bench.suite.model import Suite
 from bfc_bench.utils.files import inside, make_folder
 from bfc_bench.utils.plain_json import digest
+from bfc_bench.version import __version__
 
 if TYPE_CHECKING:
     import altair
@@ -433,7 +433,7 @@ class StoredSuite:
         """A digest of everything that a report shows: rows, looks, the suite as run and in its file, the release."""
         times = self.store.finish_times(self.name, self.version)
         suite = self.suite.model_copy(update={"looks": None, "locate": None})  # a run may have set them
-        return digest([installed_version("bfc-bench"), self.definition, suite.definition(), self.looks, times])
+        return digest([__version__, self.definition, suite.definition(), self.looks, times])
 
     def _repr_html_(self) -> str:
         import pandas as pd

@@ -6,7 +6,8 @@ import pytest
 from scipy import stats
 from synthetic import row
 
-from bfc_bench.analysis.claims.verdict import Region, evidence, replicates_to_decide
+from bfc_bench.analysis.claims.evidence import Region, evidence
+from bfc_bench.analysis.claims.verdict import replicates_to_decide
 from bfc_bench.analysis.compare import NO_DIFFERENCE, compare, compare_curves, compare_labels
 from bfc_bench.analysis.curves import Curve
 from bfc_bench.analysis.intervals import holm

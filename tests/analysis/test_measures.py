@@ -5,8 +5,9 @@ import math
 import pytest
 from synthetic import n_star
 
+from bfc_bench.analysis.claims.evidence import Region, evidence
 from bfc_bench.analysis.claims.measures import Measured, evidence_of_crossings, ratio_of
-from bfc_bench.analysis.claims.verdict import Region, decide, evidence
+from bfc_bench.analysis.claims.verdict import decide
 from bfc_bench.analysis.thresholds import NStar
 
 A = [n_star(r, n) for r, n in enumerate((100.0, 120.0, 150.0, 110.0))]

@@ -107,7 +107,7 @@ def test_bounds_far_in_the_tail_keep_the_fit_finite(bound):
 def test_a_profile_interval_of_exact_values_is_students():
     x, y = data("profile", size=12)
     for column in (0, 1):
-        lo, hi = profile_interval(x, y, y, column, t_drop(12, 2))
+        lo, hi = profile_interval(tobit(x, y, y), x, y, y, column, t_drop(12, 2))
         beta, (rss,), *_ = np.linalg.lstsq(x, y, rcond=None)
         half = stats.t.ppf(0.975, 10) * np.sqrt(rss / 10 * np.linalg.inv(x.T @ x)[column, column])
         assert (lo, hi) == pytest.approx((beta[column] - half, beta[column] + half), abs=0.01 * half)
@@ -115,11 +115,11 @@ def test_a_profile_interval_of_exact_values_is_students():
 
 def test_a_profile_interval_of_censored_values_ends_where_the_likelihood_has_fallen():
     x, lower, upper = mixed("profile")
-    lo, hi = profile_interval(x, lower, upper, 1, 2.0)
-    best = tobit(x, lower, upper).loglik
+    fit = tobit(x, lower, upper)
+    lo, hi = profile_interval(fit, x, lower, upper, 1, 2.0)
     for value in (lo, hi):
         found = minimize(lambda p, b=value: -brute_loglik([p[0], b, p[1]], x, lower, upper), [0, 0], tol=1e-10)
-        assert best + found.fun == pytest.approx(2.0, abs=0.03)
+        assert fit.loglik + found.fun == pytest.approx(2.0, abs=0.03)
 
 
 @pytest.mark.parametrize("rounding", [0.0, 1e-20])
@@ -131,10 +131,13 @@ def test_a_flat_likelihood_has_no_standard_errors(rounding):
 
 def test_a_flat_likelihood_leaves_the_whole_range_open():
     """All values in one range: any mean in it fits without error, one far out does not."""
-    ones, lower, upper = np.ones((10, 1)), np.full(10, 1.0), np.full(10, 2.0)
-    lo, hi = profile_interval(ones, lower, upper, 0, t_drop(10, 1), 0.01)
-    assert (lo, hi) == (pytest.approx(1, abs=0.03), pytest.approx(2, abs=0.03))
-    lo, hi = profile_interval(ones[:3], lower[:3], upper[:3], 0, t_drop(3, 1), 0.01)
+
+    def interval(count):
+        values = np.ones((count, 1)), np.full(count, 1.0), np.full(count, 2.0)
+        return profile_interval(tobit(*values, 0.01), *values, 0, t_drop(count, 1), 0.01)
+
+    assert interval(10) == (pytest.approx(1, abs=0.03), pytest.approx(2, abs=0.03))
+    lo, hi = interval(3)
     assert -1 < lo < 1
     assert 2 < hi < 4
 
@@ -155,7 +158,7 @@ def test_what_nothing_limits_is_infinite():
     ones = np.ones((4, 1))
     lower, upper = np.array([0.0, 0.5, 1.0, 1.2]), np.full(4, np.inf)
     upper[0] = 0.5
-    _, hi = profile_interval(ones, lower, upper, 0, t_drop(4, 1), 0.01)
+    _, hi = profile_interval(tobit(ones, lower, upper, 0.01), ones, lower, upper, 0, t_drop(4, 1), 0.01)
     assert hi == np.inf or hi > 5
 
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 from bfc_bench.analysis.claims.axes import resolve_grids
 from bfc_bench.analysis.claims.base import Bounded, Claim, Label, Labels, MetricName, PointClaim, TaskName
 from bfc_bench.analysis.claims.beats import Beats
+from bfc_bench.analysis.claims.evidence import Region, evidence, nothing, short
 from bfc_bench.analysis.claims.exponent import ExponentClaim
 from bfc_bench.analysis.claims.follows import Follows
 from bfc_bench.analysis.claims.measures import Point, difference_of, mean_of, measure, ratio_of
@@ -21,7 +22,7 @@ from bfc_bench.analysis.claims.scaling_law import ScalingLawClaim
 from bfc_bench.analysis.claims.slope import Slope
 from bfc_bench.analysis.claims.succeeds import Succeeds
 from bfc_bench.analysis.claims.unchanged import Unchanged
-from bfc_bench.analysis.claims.verdict import Finding, Region, Verdict, evidence, nothing, short
+from bfc_bench.analysis.claims.verdict import Finding, Verdict
 from bfc_bench.analysis.intervals import CONFIDENCE, holm
 from bfc_bench.analysis.theory import Theories
 from bfc_bench.errors import PluginError, UsageError, suggest

@@ -21,8 +21,9 @@ from bfc_bench.analysis.claims.base import (
     in_words,
     that_of,
 )
+from bfc_bench.analysis.claims.evidence import Evidence, Region, nothing, short
 from bfc_bench.analysis.claims.measures import Point, failure_notes, ill_behaved_note
-from bfc_bench.analysis.claims.verdict import Evidence, Finding, Region, nothing, short
+from bfc_bench.analysis.claims.verdict import Finding
 from bfc_bench.analysis.compute import IN_WORDS, CostName, cost_curves
 from bfc_bench.analysis.curves import Curve, curves_of
 from bfc_bench.analysis.exponents import Exponent, compare_exponents, fit_exponent, fit_exponent_relative_to

@@ -6,7 +6,6 @@ import json
 import re
 import shutil
 from collections.abc import Callable
-from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Thread
@@ -20,6 +19,7 @@ from bfc_bench.store.export import axis_columns, parquet_bytes
 from bfc_bench.store.row import COLUMNS
 from bfc_bench.stored_suite import open_store
 from bfc_bench.utils.escape_control import all_visible, visible
+from bfc_bench.version import __version__
 
 BUNDLE = "bundle.zip"
 LEAST_SECONDS, LEAST_SPEED = 120.0, 1e5
@@ -58,7 +58,7 @@ def publish(path: Path, repository: str, plugins: Plugins, *, private: bool = Fa
 
 def _send(hub: ModuleType, folder: Path, repository: str, title: str, private: bool) -> str:
     """Send the files of a data set as one commit; returns its address."""
-    api = hub.HfApi(library_name="bfc-bench", library_version=version("bfc-bench"))
+    api = hub.HfApi(library_name="bfc-bench", library_version=__version__)
     api.create_repo(repository, repo_type="dataset", private=private or None, exist_ok=True)
     message = f"Publish {title}"
     done = api.upload_folder(repo_id=repository, folder_path=folder, repo_type="dataset", commit_message=message)

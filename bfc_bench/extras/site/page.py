@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version as release_of
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -18,6 +17,7 @@ from bfc_bench.report.vega import page_script
 from bfc_bench.store.row_origin import machine
 from bfc_bench.store.rows import Rows
 from bfc_bench.utils.files import inside, make_folder, write_file
+from bfc_bench.version import __version__
 
 SUITES = ["suite", "cells", "claims", "machine", "release", "last cell finished"]
 
@@ -82,7 +82,7 @@ def write_site(directory: Path, entries: Sequence[SiteEntry], omissions: Mapping
         facts=_facts(entries),
         verdicts={word: verdicts[word] for word in SIGNS} if verdicts else {},
         signs=SIGNS,
-        release=release_of("bfc-bench"),
+        release=__version__,
     )
     make_folder(directory)
     write_file(inside(directory, "index.html"), page.encode())
