@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bfc_bench.analysis.alpha_spending import SCHEDULE, levels, schedule_from
-from bfc_bench.analysis.claims.evidence import Evidence, Region, evidence
+from bfc_bench.analysis.claims.mean_evidence import Evidence, Region, evidence
 from bfc_bench.analysis.claims.verdict import decide
 from bfc_bench.analysis.intervals import CONFIDENCE, t_quantile
 from bfc_bench.analysis.skewed_t import cautious_reach

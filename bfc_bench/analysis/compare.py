@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from bfc_bench.analysis.claims.evidence import Evidence, Region, evidence
+from bfc_bench.analysis.claims.mean_evidence import Evidence, Region, evidence
 from bfc_bench.analysis.claims.measures import n_star_ratio
 from bfc_bench.analysis.curves import Curve, by_task, curves_of, metric_of
 from bfc_bench.analysis.intervals import exp, holm

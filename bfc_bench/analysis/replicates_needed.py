@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bfc_bench.analysis.claims import Claim, Verdict
-from bfc_bench.analysis.claims.evidence import MIN_REPLICATES, Word
+from bfc_bench.analysis.claims.mean_evidence import MIN_REPLICATES, Word
 from bfc_bench.analysis.interim_analyses import ClaimLooks
 from bfc_bench.analysis.sizes_needed import finer_sizes, sizes_beyond_grid
 from bfc_bench.store.export import FlatRecord

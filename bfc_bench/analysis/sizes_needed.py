@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bfc_bench.analysis.claims import Claim
-from bfc_bench.analysis.claims.evidence import short
+from bfc_bench.analysis.claims.mean_evidence import short
 from bfc_bench.analysis.claims.verdict import Finding
 from bfc_bench.analysis.curves import Curve, curves_of
 from bfc_bench.analysis.intervals import t_quantile

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from bfc_bench.analysis.claims import Verdict
-    from bfc_bench.analysis.claims.evidence import Word
+    from bfc_bench.analysis.claims.mean_evidence import Word
 
 HEADER = ("verdict", "claim", "estimate [95 %]", "claimed")
 WORDS: tuple[Word, ...] = ("supported", "contradicted", "undecided")

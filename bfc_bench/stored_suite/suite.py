@@ -14,7 +14,7 @@ import numpy as np
 
 from bfc_bench.analysis.alpha_spending import schedule_from
 from bfc_bench.analysis.claims import Claim, Finding, Verdict, finding_of, parse_claims, verdicts_on
-from bfc_bench.analysis.claims.evidence import MIN_REPLICATES
+from bfc_bench.analysis.claims.mean_evidence import MIN_REPLICATES
 from bfc_bench.analysis.compare import (
     Comparison,
     ThresholdComparison,

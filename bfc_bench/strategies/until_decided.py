@@ -11,7 +11,7 @@ import numpy as np
 
 from bfc_bench.analysis.alpha_spending import schedule_from
 from bfc_bench.analysis.claims import Claim
-from bfc_bench.analysis.claims.evidence import MIN_REPLICATES
+from bfc_bench.analysis.claims.mean_evidence import MIN_REPLICATES
 from bfc_bench.analysis.interim_analyses import ClaimLooks, Look
 from bfc_bench.analysis.sizes_needed import NewSizes, finer_sizes, sizes_beyond_grid
 from bfc_bench.errors import UsageError

@@ -26,7 +26,7 @@ from claim_results import (
 )
 
 from bfc_bench.analysis.claims import KINDS, expected_errors, judge
-from bfc_bench.analysis.claims.evidence import Region, evidence, short
+from bfc_bench.analysis.claims.mean_evidence import Region, evidence, short
 from bfc_bench.analysis.claims.verdict import decide
 from bfc_bench.analysis.intervals import holm
 from bfc_bench.errors import UsageError

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from claim_results import BEATS, CASES, GRID, SWEEP, SWEPT, cell, cells, spread, verdict
 
-from bfc_bench.analysis.claims.evidence import evidence
+from bfc_bench.analysis.claims.mean_evidence import evidence
 from bfc_bench.analysis.compare import compare_labels
 from bfc_bench.analysis.curves import curves
 from bfc_bench.errors import UsageError

@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 from synthetic import row
 
-from bfc_bench.analysis.claims.evidence import Region, evidence
+from bfc_bench.analysis.claims.mean_evidence import Region, evidence
 from bfc_bench.analysis.claims.verdict import replicates_to_decide
 from bfc_bench.analysis.compare import NO_DIFFERENCE, compare, compare_curves, compare_labels
 from bfc_bench.analysis.curves import Curve

@@ -2,12 +2,14 @@
 
 import math
 
+import numpy as np
 import pytest
 from synthetic import n_star
 
-from bfc_bench.analysis.claims.evidence import Region, evidence
+from bfc_bench.analysis.claims.mean_evidence import Region, evidence
 from bfc_bench.analysis.claims.measures import Measured, evidence_of_crossings, ratio_of
 from bfc_bench.analysis.claims.verdict import decide
+from bfc_bench.analysis.intervals import t_interval
 from bfc_bench.analysis.thresholds import NStar
 
 A = [n_star(r, n) for r, n in enumerate((100.0, 120.0, 150.0, 110.0))]
@@ -101,3 +103,14 @@ def test_evidence_that_gives_no_interval_is_significant_at_no_level_wherever_it_
     assert found.bounds() == (-math.inf, math.inf)
     for region in (Region(hi=1.0), Region(lo=1.0), Region(4.0, 7.0)):
         assert (found.p_inside(region), found.p_outside(region)) == (1.0, 1.0)
+
+
+@pytest.mark.parametrize("width", [0.0, 0.1, 1.0, 2.0])
+def test_ranges_that_are_too_wide_never_narrow_the_interval_below_that_of_their_middles(width):
+    """The likelihood alone would explain the spread of the middles by the ranges, and be narrower by a sixth at 2."""
+    middles = np.array([0.0, 0.5, 1.1, -0.6, 0.2, 0.9, -0.2, 0.4])
+    found = evidence([(x - width / 2, x + width / 2) for x in middles]).of_symmetric_values()
+    interval = t_interval(middles)
+    lo, hi = found.bounds()
+    assert hi - found.mean >= interval.hi - interval.mean - 1e-9
+    assert found.mean - lo >= interval.mean - interval.lo - 1e-9

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bfc_bench.analysis.claims.evidence import Region, evidence, nothing
+from bfc_bench.analysis.claims.mean_evidence import Region, evidence, nothing
 from bfc_bench.analysis.claims.succeeds import trials_to_decide
 from bfc_bench.analysis.claims.verdict import decide, replicates_to_decide
 from bfc_bench.analysis.intervals import clopper_pearson

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bfc_bench.analysis.claims.evidence import Region, evidence
+from bfc_bench.analysis.claims.mean_evidence import Region, evidence
 from bfc_bench.analysis.claims.verdict import decide
 from bfc_bench.analysis.intervals import skewness_error, t_interval, t_quantile
 from bfc_bench.analysis.skewed_t import cautious_p, cautious_reach, inverse, transformed

@@ -13,9 +13,9 @@ from dataclasses import replace
 from bfc_bench.analysis.claims.axes import resolve_grids
 from bfc_bench.analysis.claims.base import Bounded, Claim, Label, Labels, MetricName, PointClaim, TaskName
 from bfc_bench.analysis.claims.beats import Beats
-from bfc_bench.analysis.claims.evidence import Region, evidence, nothing, short
 from bfc_bench.analysis.claims.exponent import ExponentClaim
 from bfc_bench.analysis.claims.follows import Follows
+from bfc_bench.analysis.claims.mean_evidence import Region, evidence, nothing, short
 from bfc_bench.analysis.claims.measures import Point, difference_of, mean_of, measure, ratio_of
 from bfc_bench.analysis.claims.reaches import Reaches
 from bfc_bench.analysis.claims.scaling_law import ScalingLawClaim

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, model_validator
 
-from bfc_bench.analysis.claims.evidence import Evidence, Region, short
+from bfc_bench.analysis.claims.mean_evidence import Evidence, Region, short
 from bfc_bench.analysis.claims.measures import Measured, Point, SizesByCurve, difference_of, locate, ratio_of
 from bfc_bench.analysis.claims.verdict import Finding, LookLevel, decide
 from bfc_bench.analysis.curves import METRIC_NAMES, metric_of, scale_of

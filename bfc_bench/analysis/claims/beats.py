@@ -8,7 +8,7 @@ from typing import ClassVar
 from pydantic import model_validator
 
 from bfc_bench.analysis.claims.base import LabelClaim, Labels, NStarClaim, Positive, share, that_of
-from bfc_bench.analysis.claims.evidence import Evidence, Region, nothing, short
+from bfc_bench.analysis.claims.mean_evidence import Evidence, Region, nothing, short
 from bfc_bench.analysis.claims.measures import Point, measure, n_star_ratio
 from bfc_bench.analysis.claims.verdict import Finding
 from bfc_bench.analysis.curves import curves_of

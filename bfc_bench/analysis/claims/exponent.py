@@ -21,7 +21,7 @@ from bfc_bench.analysis.claims.base import (
     in_words,
     that_of,
 )
-from bfc_bench.analysis.claims.evidence import Evidence, Region, nothing, short
+from bfc_bench.analysis.claims.mean_evidence import Evidence, Region, nothing, short
 from bfc_bench.analysis.claims.measures import Point, failure_notes, ill_behaved_note
 from bfc_bench.analysis.claims.verdict import Finding
 from bfc_bench.analysis.compute import IN_WORDS, CostName, cost_curves

@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field, model_validator
 
 from bfc_bench.analysis.claims.base import LabelClaim, NStarClaim
-from bfc_bench.analysis.claims.evidence import Evidence, Region, nothing, short
+from bfc_bench.analysis.claims.mean_evidence import Evidence, Region, nothing, short
 from bfc_bench.analysis.claims.measures import Point, evidence_of_crossings, failure_notes, mean_of, measure
 from bfc_bench.analysis.claims.verdict import Finding
 from bfc_bench.analysis.curves import FLOOR, curves_of

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from bfc_bench.analysis.claims.evidence import Evidence, evidence, nothing, short
+from bfc_bench.analysis.claims.mean_evidence import Evidence, evidence, nothing, short
 from bfc_bench.analysis.curves import Curve, Scale, curves, scale_of, shared_n
 from bfc_bench.analysis.intervals import is_skewed
 from bfc_bench.analysis.thresholds import NStar, crossings

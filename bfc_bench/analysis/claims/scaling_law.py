@@ -9,7 +9,7 @@ from typing import ClassVar
 from pydantic import model_validator
 
 from bfc_bench.analysis.claims.base import Bounded, Labels, MetricName, TaskNames, in_words
-from bfc_bench.analysis.claims.evidence import Evidence, evidence, nothing, short
+from bfc_bench.analysis.claims.mean_evidence import Evidence, evidence, nothing, short
 from bfc_bench.analysis.claims.measures import Point, failure_notes
 from bfc_bench.analysis.claims.verdict import Finding
 from bfc_bench.analysis.curves import Curve, curves_of, scale_of

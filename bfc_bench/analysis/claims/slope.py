@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 
 from bfc_bench.analysis.claims.axes import AlongAxis, SweptTask
 from bfc_bench.analysis.claims.base import Bounded, Label, MetricName, NStarClaim, TaskName, in_words
-from bfc_bench.analysis.claims.evidence import Evidence, evidence, nothing, short
+from bfc_bench.analysis.claims.mean_evidence import Evidence, evidence, nothing, short
 from bfc_bench.analysis.claims.measures import Point, evidence_of_crossings, failure_notes, measure
 from bfc_bench.analysis.claims.verdict import Finding
 from bfc_bench.analysis.curves import curves_of, scale_of

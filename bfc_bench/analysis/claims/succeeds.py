@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from bfc_bench.analysis.claims.base import LabelClaim, Positive
-from bfc_bench.analysis.claims.evidence import Region, short
+from bfc_bench.analysis.claims.mean_evidence import Region, short
 from bfc_bench.analysis.claims.measures import Measured, measure
 from bfc_bench.analysis.claims.verdict import Finding
 from bfc_bench.analysis.intervals import CONFIDENCE, clopper_pearson

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from bfc_bench.analysis.claims.base import Label, PointClaim
-from bfc_bench.analysis.claims.evidence import MIN_REPLICATES, Evidence, Region
+from bfc_bench.analysis.claims.mean_evidence import MIN_REPLICATES, Evidence, Region
 from bfc_bench.analysis.claims.measures import Measured, difference_of, measure, ratio_of
 from bfc_bench.analysis.claims.verdict import Finding
 from bfc_bench.store.row import Row

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bfc_bench.analysis.claims.evidence import ENOUGH, MIN_REPLICATES, Evidence, Region, Side, Word, short
+from bfc_bench.analysis.claims.mean_evidence import ENOUGH, MIN_REPLICATES, Evidence, Region, Side, Word, short
 from bfc_bench.analysis.intervals import CONFIDENCE, MIN_SKEWED, exp
 from bfc_bench.store.export import FlatRecord
 

@@ -103,16 +103,16 @@ class Evidence:
     def errors(self) -> tuple[float, float]:
         """Standard errors of the mean for the lower and for the upper end of the interval.
 
-        They differ if values are ranges; those of ``count`` replicates with the same spread.
+        They differ if values are ranges, and are then no less than that of their middles, since ranges that are too
+        wide would explain what is in truth spread. Those of ``count`` replicates with the same spread.
         """
         size = self.values.size
         if size < 2:
             return math.nan, math.nan
+        below = above = 0.0 if _same(self.values) else float(self.values.std(ddof=1)) / math.sqrt(size)
         if any(lo < hi for lo, hi in self.ranges):
             interval, t = range_interval(*self._ends), t_quantile(size - 1)
-            below, above = (interval.mean - interval.lo) / t, (interval.hi - interval.mean) / t
-        else:
-            below = above = 0.0 if _same(self.values) else float(self.values.std(ddof=1)) / math.sqrt(size)
+            below, above = max(below, (interval.mean - interval.lo) / t), max(above, (interval.hi - interval.mean) / t)
         scale = math.sqrt(size / self.count + size * self.overlap)
         return below * scale, above * scale
 
