@@ -108,7 +108,7 @@ def _finish(
     item: CellFit, x: Array, test: np.ndarray | Failure, train: np.ndarray | Failure, times: dict[str, Any]
 ) -> FinishedCell:
     """The row of a cell; a failed one, with what is known, if anything goes wrong."""
-    facts: dict[str, Any] = {**times, "chosen": {"candidates": len(item.entry.candidates) or 1}}
+    facts: dict[str, Any] = {**times, "chosen": {"candidates": len(item.tried) or 1}}
     for part in (_declared, _chosen, _info, partial(_measured, x=x, test=test, train=train)):
         columns = attempt(partial(part, item))
         if isinstance(columns, Failure):
@@ -131,7 +131,7 @@ def _declared(item: CellFit) -> dict[str, Any] | Failure:
     if (cost := item.learner.cost(item.cell.n, item.cell.d)) is None:
         return {}
     trained = item.cell.n - item.cell.n // EVERY
-    trials = [candidate.cost(trained, item.cell.d) for candidate in item.entry.candidates]
+    trials = [candidate.cost(trained, item.cell.d) for candidate in item.tried]
     counted = [trial.fit_flops for trial in trials if trial is not None]
     flops = float(sum(counted, cost.fit_flops)) if len(counted) == len(trials) else None
     return {"fit_flops": flops, "parameters": None if cost.parameters is None else int(cost.parameters)}

@@ -92,12 +92,13 @@ class Costs:
     def _add_costs(self, where: Where) -> float:
         """Seconds of tuning, in which each candidate trains on part of the points, and of the final fit.
 
-        The candidate that tuning will choose is unknown; the suite's options are assumed.
+        The candidate that tuning will choose is unknown; the options of the suite are assumed. A climb ends halfway.
         """
         (label, d, n), final = where, self._cost(where)
         if final is None:
             return UNKNOWN_SECONDS
-        candidates, trained = self._grid.entries[label].candidates, n - n // EVERY
+        climbs, trained = self._grid.entries[label].climbs(), n - n // EVERY
+        candidates = [candidate for climb in climbs for candidate in climb[: len(climb) // 2 + 1]]
         trials: list[Cost | None] = [ask(candidate, "cost", trained, d) for candidate in candidates]
         flops = FLOPS[self._device_of(label)]
         return sum(cost.flops / flops[cost.work] + cost.seconds for cost in (final, *trials) if cost is not None)

@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
+from math import inf
 from operator import itemgetter
 from typing import Any, TypeAlias, TypeVar
 
@@ -132,26 +133,50 @@ def split(data: Data) -> tuple[Data, Data]:
     return part("train", ~validates), part("validation", validates)
 
 
+GAIN, ENOUGH = 0.9, 1e-8
+"""A climb goes on while the validation error is below ``GAIN`` times the least one before, and above ``ENOUGH``, which
+is about what training in single precision reaches."""
+
+
+@dataclass
+class _Climb:
+    """Candidates of a cell that are tried one after the other."""
+
+    item: CellFit
+    candidates: Sequence[Learner]
+    errors: list[float] = field(default_factory=list)
+    """Validation errors of those that were tried; infinite if a fit failed."""
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the next candidate is tried."""
+        *before, last = [inf, *self.errors]
+        gains = len(before) < 2 or last < GAIN * min(before)
+        return gains and last > ENOUGH and len(self.errors) < len(self.candidates)
+
+
 def tune(items: Sequence[CellFit], guard: ArrayGuard) -> None:
     """Rank the candidates of each cell by validation error; the outcome is a failure if all of them fail."""
-    tuned = [(item, *split(item.train)) for item in items if item.entry.candidates]
-    trials = [(learner, *parts) for parts in tuned for learner in parts[0].entry.candidates]
-    if not trials:
-        return
-    outcomes = fit([item.job(learner, train, guard) for learner, item, train, _ in trials])
-    xs = [guard.guarded_copy("inputs", part.sample, part.x, part.columns) for *_, part in trials]
-    classes = [item.problem.task.classes for _, item, *_ in trials]
-    point = "validation point, every fifth of the n points"
-    predictions = predict(type(trials[0][0]), outcomes, xs, classes, point)
-    for item, *_ in tuned:
+    parts = {item: split(item.train) for item in items if item.entry.candidates}
+    climbs = [_Climb(item, candidates) for item in parts for candidates in item.entry.climbs()]
+    for item in parts:
         item.ranking = []
-    for (learner, item, _, part), value in zip(trials, predictions, strict=True):
-        error = value if isinstance(value, Failure) else _validation_error(part, value)
-        if not isinstance(error, Failure):
-            item.ranking.append((learner, error))
-        elif item.outcome is None:
-            item.outcome = error
-    for item, *_ in tuned:
+    while trials := [(climb, climb.candidates[len(climb.errors)]) for climb in climbs if climb.goes_on]:
+        outcomes = fit([climb.item.job(learner, parts[climb.item][0], guard) for climb, learner in trials])
+        validated = [parts[climb.item][1] for climb, _ in trials]
+        xs = [guard.guarded_copy("inputs", part.sample, part.x, part.columns) for part in validated]
+        classes = [climb.item.problem.task.classes for climb, _ in trials]
+        point = "validation point, every fifth of the n points"
+        predictions = predict(type(trials[0][1]), outcomes, xs, classes, point)
+        for (climb, learner), part, value in zip(trials, validated, predictions, strict=True):
+            error = value if isinstance(value, Failure) else _validation_error(part, value)
+            climb.errors.append(inf if isinstance(error, Failure) else error)
+            climb.item.tried.append(learner)
+            if not isinstance(error, Failure):
+                climb.item.ranking.append((learner, error))
+            elif climb.item.outcome is None:
+                climb.item.outcome = error
+    for item in parts:
         item.ranking.sort(key=itemgetter(1))
         item.outcome = None if item.ranking else item.outcome
 

@@ -20,7 +20,7 @@ from bfc_bench.suite.model import LearnerEntry, Suite, TaskEntry, candidates
 from bfc_bench.tasks.build import build_task
 from bfc_bench.tasks.metrics import BUILT_IN, Metric
 from bfc_bench.tasks.task import Task
-from bfc_bench.utils.plain_json import digest
+from bfc_bench.utils.plain_json import canonical_json, digest
 
 MOST_CELLS = 1_000_000
 """Limit against mistakes: the plan of a larger grid would take minutes and gigabytes."""
@@ -51,6 +51,8 @@ class GridLearner:
     tasks: tuple[str, ...]
     max_n: float = inf
     max_d: float = inf
+    climb: str | None = None
+    """The tuned option whose values are tried in their order."""
 
     def identity(self) -> dict[str, Any]:
         """What the results depend on, as plain data: name, version, options other than the defaults, and tuning."""
@@ -60,12 +62,21 @@ class GridLearner:
             "version": learner.version,
             "options": learner.changed(),
             "tune": tune[0] if len(tune) == 1 else tune,
+            **({} if self.climb is None else {"climb": self.climb}),
         }
 
     @property
     def tuned(self) -> tuple[str, ...]:
         """Names of the tuned options."""
         return tuple(dict.fromkeys(name for space in self.spaces for name in space))
+
+    def climbs(self) -> list[tuple[Learner, ...]]:
+        """Candidates that are tried one after the other: those that differ in ``climb`` alone, or each by itself."""
+        climbs: dict[str, list[Learner]] = {}
+        for choice, candidate in zip(candidates(self.spaces), self.candidates, strict=False):  # {} has no candidate
+            others = {name: value for name, value in choice.items() if name != self.climb}
+            climbs.setdefault(canonical_json(plain_option(others)), []).append(candidate)
+        return [tuple(climb) for climb in climbs.values()]
 
 
 @dataclass(frozen=True)
@@ -232,4 +243,4 @@ def _entry(entry: LearnerEntry, plugins: Plugins, wanted: Sequence[str], where: 
     options = [{**entry.options, **choice} for choice in candidates(spaces)]
     chosen = tuple(cls.parse(option, f"{where}: tune") for option in options) if any(spaces) else ()
     tasks = tuple(name for name in wanted if entry.tasks is None or name in entry.tasks)
-    return GridLearner(entry.label, learner, chosen, spaces, tasks, entry.max_n or inf, entry.max_d or inf)
+    return GridLearner(entry.label, learner, chosen, spaces, tasks, entry.max_n or inf, entry.max_d or inf, entry.climb)

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache, partial
 from importlib import import_module
 
@@ -96,6 +96,8 @@ class CellFit:
     """Inputs without labels, (n_0, d), or None if the task has none."""
     ranking: list[tuple[Learner, float | None]]
     """Learners to fit, the best first, with their validation errors; the next one is for when training diverges."""
+    tried: list[Learner] = field(default_factory=list)
+    """Candidates that tuning has fitted."""
     outcome: Predictor | Failure | None = None
     """Result of the fit; None until it has ended."""
 

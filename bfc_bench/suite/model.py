@@ -192,6 +192,9 @@ class LearnerEntry(Settings):
     tune: Any = None
     """A table of values per option, whose combinations are compared on a validation part, or a list of such tables;
     None: the learner's own search space; {}: no tuning."""
+    climb: str | None = None
+    """An option of ``tune`` whose values are tried in their order, each only if the one before lowered the validation
+    error by a tenth or more; None: all values are tried. It is for numbers of steps."""
     tasks: Annotated[list[str], Field(min_length=1)] | None = None
     """Names of the tasks on which it runs; None: all."""
     max_n: Size | None = None
@@ -214,6 +217,8 @@ class LearnerEntry(Settings):
     @model_validator(mode="after")
     def _check_tune(self) -> LearnerEntry:
         if (spaces := self.spaces) is None:
+            if self.climb is not None:
+                raise ValueError(f"climb needs tune.{self.climb}, the values to try in their order")
             return self
         if not spaces or not all(isinstance(space, Mapping) for space in spaces):
             raise ValueError(f"tune must be a table of lists, or a list of such tables. Got {self.tune!r}")
@@ -228,6 +233,8 @@ class LearnerEntry(Settings):
                 raise ValueError(f"tune.{option} must hold different values. Got {among}")
         if (count := sum(prod(map(len, space.values())) for space in spaces)) > MOST_CANDIDATES:
             raise ValueError(f"tune has {count:,} combinations; at most {MOST_CANDIDATES:,} are possible")
+        if self.climb is not None and not all(self.climb in space for space in spaces):
+            raise ValueError(f"climb must name an option that tune has values of. Got {self.climb!r}")
         return self
 
     @model_validator(mode="after")
@@ -422,7 +429,7 @@ class Suite(Settings):
         for entry in (*values["task"], *values["learner"]):  # likewise those without later options
             if entry["grid"] is None:
                 del entry["grid"], entry["axes"]
-            for key in ("law", "max_d"):
+            for key in ("law", "max_d", "climb"):
                 if key in entry and entry[key] is None:
                     del entry[key]
         return values

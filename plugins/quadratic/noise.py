@@ -6,11 +6,13 @@ The target is unknown, so that an error may be noise, a target that the network 
 2. With many more points than weights it cannot fit noise, so that labels that it fits up to ``NOISE`` are clean.
 3. Networks of low rank are fitted by least squares (``gauss_newton.py``) from its strongest directions. If one of them
    predicts held-out points up to ``NOISE``, labels are clean, and a network that does not fit them had too few steps.
+   It is trained from the start with ``LONGER`` times the steps of the default recipe, until it fits them.
 4. Otherwise full rank is trained once more, without the held-out points, and from there two low ranks for ``SHARE`` of
    the steps. Full rank fits more of the noise than low ranks, and also more of a target that has no low rank. So ranks
    are selected if one of the low ranks has the least error on held-out points.
 
-A fit takes 1 training where one of the first three steps decides, and 3 where step 4 keeps full rank.
+A fit takes 1 training where one of the first three steps decides, 5 or 21 where there were too few steps, and 3 where
+step 4 keeps full rank.
 """
 
 from __future__ import annotations
@@ -34,6 +36,8 @@ FEW, PATIENCE = 3, 1
 """Number of points per parameter of a network of low rank, and of slow steps, with which step 3 does without more."""
 SHARE = 0.25
 """Steps of step 4 at low ranks, relative to joint training."""
+LONGER = (4, 16)
+"""Numbers of steps that are tried where the default recipe has too few, relative to it."""
 TRAININGS = 3.0
 """Number of trainings that a fit amounts to if full rank is kept, at most."""
 
@@ -46,16 +50,15 @@ def why_full_rank(setup: Setup, trained: QuadraticPredictor, weights: Weights, g
 
     ``weights`` are those of its loss; ``given`` trains at full rank and ``low_rank`` at low ranks, as in step 4.
     """
-    n, bound, typical = len(setup.y), NOISE * float(np.var(setup.y)), typical_parameters(setup.net)
+    n, typical, fitted = len(setup.y), typical_parameters(setup.net), fits(setup, trained)
     if n < max(typical, HELD_OUT):
         return FEW_POINTS
-    fits = setup.squared_errors(trained).mean() <= bound
     entries = sum(setup.params[f"W{layer}"].size for layer in setup.net.layers())
-    if fits and (n >= MANY * entries or typical > LARGEST):
+    if fitted and (n >= MANY * entries or typical > LARGEST):
         return CLEAN
     part = setup.part(np.arange(n) < FEW * typical)
-    if any(attempt.error <= bound for attempt in attempts(part, trained, weights, PATIENCE)):
-        return CLEAN if fits else TOO_FEW_STEPS
+    if any(attempt.error <= _bound(setup) for attempt in attempts(part, trained, weights, PATIENCE)):
+        return CLEAN if fitted else TOO_FEW_STEPS
     most, rest = split(setup)
     (full,) = given([most])
     if isinstance(full, Failure):
@@ -65,6 +68,15 @@ def why_full_rank(setup: Setup, trained: QuadraticPredictor, weights: Weights, g
     results = zip(((), *tried), outcomes, strict=True)
     squares = {ranks: rest.squared_errors(each) for ranks, each in results if isinstance(each, QuadraticPredictor)}
     return "" if least(squares, ()) else NO_GAIN
+
+
+def fits(setup: Setup, trained: QuadraticPredictor) -> bool:
+    """Whether the network fits its points up to ``NOISE``."""
+    return bool(setup.squared_errors(trained).mean() <= _bound(setup))
+
+
+def _bound(setup: Setup) -> float:
+    return NOISE * float(np.var(setup.y))
 
 
 def low_ranks(net: QuadraticNet) -> list[Ranks]:

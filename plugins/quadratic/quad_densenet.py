@@ -29,7 +29,7 @@ class QuadDenseNet(QuadraticLearner):
     """
 
     name: ClassVar[str] = "quad-densenet"
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
     smoke: ClassVar[Mapping[str, Any]] = {"widths": (6, 4), "steps": 200, "batch_size": 32}
 
     checkpoints: tuple[Annotated[int, Field(ge=1)], ...] = ()
@@ -74,15 +74,25 @@ class QuadDenseNet(QuadraticLearner):
         ended: Outcome = trained
         if self.ranks == "auto" and setup.kind == "real":
             full_rank, low_rank = self.trained_with(device), self.trained_at_low_rank(setup, device, noise.SHARE)
-            if why := noise.why_full_rank(setup, trained, self.weights, full_rank, low_rank):
-                trained.info = {**trained.info, "ranks": f"given: {why}"}
-            else:
-                ended = self.with_selected_ranks(setup, device)
-            if why == noise.TOO_FEW_STEPS and self.finish == "none":
-                trained.caution = f"{self.name} ended too early: take more steps, or finish = 'gauss-newton'"
+            why = noise.why_full_rank(setup, trained, self.weights, full_rank, low_rank)
+            ended = self._kept(setup, device, trained, why) if why else self.with_selected_ranks(setup, device)
         if self.finish == "none" or isinstance(ended, Failure):
             return ended
         return gauss_newton.finished(setup, ended, self.weights)
+
+    def _kept(self, setup: Setup, device: str, trained: QuadraticPredictor, why: str) -> QuadraticPredictor:
+        """The network of full rank; after more steps if too few are why it does not fit, and if options allow more."""
+        hasty = why == noise.TOO_FEW_STEPS and self.finish == "none"
+        longer = noise.LONGER if hasty and self.steps is None and self.passes is None else ()
+        for steps in (factor * self.length(setup.net.d, len(setup.y)) for factor in longer):
+            (outcome,) = self.trained_with(device, steps=steps)([setup])
+            trained = outcome if isinstance(outcome, QuadraticPredictor) else trained
+            if noise.fits(setup, trained):
+                break
+        trained.info = {**trained.info, "ranks": f"given: {why}"}
+        if hasty and not noise.fits(setup, trained):
+            trained.caution = f"{self.name} ended too early: take more steps, or finish = 'gauss-newton'"
+        return trained
 
     def trainings(self) -> tuple[float, int]:
         """Those of every quadratic learner; with ``auto`` those for full rank, and the memory for noisy labels."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from bfc_plugins.quadratic import noise
+from bfc_plugins.quadratic import noise, recipe
 from bfc_plugins.quadratic.predictor import QuadraticPredictor
 from bfc_plugins.quadratic.quad_densenet import QuadDenseNet
 from teacher_fits import fit, nmse, problem
@@ -84,6 +84,16 @@ def test_too_few_steps_are_named_and_the_finish_makes_up_for_them(trained):
     assert nmse(finished, p) < 1e-20
     assert nmse(auto, p) > 1e-3
     assert not finished.caution
+
+
+def test_too_few_steps_of_the_recipe_are_made_more_until_the_network_fits(trained, monkeypatch):
+    monkeypatch.setattr(recipe, "training_steps", lambda *_: 100)
+    p, options = problem(8), {"widths": (8, 6)}
+    auto = fit(QuadDenseNet(**options), p, 800)
+    assert trained == [800] * 3
+    check_kept(auto, fit(QuadDenseNet(**options, ranks="given", steps=1600), p, 800), p, noise.TOO_FEW_STEPS)
+    assert not auto.caution
+    assert nmse(auto, p) < 1e-4
 
 
 def test_low_ranks_are_at_most_half_of_what_inputs_and_width_allow():
