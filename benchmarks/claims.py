@@ -43,7 +43,12 @@ Made by `python -m benchmarks.claims STORE... --csv docs/claims.csv` from stores
 seed=SEED` filled. [Claim kinds](claim-kinds.md) has the rules of the verdicts: none comes from an estimate alone.
 \N{CHECK MARK} supported, \N{BALLOT X} contradicted, ? undecided: the interval reaches across the bound. Numbers
 with a / between them are the estimates of the seeds. A sanity check could fail only if the program were wrong. Every
-claim of every seed, with its interval, is a line of [claims.csv](claims.csv)."""
+claim of every seed, with its interval, is a line of [claims.csv](claims.csv). The papers state orders of growth and
+inequalities. Thresholds such as 1e-5, factors such as 100, and the margin of 1.25 within which two learners count as
+equal are ours, unless a statement says where they stand. Where a bound was set after these runs had been seen, its
+statement says so. A ratio to an error that falls as long as training goes on says how long that was, no more."""
+MEANINGS = ("refutes a sentence of the source", "outside its conditions", "our own expectation")
+"""What a contradicted claim may mean for the source that it was made from."""
 
 
 class Statement(Settings):
@@ -78,6 +83,8 @@ class Remark(Settings):
 
     claims: Annotated[tuple[str, ...], Field(min_length=1)]
     says: str
+    means: Annotated[str, Field(pattern=f"^(({'|'.join(MEANINGS)}): .+)?$")] = ""
+    """One of ``MEANINGS``, and the reason after a colon; required if one of the claims is contradicted."""
 
 
 class Statements(Settings):
@@ -93,6 +100,11 @@ class Statements(Settings):
     def claims(self) -> tuple[str, ...]:
         """All claims of the statements."""
         return tuple(claim for statement in self.statement for claim in statement.claims)
+
+    @property
+    def meanings(self) -> dict[str, str]:
+        """What a contradiction of each claim means, with the reason."""
+        return {name: remark.means for remark in self.remark for name in remark.claims if remark.means}
 
     @property
     def suites(self) -> tuple[str, ...]:
@@ -174,12 +186,12 @@ def page(known: Statements, seeds: Sequence[Seed]) -> str:
     names = [name for name in known.claims if any(name in seed.found for seed in seeds)]
     parts = [
         "# What the suites found",
-        _counts(names, seeds),
+        _counts(names, seeds, known),
         _answers(known.statement, seeds),
         HOW_TO_READ,
         "## Statement by statement",
         _table(known.statement, seeds),
-        _expected_errors(known, seeds),
+        _expected_errors(seeds),
         _contradicted_claims(names, seeds, known),
         _undecided_claims(names, seeds, known),
         *[_untested(known.statement)] * any(statement.not_shown for statement in known.statement),
@@ -191,7 +203,7 @@ def page(known: Statements, seeds: Sequence[Seed]) -> str:
 def table(known: Statements, seeds: Sequence[Seed]) -> str:
     """Every claim of every seed as a line of CSV. The last of six digits may differ between CPUs."""
     text = io.StringIO()
-    columns = ["statement", "suite", "seed", *FIELDS, "needed"]
+    columns = ["statement", "suite", "seed", *FIELDS, "needed", "means"]
     writer = csv.DictWriter(text, columns, lineterminator="\n")
     writer.writeheader()
     for statement in known.statement:
@@ -201,9 +213,8 @@ def table(known: Statements, seeds: Sequence[Seed]) -> str:
                 found = seed.found[name]
                 values = {field: getattr(found.verdict, field) for field in FIELDS}
                 numbers = {field: f"{value:.6g}" for field, value in values.items() if isinstance(value, float)}
-                undecided = found.verdict.verdict == "undecided"
-                needed = {"needed": found.needed if undecided else ""}
-                writer.writerow(about | values | numbers | {"verdict": found.outcome} | needed)
+                more = {"undecided": {"needed": found.needed}, "contradicted": {"means": known.meanings.get(name)}}
+                writer.writerow(about | values | numbers | {"verdict": found.outcome} | more.get(found.outcome, {}))
     return text.getvalue()
 
 
@@ -216,7 +227,11 @@ def seeds_of(known: Statements, stores: Sequence[OpenStore]) -> list[Seed]:
             if suite.name in held.setdefault(seed, {}):
                 raise UsageError(f"{suite.name} of seed {seed} must be in one store. Got it in two.")
             held[seed][suite.name] = suite
-    return [Seed(seed, held[seed]) for seed in sorted(held)]
+    seeds = [Seed(seed, held[seed]) for seed in sorted(held)]
+    contradicted = {name for name in known.claims if "contradicted" in _outcomes(name, seeds)}
+    if silent := contradicted - {*known.meanings}:
+        raise UsageError(f"A remark must say what the contradiction of {', '.join(sorted(silent))} means. Got none.")
+    return seeds
 
 
 def _found(suite: StoredSuite) -> list[Found]:
@@ -235,44 +250,47 @@ def _outcomes(name: str, seeds: Sequence[Seed]) -> list[str]:
     return [seed.found[name].outcome if name in seed.found else "not run" for seed in seeds]
 
 
-def _counts(names: Sequence[str], seeds: Sequence[Seed]) -> str:
-    """How many claims are supported, contradicted and undecided, and on how many seeds differ."""
-    outcomes = [{word for word in _outcomes(name, seeds) if word != "not run"} for name in names]
-    agreed = Counter(next(iter(words)) for words in outcomes if len(words) == 1)
-    opposite = sum({"supported", "contradicted"} <= words for words in outcomes)
-    some = sum(len(words) > 1 for words in outcomes) - opposite
+def _counts(names: Sequence[str], seeds: Sequence[Seed], known: Statements) -> str:
+    """How many claims are supported, contradicted and undecided, on how many seeds differ, what contradictions mean."""
+    outcomes = {name: {*_outcomes(name, seeds)} - {"not run"} for name in names}
+    agreed = {name: next(iter(words)) for name, words in outcomes.items() if len(words) == 1}
+    counts = Counter(agreed.values())
+    opposite = sum({"supported", "contradicted"} <= words for words in outcomes.values())
+    statements = sum(not outcomes.keys().isdisjoint(statement.claims) for statement in known.statement)
     checks = sum(any(name in seed.found and seed.found[name].verdict.sanity for seed in seeds) for name in names)
-    counted = ", ".join(f"{agreed[word]} {word}" for word in ("supported", "contradicted", "undecided"))
-    numbers = " and ".join(str(seed.seed) for seed in seeds)
+    means = Counter(known.meanings[name].partition(":")[0] for name, word in agreed.items() if word == "contradicted")
     return (
-        f"{len(names)} claims test what the papers state, on {'seeds' if len(seeds) > 1 else 'seed'} {numbers}: "
-        f"**{counted}{' on every seed that ran them' if len(seeds) > 1 else ''}**"
-        + (f", {some} decided on some seeds only, {opposite} with opposite verdicts." if len(seeds) > 1 else ".")
-        + (f" Sanity checks among them: {checks}." if checks else "")
+        f"{len(names)} claims test {statements} statements, on seeds {' and '.join(str(seed.seed) for seed in seeds)}: "
+        f"**{', '.join(f'{counts[word]} {word}' for word in SIGNS)} on every seed that ran them**, "
+        f"{len(names) - len(agreed) - opposite} decided on some seeds only, {opposite} with opposite verdicts. "
+        f"Sanity checks among them: {checks}. What the [contradicted](#contradicted) ones mean: "
+        f"{', '.join(f'{means[meaning]} {meaning}' for meaning in MEANINGS)}."
     )
 
 
 def _answers(known: Sequence[Statement], seeds: Sequence[Seed]) -> str:
     """A line per statement that a reader asks about: how many of its claims have which outcome, and the answer."""
+    asked = [statement for statement in known if statement.question]
+    return _rows("question", "answer", {one.question: (one, one.answer) for one in asked}, seeds)
+
+
+def _rows(first: str, last: str, rows: Mapping[str, tuple[Statement, str]], seeds: Sequence[Seed]) -> str:
+    """A table with a line per statement: how many of its claims have which outcome on each seed, and a sentence."""
     lines = [
-        f"| {statement.question} | {_outcomes_by_seed(statement, seeds)} | {_quoting(statement.answer, seeds)} |"
-        for statement in known
-        if statement.question
+        f"| {head} | {_outcomes_by_seed(statement, seeds)} | {_quoting(sentence, seeds)} |"
+        for head, (statement, sentence) in rows.items()
     ]
-    heads = ["| question | " + " | ".join(f"seed {seed.seed}" for seed in seeds) + " | answer |"]
-    return "\n".join([*heads, "|---|" + "---|" * len(seeds) + "---|", *lines]) if lines else ""
+    columns = " | ".join(f"seed {seed.seed}" for seed in seeds)
+    return "\n".join([f"| {first} | {columns} | {last} |", "|---|" + "---|" * len(seeds) + "---|", *lines])
 
 
-def _expected_errors(known: Statements, seeds: Sequence[Seed]) -> str:
+def _expected_errors(seeds: Sequence[Seed]) -> str:
     """How many verdicts are expected to be wrong, and how many remain if they are decided together."""
     verdicts = [one.verdict for seed in seeds for one in seed.found.values() if not one.verdict.sanity]
     within = _decided(verdicts, [verdict.holm_p for verdict in verdicts])
     overall = _decided(verdicts, holm([verdict.p for verdict in verdicts]))
-    everywhere = [
-        name
-        for name in known.claims
-        if all(name in seed.found and not seed.found[name].verdict.sanity for seed in seeds)
-    ]
+    judged = ({name for name, one in seed.found.items() if not one.verdict.sanity} for seed in seeds)
+    everywhere = set.intersection(*judged)
     text = (
         f"Sanity checks aside, the seeds have {len(verdicts)} verdicts, and {_decided(verdicts)} of them are decided. "
         f"An interval of 95 % leads to a wrong verdict with a probability of {100 * TOTAL:g} % at most, because the "
@@ -302,23 +320,13 @@ def _above(value: float) -> str:
 
 def _table(known: Sequence[Statement], seeds: Sequence[Seed]) -> str:
     """A line per statement with claims: how many of them have which outcome, and what the strongest loser leaves."""
-    columns = " | ".join(f"seed {seed.seed}" for seed in seeds)
-    lines = [
-        f"| theorem or figure | {columns} | what its strongest loser leaves of it |",
-        "|---|" + "---|" * len(seeds) + "---|",
-    ]
-    for statement in filter(lambda statement: statement.claims, known):
-        counts, loser = _outcomes_by_seed(statement, seeds), _quoting(statement.strongest_loser, seeds)
-        lines.append(f"| **{statement.source}**: {statement.says} | {counts} | {loser} |")
-    return "\n".join(lines)
+    rows = {f"**{one.source}**: {one.says}": (one, one.strongest_loser) for one in known if one.claims}
+    return _rows("theorem or figure", "what its strongest loser leaves of it", rows, seeds)
 
 
 def _outcomes_by_seed(statement: Statement, seeds: Sequence[Seed]) -> str:
     """How many claims of a statement have which outcome, in a cell of a table for each seed."""
-    cells = [
-        Counter(seed.found[name].outcome if name in seed.found else "not run" for name in statement.claims)
-        for seed in seeds
-    ]
+    cells = [Counter(word for name in statement.claims for word in _outcomes(name, [seed])) for seed in seeds]
     return " | ".join(
         ", ".join(
             f"{cell[word]}{' ' * (len(sign) > 1)}{sign}" for word, sign in SIGNS_OF_OUTCOMES.items() if cell[word]
@@ -340,18 +348,14 @@ def _quoting(sentence: str, seeds: Sequence[Seed]) -> str:
 
 
 def _contradicted_claims(names: Sequence[str], seeds: Sequence[Seed], known: Statements) -> str:
-    """The claims that no seed supports and one contradicts."""
-    outcomes = {name: set(_outcomes(name, seeds)) for name in names}
-    listed = [name for name in names if "contradicted" in outcomes[name] and "supported" not in outcomes[name]]
-    explained = {name for remark in known.remark for name in remark.claims}
-    lines = [f"- {_found_of(name, seeds)}: {_first(name, seeds).statement}" for name in listed if name not in explained]
-    return "\n".join(["## Contradicted", "", *(_remarks(listed, seeds, known) + lines or ["None."])])
+    """The claims that a seed contradicts."""
+    listed = [name for name in names if "contradicted" in _outcomes(name, seeds)]
+    return "\n".join(["## Contradicted", "", *(_remarks(listed, seeds, known, meant=True) or ["None."])])
 
 
 def _undecided_claims(names: Sequence[str], seeds: Sequence[Seed], known: Statements) -> str:
     """How many claims each suite leaves undecided on a seed and contradicted on none, and the remarks on them."""
-    outcomes = {name: set(_outcomes(name, seeds)) for name in names}
-    listed = [name for name in names if "undecided" in outcomes[name] and "contradicted" not in outcomes[name]]
+    listed = [name for name in names if "undecided" in (said := _outcomes(name, seeds)) and "contradicted" not in said]
     left = Counter(name.partition("/")[0] for name in listed)
     counts = ", ".join(f"{count} of `{suite}`" for suite, count in left.most_common()) or "None"
     needed = " What would decide each is in the column `needed` of [claims.csv](claims.csv)." * bool(left)
@@ -359,20 +363,20 @@ def _undecided_claims(names: Sequence[str], seeds: Sequence[Seed], known: Statem
     return "\n".join(["## Undecided", "", f"{counts}.{needed}", *[""] * bool(lines), *lines])
 
 
-def _remarks(names: Sequence[str], seeds: Sequence[Seed], known: Statements) -> list[str]:
-    """A line per remark on some of these claims: what was found of them, and the remark."""
-    about = [(remark.says, [name for name in remark.claims if name in names]) for remark in known.remark]
-    return [f"- {', '.join(_found_of(name, seeds) for name in of)}: {says}" for says, of in about if of]
+def _remarks(names: Sequence[str], seeds: Sequence[Seed], known: Statements, *, meant: bool = False) -> list[str]:
+    """A line per remark on some of these claims: what was found of them, what that means, and the remark."""
+    about = [(remark, [name for name in remark.claims if name in names]) for remark in known.remark]
+    return [
+        f"- {', '.join(_found_of(name, seeds) for name in of)}: {f'*{remark.means}.* ' * meant}{remark.says}"
+        for remark, of in about
+        if of
+    ]
 
 
 def _found_of(name: str, seeds: Sequence[Seed]) -> str:
     """A claim with its region, and what each seed found of it."""
-    numbers = " / ".join(seed.found[name].numbers for seed in seeds if name in seed.found)
-    return f"`{name}` ({_first(name, seeds).region}: {numbers})"
-
-
-def _first(name: str, seeds: Sequence[Seed]) -> Verdict:
-    return next(seed.found[name].verdict for seed in seeds if name in seed.found)
+    found = [seed.found[name] for seed in seeds if name in seed.found]
+    return f"`{name}` ({found[0].verdict.region}: {' / '.join(one.numbers for one in found)})"
 
 
 def _untested(known: Sequence[Statement]) -> str:

@@ -33,7 +33,12 @@ KNOWN = claims_page.Statements(
         claims_page.Statement(source="Theorem 2", says="smaller", claims=("tiny/smaller", "absent/one")),
         claims_page.Statement(source="Theorem 3", says="nothing", not_shown="nobody knows how"),
     ),
-    remark=(claims_page.Remark(claims=("tiny/smaller",), says="Kernels are not that good."),),
+    remark=(
+        claims_page.Remark(claims=("tiny/small",), says="It is large.", means="outside its conditions: n is small"),
+        claims_page.Remark(
+            claims=("tiny/smaller",), says="It is not.", means="our own expectation: no theorem says it"
+        ),
+    ),
 )
 
 
@@ -56,13 +61,8 @@ def fill(folder, seed, level):
     folder.mkdir()
     task, learner = {**SMALL, "n": [10]}, {"name": "kernel-ridge"}
     path = write_suite(folder, replicates=3, seed=seed, task=[task], learner=[learner], claim=CLAIMS)
-    rows = [
-        row(
-            suite="tiny", task="t", label="kernel-ridge", d=4, n=10, replicate=r, nmse=level * (1 + r / 10),
-            fit_cpu_seconds=2.0, release="0.1.0", provenance="session-tiny",
-        )
-        for r in range(3)
-    ]  # fmt: skip
+    at = {"suite": "tiny", "task": "t", "label": "kernel-ridge", "d": 4, "n": 10, "provenance": "session-tiny"}
+    rows = [row(**at, replicate=r, nmse=level * (1 + r / 10)) for r in range(3)]
     return hold(folder, path, rows, processor="a processor")
 
 
@@ -79,58 +79,50 @@ def page(known, stores):
     return claims_page.page(known, claims_page.seeds_of(known, stores))
 
 
-def page_of(folder, known=KNOWN):
-    with open_store(folder) as store:
-        return page(known, [store])
-
-
 def section(text, title):
     return re.split(r"^## ", text[text.index(f"## {title}\n") + 3 :], maxsplit=1, flags=re.MULTILINE)[0]
 
 
 def test_the_page_begins_with_questions_and_answers_and_then_has_every_statement(stores):
-    first, *others = KNOWN.statement
-    asked = first.model_copy(update={"question": "Is it small?", "answer": "It is {tiny/small}."})
-    text = page(KNOWN.model_copy(update={"statement": (asked, *others)}), stores)
+    asked = KNOWN.statement[0].model_copy(update={"question": "Is it small?", "answer": "It is {tiny/small}."})
+    text = page(KNOWN.model_copy(update={"statement": (asked, *KNOWN.statement[1:])}), stores)
     start = text.split("\n## ")[0]
-    assert start.startswith("# What the suites found\n\n2 claims test what the papers state, on seeds 0 and 1: ")
-    assert (
-        "**0 supported, 1 contradicted, 0 undecided on every seed that ran them**, 0 decided on "
-        "some seeds only, 1 with opposite verdicts" in start
+    assert start.startswith(
+        "# What the suites found\n\n2 claims test 2 statements, on seeds 0 and 1: **0 supported, 1 cont"
     )
-    assert "Sanity checks among them: 1." in start
+    assert "0 undecided on every seed that ran them**, 0 decided on some seeds only, 1 with opposite verdicts" in start
+    assert "Sanity checks among them: 1. What the [contradicted](#contradicted) ones mean: 0 refutes" in start
+    assert " 0 outside its conditions, 1 our own expectation." in start
     assert "| Is it small? | 1✓ | 1✗ | It is 0.011 / 1.1. |" in start
     each = section(text, "Statement by statement")
     assert "Theorem 3" not in each
     assert "| **Theorem 1**: small | 1✓ | 1✗ |  |" in each
     assert "| **Theorem 2**: smaller | 1✗, 1 not run | 1✗, 1 not run |  |" in each
-    assert section(text, "Contradicted").count("\n- `tiny/smaller`") == 1
+    assert "- `tiny/smaller` (≤ 1e-9: ✗ 0.011 / ✗ 1.1): *our own expectation: no theorem says it.* It is not." in text
+    assert "- `tiny/small` (≤ 0.1: ✓ 0.011 / ✗ 1.1): *outside its conditions: n is small.* It is large." in text
     assert "None." in section(text, "Undecided")
 
 
 def test_what_would_decide_an_undecided_claim_is_in_the_table_and_a_remark_on_the_page(tmp_path):
     folder = fill(tmp_path / "store", 0, 0.095)
     remark = claims_page.Remark(claims=("tiny/small",), says="The error is that of the bound.")
-    known = KNOWN.model_copy(update={"remark": (remark,)})
-    left = section(page_of(folder, known), "Undecided")
-    assert "1 of `tiny`." in left
-    assert "- `tiny/small` (≤ 0.1: ? 0.10): The error is that of the bound." in left
+    known = KNOWN.model_copy(update={"remark": (remark, KNOWN.remark[1])})
     with open_store(folder) as store:
+        left = section(page(known, [store]), "Undecided")
         lines = csv.DictReader(io.StringIO(claims_page.table(KNOWN, claims_page.seeds_of(KNOWN, [store]))))
         needed = {line["id"]: line["needed"] for line in lines}
+    assert "1 of `tiny`." in left
+    assert "- `tiny/small` (≤ 0.1: ? 0.10): The error is that of the bound." in left
     assert re.fullmatch(r"\d+ replicates would decide it at the spread seen", needed["small"])
     assert needed["smaller"] == ""
 
 
 def test_every_claim_of_every_seed_is_a_line_of_the_table(stores):
     lines = list(csv.DictReader(io.StringIO(claims_page.table(KNOWN, claims_page.seeds_of(KNOWN, stores)))))
-    found = [(line["suite"], line["seed"], line["id"], line["verdict"]) for line in lines]
-    assert sorted(found) == [
-        ("tiny", "0", "small", "supported"),
-        ("tiny", "0", "smaller", "contradicted"),
-        ("tiny", "1", "small", "contradicted"),
-        ("tiny", "1", "smaller", "contradicted"),
-    ]
+    found = ", ".join(f"{line['id']} {line['seed']} {line['verdict']}" for line in lines)
+    assert found == "small 0 supported, small 1 contradicted, smaller 0 contradicted, smaller 1 contradicted"
+    small, smaller = (remark.means for remark in KNOWN.remark)
+    assert [line["means"] for line in lines] == ["", small, smaller, smaller]
 
 
 def test_the_number_of_wrong_verdicts_is_bounded_without_sanity_checks(stores):
@@ -157,6 +149,10 @@ def test_every_suite_about_the_papers_is_on_the_page_or_said_not_to_be_run():
     assert all_suites - {"tabular"} - tables == set(known.suites) | set(known.not_run)
 
 
-def test_a_suite_of_one_seed_in_two_stores_is_an_error(stores):
+def test_a_suite_in_two_stores_and_a_contradiction_whose_meaning_is_not_one_of_three_are_errors(stores):
     with pytest.raises(UsageError, match="tiny of seed 0 must be in one store"):
         page(KNOWN, [stores[0], stores[0]])
+    with pytest.raises(UsageError, match="what the contradiction of tiny/small means"):
+        page(KNOWN.model_copy(update={"remark": KNOWN.remark[1:]}), stores)
+    with pytest.raises(ValueError, match="means"):
+        claims_page.Remark(claims=("tiny/small",), says="It is large.", means="a bad day: it rained")
