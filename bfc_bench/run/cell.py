@@ -13,7 +13,7 @@ import numpy as np
 
 from bfc_bench.errors import BenchError, Diverged
 from bfc_bench.executors.worker_context import clock_starts, may_take
-from bfc_bench.learner import Array, Failure, Predictor
+from bfc_bench.learner import Array, Cost, Failure, Predictor
 from bfc_bench.run.array_guard import ArrayGuard
 from bfc_bench.run.fitting import attempt, check_prediction, fit, predict, tune
 from bfc_bench.run.grid import Cell
@@ -99,8 +99,7 @@ def _predictions(
 
 
 def _shares(items: list[CellFit]) -> list[float]:
-    costs = [item.entry.learner.cost(item.cell.n, item.cell.d) for item in items]
-    weights = [1.0 if cost is None else max(cost.flops, 1.0) for cost in costs]
+    weights = [max(sum(cost.flops for cost in _costs(item) if cost is not None), 1.0) for item in items]
     return [weight / sum(weights) for weight in weights]
 
 
@@ -124,17 +123,23 @@ def _finish(
 
 
 def _declared(item: CellFit) -> dict[str, Any] | Failure:
-    """Declared operations of the fit and of all candidates of tuning, and the parameters of the chosen learner."""
+    """Declared operations, and the parameters of the chosen learner."""
     if not item.ranking:
         assert isinstance(item.outcome, Failure), "all candidates failed"
         return item.outcome
     if (cost := item.learner.cost(item.cell.n, item.cell.d)) is None:
         return {}
-    trained = item.cell.n - item.cell.n // EVERY
-    trials = [candidate.cost(trained, item.cell.d) for candidate in item.tried]
-    counted = [trial.fit_flops for trial in trials if trial is not None]
-    flops = float(sum(counted, cost.fit_flops)) if len(counted) == len(trials) else None
+    costs = _costs(item)
+    counted = [each.fit_flops for each in costs if each is not None]
+    flops = float(sum(counted)) if len(counted) == len(costs) else None
     return {"fit_flops": flops, "parameters": None if cost.parameters is None else int(cost.parameters)}
+
+
+def _costs(item: CellFit) -> list[Cost | None]:
+    """Declared costs of the fit, if a learner is left to fit, and of the candidates that tuning has tried."""
+    n, d = item.cell.n, item.cell.d
+    chosen = [learner.cost(n, d) for learner, _ in item.ranking[:1]]
+    return chosen + [learner.cost(n - n // EVERY, d) for learner in item.tried]
 
 
 def _chosen(item: CellFit) -> dict[str, Any]:
