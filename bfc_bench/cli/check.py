@@ -26,7 +26,7 @@ def check(
         typer.Option("--set", metavar="KEY=VALUE", help="Set an option of what is checked. Repeatable."),
     ] = None,
 ) -> None:
-    """Check that a learner, an executor, a part of a suite, a metric, a plot, a verb or a listener keeps its contract.
+    """Check that a learner, a part of a suite, a metric, a plot, a verb or a listener keeps its contract.
 
     Prints each check as soon as it is made, and how many passed, were skipped and failed. Exit code 1 if one failed.
     """

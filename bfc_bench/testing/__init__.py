@@ -1,6 +1,6 @@
-"""Conformance kit: tests whether a learner, an executor or a part of a suite meets the requirements of its contract.
+"""Conformance kit: tests whether a learner or a part of a suite meets the requirements of its contract.
 
-    from bfc_bench.testing import check_executor, check_learner
+    from bfc_bench.testing import check_learner
 
     def test_my_learner():
         check_learner(MyLearner)
@@ -20,13 +20,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from bfc_bench.errors import UsageError, describe_error, error_text, is_ctrl_c
-from bfc_bench.executors.base import Executor
 from bfc_bench.learner import Learner
 from bfc_bench.testing.requirement import TOLERANCE, Requirement, Skip, Subject
 from bfc_bench.utils.counted import counted
 from bfc_bench.utils.escape_control import visible
 
-__all__ = ["Check", "CheckReport", "check_executor", "check_learner", "check_part"]
+__all__ = ["Check", "CheckReport", "check_learner", "check_part"]
 
 Outcome = Literal["passed", "skipped", "failed"]
 
@@ -45,7 +44,7 @@ class Check:
 
 @dataclass(frozen=True)
 class CheckReport:
-    """Results of all requirements for one learner, executor or part of a suite."""
+    """Results of all requirements for one learner or part of a suite."""
 
     name: str
     checks: tuple[Check, ...]
@@ -96,22 +95,9 @@ def check_learner(
         AssertionError: Lists the violated requirements, unless ``strict`` is False.
         UsageError: ``learner`` is no learner.
     """
-    _require_a(Learner, learner, "check_learner")
+    if not issubclass(learner if isinstance(learner, type) else type(learner), Learner):
+        raise UsageError(f"check_learner expects a bfc_bench.Learner, class or instance. Got {learner!r}.")
     return _report(learner, strict, tolerance=tolerance)
-
-
-def check_executor(executor: type[Executor] | Executor, *, strict: bool = True) -> CheckReport:
-    """Test every requirement of executors, on a class with its default options or on an instance.
-
-    This takes a minute: units hang, crash and take too much memory. Promises that the executor does not make are not
-    tested.
-
-    Raises:
-        AssertionError: Lists the violated requirements, unless ``strict`` is False.
-        UsageError: ``executor`` is no executor, or cannot be used here.
-    """
-    _require_a(Executor, executor, "check_executor")
-    return _report(executor, strict)
 
 
 def check_part(part: object, *, kind: Literal["", "plot", "verb", "listener"] = "", strict: bool = True) -> CheckReport:
@@ -142,24 +128,16 @@ def _report(part: object, strict: bool, **given: Any) -> CheckReport:
     return report
 
 
-def _require_a(base: type, part: object, who: str) -> None:
-    if not issubclass(part if isinstance(part, type) else type(part), base):
-        raise UsageError(f"{who} expects a bfc_bench.{base.__name__}, class or instance. Got {part!r}.")
-
-
 def checks_of(subject: Subject) -> Iterator[Check]:
-    """Test every requirement of a subject, one after the other, and end it."""
+    """Test every requirement of a subject, one after the other."""
     outcome: Outcome
     met = set()
-    try:
-        for requirement in subject.requirements:
-            unmet = [need.name for need in requirement.needs if need not in met]
-            outcome, reason = ("skipped", f"needs '{unmet[0]}'") if unmet else _outcome(requirement, subject.trial)
-            if outcome == "passed":
-                met.add(requirement)
-            yield Check(requirement.name, outcome, reason)
-    finally:
-        subject.end()
+    for requirement in subject.requirements:
+        unmet = [need.name for need in requirement.needs if need not in met]
+        outcome, reason = ("skipped", f"needs '{unmet[0]}'") if unmet else _outcome(requirement, subject.trial)
+        if outcome == "passed":
+            met.add(requirement)
+        yield Check(requirement.name, outcome, reason)
 
 
 def _outcome(requirement: Requirement, trial: Any) -> tuple[Outcome, str]:

@@ -10,11 +10,9 @@ from typing import Any
 from bfc_bench.analysis.claims import Claim
 from bfc_bench.config import Settings
 from bfc_bench.errors import UsageError
-from bfc_bench.executors.base import Executor
 from bfc_bench.learner import Learner
-from bfc_bench.testing import batching, description, executing, fitting, other_parts, task_parts
+from bfc_bench.testing import batching, description, fitting, other_parts, task_parts
 from bfc_bench.testing.learner_trial import LearnerTrial
-from bfc_bench.testing.pool_trial import PoolTrial
 from bfc_bench.testing.requirement import TOLERANCE, Requirement, Subject, requirements_of
 
 OTHERS: Mapping[str, Sequence[Requirement]] = {
@@ -44,17 +42,13 @@ def subject_of(
         part = part.parse({**needed, **options}, f"check: {name}")
     elif options:
         raise UsageError(f"check: {name!r} has no options, so that --set does not apply.")
-    if isinstance(part, Executor):
-        part.ready()
-        trial = PoolTrial(part)
-        return Subject(name, trial, requirements_of(executing), trial.end)
     if isinstance(part, Path):
         return Subject(part.stem, part, OTHERS["suite"])
     if isinstance(part, Claim):
         return Subject(name, part, OTHERS["claim"])
     if isinstance(part, tuple(task_parts.EXAMINED)):
         return Subject(name, task_parts.PartTrial(part), requirements_of(task_parts))
-    bases = ", ".join(base.__name__ for base in (Learner, Executor, Claim, *task_parts.EXAMINED))
+    bases = ", ".join(base.__name__ for base in (Learner, Claim, *task_parts.EXAMINED))
     raise UsageError(
         f"check: expected one of {bases}, class or instance, or the path of a suite. Got {part!r}. Add --kind plot or "
         "--kind verb for a function, and --kind listener for what listens to runs (kind= in Python)."

@@ -41,7 +41,6 @@ def check_in_subprocess(
     """
     for position, (part, stated) in enumerate(find(name, kind)):
         subject = subject_of(part, stated, options)  # raises here what the user has mistyped
-        subject.end()
         print(subject.name, flush=True)
         with TemporaryDirectory() as folder:
             journal = Path(folder) / "checks"

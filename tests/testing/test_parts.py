@@ -422,7 +422,7 @@ def test_a_suite_that_names_an_unknown_learner_fails(tmp_path: Path) -> None:
 def test_options_without_a_default_must_be_given() -> None:
     with pytest.raises(UsageError, match="widths and alphas are required and missing"):
         check_part(PLUGINS.targets.get("quadratic-densenet"))
-    with pytest.raises(UsageError, match="expected one of Learner, Executor"):
+    with pytest.raises(UsageError, match="expected one of Learner, Claim"):
         check_part(3)  # type: ignore[arg-type]
 
 
