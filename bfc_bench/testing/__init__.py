@@ -9,8 +9,8 @@ The kit makes tiny data of its own, fits the learner with its ``smoke`` options 
 requirement after the other. ``bfc-bench check NAME`` does the same from the command line, in a separate process: there
 a learner that ends its process, or never returns, fails the requirement that was being tested.
 
-``check_part`` tests an input law, a target, a labelling, a data set, a kind of claim, a metric, a suite file, a plot, a
-verb or a listener.
+``check_part`` tests an input law, a target, a labelling, a data set, a kind of claim, a metric or a suite
+file.
 """
 
 from __future__ import annotations
@@ -100,21 +100,19 @@ def check_learner(
     return _report(learner, strict, tolerance=tolerance)
 
 
-def check_part(part: object, *, kind: Literal["", "plot", "verb", "listener"] = "", strict: bool = True) -> CheckReport:
+def check_part(part: object, *, strict: bool = True) -> CheckReport:
     """Test every requirement of a part that a plugin can provide.
 
     Args:
         part: An input law, a target, a joint law, a labelling, a data set or a kind of claim, as an instance or as a
-            class that is made with its defaults; a ``Metric``; or the path of a suite file. With ``kind``, a function
-            that draws a plot or is a verb, or the module or object that listens to runs.
-        kind: What the part is, where its class does not say it.
+            class that is made with its defaults; a ``Metric``; or the path of a suite file.
         strict: Raise an exception if a requirement is violated.
 
     Raises:
         AssertionError: Lists the violated requirements, unless ``strict`` is False.
         UsageError: ``part`` is nothing that can be tested, or a class with options that have no default.
     """
-    return _report(part, strict, kind=kind)
+    return _report(part, strict)
 
 
 def _report(part: object, strict: bool, **given: Any) -> CheckReport:
