@@ -1,4 +1,4 @@
-"""``bfc-bench check``: run the conformance checks on anything that a plugin can provide."""
+"""``bfc-bench check``: run the conformance checks on a learner or on what a suite names."""
 
 from __future__ import annotations
 
@@ -9,24 +9,17 @@ import typer
 
 def check(
     name: Annotated[
-        str,
-        typer.Argument(metavar="NAME", help="Name in `bfc-bench list`; module:Class or module:name; or a suite file."),
+        str, typer.Argument(metavar="NAME", help="Name in `bfc-bench list`; module:Class; or a suite file.")
     ],
     kind: Annotated[
-        str,
-        typer.Option(
-            "--kind",
-            metavar="KIND",
-            help="Only this kind, as `bfc-bench list` calls it. Needed for module:name of a plot or a verb, "
-            "and for the module of a listener.",
-        ),
+        str, typer.Option("--kind", metavar="KIND", help="Only this kind, as `bfc-bench list` calls it.")
     ] = "",
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Set an option of what is checked. Repeatable."),
     ] = None,
 ) -> None:
-    """Check that a learner, an executor, a part of a suite, a metric, a plot, a verb or a listener keeps its contract.
+    """Check that a learner, a part of a suite or a metric keeps its contract.
 
     Prints each check as soon as it is made, and how many passed, were skipped and failed. Exit code 1 if one failed.
     """

@@ -102,10 +102,7 @@ class Pool(Protocol):
 
 @provisional("0.1.0")
 class Executor(Settings):
-    """Opens pools. Annotated fields are options. A fault of one unit must not affect another.
-
-    ``bfc_bench.testing.check_executor`` tests an executor and its promises.
-    """
+    """Opens pools. Annotated fields are options. A fault of one unit must not affect another."""
 
     name: ClassVar[str]
     """Name for ``--executor`` and in suites."""

@@ -1,6 +1,6 @@
-"""Conformance kit: tests whether a learner, an executor or a part of a suite meets the requirements of its contract.
+"""Conformance kit: tests whether a learner or a part of a suite meets the requirements of its contract.
 
-    from bfc_bench.testing import check_executor, check_learner
+    from bfc_bench.testing import check_learner
 
     def test_my_learner():
         check_learner(MyLearner)
@@ -9,8 +9,8 @@ The kit makes tiny data of its own, fits the learner with its ``smoke`` options 
 requirement after the other. ``bfc-bench check NAME`` does the same from the command line, in a separate process: there
 a learner that ends its process, or never returns, fails the requirement that was being tested.
 
-``check_part`` tests an input law, a target, a labelling, a data set, a kind of claim, a metric, a suite file, a plot, a
-verb or a listener.
+``check_part`` tests an input law, a target, a labelling, a data set, a kind of claim, a metric or a suite
+file.
 """
 
 from __future__ import annotations
@@ -20,13 +20,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from bfc_bench.errors import UsageError, describe_error, error_text, is_ctrl_c
-from bfc_bench.executors.base import Executor
 from bfc_bench.learner import Learner
 from bfc_bench.testing.requirement import TOLERANCE, Requirement, Skip, Subject
 from bfc_bench.utils.counted import counted
 from bfc_bench.utils.escape_control import visible
 
-__all__ = ["Check", "CheckReport", "check_executor", "check_learner", "check_part"]
+__all__ = ["Check", "CheckReport", "check_learner", "check_part"]
 
 Outcome = Literal["passed", "skipped", "failed"]
 
@@ -45,7 +44,7 @@ class Check:
 
 @dataclass(frozen=True)
 class CheckReport:
-    """Results of all requirements for one learner, executor or part of a suite."""
+    """Results of all requirements for one learner or part of a suite."""
 
     name: str
     checks: tuple[Check, ...]
@@ -96,39 +95,24 @@ def check_learner(
         AssertionError: Lists the violated requirements, unless ``strict`` is False.
         UsageError: ``learner`` is no learner.
     """
-    _require_a(Learner, learner, "check_learner")
+    if not issubclass(learner if isinstance(learner, type) else type(learner), Learner):
+        raise UsageError(f"check_learner expects a bfc_bench.Learner, class or instance. Got {learner!r}.")
     return _report(learner, strict, tolerance=tolerance)
 
 
-def check_executor(executor: type[Executor] | Executor, *, strict: bool = True) -> CheckReport:
-    """Test every requirement of executors, on a class with its default options or on an instance.
-
-    This takes a minute: units hang, crash and take too much memory. Promises that the executor does not make are not
-    tested.
-
-    Raises:
-        AssertionError: Lists the violated requirements, unless ``strict`` is False.
-        UsageError: ``executor`` is no executor, or cannot be used here.
-    """
-    _require_a(Executor, executor, "check_executor")
-    return _report(executor, strict)
-
-
-def check_part(part: object, *, kind: Literal["", "plot", "verb", "listener"] = "", strict: bool = True) -> CheckReport:
+def check_part(part: object, *, strict: bool = True) -> CheckReport:
     """Test every requirement of a part that a plugin can provide.
 
     Args:
         part: An input law, a target, a joint law, a labelling, a data set or a kind of claim, as an instance or as a
-            class that is made with its defaults; a ``Metric``; or the path of a suite file. With ``kind``, a function
-            that draws a plot or is a verb, or the module or object that listens to runs.
-        kind: What the part is, where its class does not say it.
+            class that is made with its defaults; a ``Metric``; or the path of a suite file.
         strict: Raise an exception if a requirement is violated.
 
     Raises:
         AssertionError: Lists the violated requirements, unless ``strict`` is False.
         UsageError: ``part`` is nothing that can be tested, or a class with options that have no default.
     """
-    return _report(part, strict, kind=kind)
+    return _report(part, strict)
 
 
 def _report(part: object, strict: bool, **given: Any) -> CheckReport:
@@ -142,24 +126,16 @@ def _report(part: object, strict: bool, **given: Any) -> CheckReport:
     return report
 
 
-def _require_a(base: type, part: object, who: str) -> None:
-    if not issubclass(part if isinstance(part, type) else type(part), base):
-        raise UsageError(f"{who} expects a bfc_bench.{base.__name__}, class or instance. Got {part!r}.")
-
-
 def checks_of(subject: Subject) -> Iterator[Check]:
-    """Test every requirement of a subject, one after the other, and end it."""
+    """Test every requirement of a subject, one after the other."""
     outcome: Outcome
     met = set()
-    try:
-        for requirement in subject.requirements:
-            unmet = [need.name for need in requirement.needs if need not in met]
-            outcome, reason = ("skipped", f"needs '{unmet[0]}'") if unmet else _outcome(requirement, subject.trial)
-            if outcome == "passed":
-                met.add(requirement)
-            yield Check(requirement.name, outcome, reason)
-    finally:
-        subject.end()
+    for requirement in subject.requirements:
+        unmet = [need.name for need in requirement.needs if need not in met]
+        outcome, reason = ("skipped", f"needs '{unmet[0]}'") if unmet else _outcome(requirement, subject.trial)
+        if outcome == "passed":
+            met.add(requirement)
+        yield Check(requirement.name, outcome, reason)
 
 
 def _outcome(requirement: Requirement, trial: Any) -> tuple[Outcome, str]:

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 from itertools import pairwise
 from typing import get_args
 
 from bfc_bench.learner import ArrayKind, Capabilities, Cost, LabelKind, Learner, Precision
 from bfc_bench.testing.learner_trial import LearnerTrial, N, data_spec
-from bfc_bench.testing.requirement import require, require_described, require_json, requirement, skip
+from bfc_bench.testing.requirement import require, require_json, requirement, skip
 
+NAME = r"[a-z][a-z0-9]*(-[a-z0-9]+)*(:\S+)?"
 SIZES = (100, 1000, 10_000)
 
 
 @requirement()
 def has_a_name_and_a_docstring(trial: LearnerTrial) -> None:
     """Suites refer to a learner by ``name``; ``bfc-bench list`` shows the first line of its docstring."""
-    require_described(trial.cls, variants=True)
+    name = getattr(trial.cls, "name", None)
+    matches = isinstance(name, str) and re.fullmatch(NAME, name) is not None
+    require(matches, f"name must be lower-case words joined by hyphens, or scheme:path. Got {name!r}")
+    require(bool((vars(trial.cls).get("__doc__") or "").strip()), "the class has no docstring of its own")
 
 
 @requirement()

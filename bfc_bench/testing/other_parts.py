@@ -1,24 +1,17 @@
-"""Requirements of claims, plots, verbs, listeners and suites: each is used once, on made-up results."""
+"""Requirements of claims and suites; claims are judged on made-up results."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
-from unittest import TestCase
 
 import numpy as np
 
 from bfc_bench.analysis.claims import Claim, Finding
-from bfc_bench.plugins.manager import draw_figure, load_plugins
+from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.run.grid import make_grid
-from bfc_bench.run.options import RunOptions
-from bfc_bench.run.session import run_cells
 from bfc_bench.store.row import Row
-from bfc_bench.suite.model import Suite
 from bfc_bench.suite.read import read_suite
 from bfc_bench.tasks.build import build_part
 from bfc_bench.testing.examples import rng
@@ -26,14 +19,6 @@ from bfc_bench.testing.requirement import require, requirement, skip
 
 SIZES, DIMS, REPLICATES = (50, 100, 200, 400, 800, 1600), (5, 10, 20, 40), 5
 """Of made-up results."""
-SUITE: dict[str, Any] = {
-    "name": "check",
-    "replicates": 2,
-    "test_size": 100,
-    "task": [{"name": "t", "inputs": {"kind": "uniform"}, "target": {"kind": "linear"}, "d": [3], "n": [10, 20]}],
-    "learner": [{"name": "sklearn:neighbors.KNeighborsRegressor", "options": {"n_neighbors": 15}}],
-}
-"""A suite whose cells with 10 points fail, since these have no 15 nearest neighbours."""
 
 
 def made_up_rows(tasks: Sequence[str], labels: Sequence[str], predictors: Sequence[str] = ()) -> Iterator[Row]:
@@ -79,38 +64,6 @@ def one_replicate_decides_nothing(claim: Claim) -> None:
 
 
 @requirement()
-def its_figures_can_be_drawn(plot: Callable[[Sequence[Row]], Any]) -> None:
-    """``plot(rows)`` returns {file stem: chart of Altair or figure of Matplotlib}, also where no cell has an error."""
-    rows = list(made_up_rows(("values", "classes"), ("first", "second")))
-    failed = [replace(row, status="failed", nmse=None, error_rate=None, train_nmse=None) for row in rows]
-    for some in (rows, failed, []):
-        figures = plot(some)
-        require(isinstance(figures, Mapping), f"a plot must return {{file stem: figure}}. Got {type(figures).__name__}")
-        require(bool(figures) or some is not rows, "made-up results of two learners must give one figure or more")
-        for stem, figure in figures.items():
-            fine = isinstance(stem, str) and Path(stem).name == stem and stem not in ("", ".", "..")
-            require(fine, f"a file stem must be a text without a folder, such as 'every-cell'. Got {stem!r}")
-            draw_figure(figure)
-
-
-@requirement()
-def its_help_is_printed(verb: Callable[..., Any]) -> None:
-    """The verb has a docstring, Typer can read its parameters, which have types, and ``--help`` is printed."""
-    import typer
-    from typer.testing import CliRunner
-
-    require(bool((inspect.getdoc(verb) or "").strip()), "the function has no docstring, which is its help")
-    parameters = inspect.signature(verb).parameters.values()
-    untyped = [each.name for each in parameters if each.annotation is inspect.Parameter.empty]
-    example = "".join(untyped[:1])
-    require(not untyped, f"parameters without a type: {', '.join(untyped)}. Write, for example, {example}: str")
-    app = typer.Typer(pretty_exceptions_enable=False)
-    app.command("verb")(verb)
-    result = CliRunner().invoke(app, ["--help"])
-    require(result.exit_code == 0, f"--help failed: {result.exception or result.output.strip()[-200:]}")
-
-
-@requirement()
 def it_plans_cells(path: Path) -> None:
     """Everything that the suite names is installed, and every learner has at least one cell."""
     suite, plugins = read_suite(path), load_plugins()
@@ -120,17 +73,3 @@ def it_plans_cells(path: Path) -> None:
     planned = {cell.label for cell in make_grid(suite, plugins, str(path)).cells()}
     idle = [entry.label for entry in suite.learner if entry.label not in planned]
     require(not idle, f"no cell is planned for {', '.join(idle)}")
-
-
-@requirement()
-def it_hears_a_run(listener: object) -> None:
-    """Its hooks exist, and none raises in a run with cells that are ok and cells that failed."""
-    plugins = load_plugins([listener])
-    name = plugins.manager.get_name(listener) or ""
-    problems = [item.why for item in plugins.unavailable if item.plugin == name]
-    require(not problems, "; ".join(problems))
-    hooks = [hook.name for hook in plugins.manager.get_hookcallers(listener) or ()]
-    require(bool(hooks), "it implements no hook with @bfc_bench.hookimpl, such as bfc_result")
-    with TestCase().assertNoLogs("bfc_bench.plugins"), TemporaryDirectory() as folder:
-        grid = make_grid(Suite.parse(SUITE, "check"), plugins, "check")
-        run_cells(grid, RunOptions(store=folder, executor="serial", plugins=plugins))

@@ -1,12 +1,11 @@
 """``Requirement``, one test of the conformance kit; a test fails by ``require`` and is left out by ``skip``.
 
-Below them are assertions that requirements of several kinds of objects share.
+Below them is an assertion that requirements of several kinds of objects share.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import ModuleType
@@ -15,7 +14,6 @@ from typing import Any, NoReturn
 from bfc_bench.config import Settings
 from bfc_bench.utils.plain_json import canonical_json
 
-WORDS = r"[a-z][a-z0-9]*(-[a-z0-9]+)*"
 TOLERANCE = 1e-3
 """Relative difference of the predictions of a batch and of single fits that is allowed."""
 
@@ -40,14 +38,12 @@ class Requirement:
 
 @dataclass(frozen=True)
 class Subject:
-    """What the kit tests: a learner, an executor or a part of a suite."""
+    """What the kit tests: a learner or a part of a suite."""
 
     name: str
     trial: Any
     """Passed to the requirements; holds the tested object and what they share."""
     requirements: Sequence[Requirement]
-    end: Callable[[], object] = lambda: None
-    """Called after the last requirement."""
 
 
 def requirement(*needs: Requirement) -> Callable[[Callable[[Any], None]], Requirement]:
@@ -70,15 +66,6 @@ def require(condition: bool, otherwise: str) -> None:
     """Fail the current requirement with the message ``otherwise`` unless the condition is true."""
     if not condition:
         raise AssertionError(otherwise)
-
-
-def require_described(cls: type, *, variants: bool = False) -> None:
-    """Fail unless the class has a docstring of its own and a name; with ``variants`` it may also be scheme:path."""
-    name = getattr(cls, "name", None)
-    matches = isinstance(name, str) and re.fullmatch(WORDS + r"(:\S+)?" * variants, name) is not None
-    expected = "lower-case words joined by hyphens" + ", or scheme:path" * variants
-    require(matches, f"name must be {expected}. Got {name!r}")
-    require(bool((vars(cls).get("__doc__") or "").strip()), "the class has no docstring of its own")
 
 
 def require_json(part: Settings, options_of: Callable[[Any], Mapping[str, Any]]) -> None:

@@ -10,31 +10,20 @@ from typing import Any
 from bfc_bench.analysis.claims import Claim
 from bfc_bench.config import Settings
 from bfc_bench.errors import UsageError
-from bfc_bench.executors.base import Executor
 from bfc_bench.learner import Learner
-from bfc_bench.testing import batching, description, executing, fitting, other_parts, task_parts
+from bfc_bench.testing import batching, description, fitting, other_parts, task_parts
 from bfc_bench.testing.learner_trial import LearnerTrial
-from bfc_bench.testing.pool_trial import PoolTrial
 from bfc_bench.testing.requirement import TOLERANCE, Requirement, Subject, requirements_of
 
 OTHERS: Mapping[str, Sequence[Requirement]] = {
     "claim": (other_parts.curves_get_a_verdict, other_parts.one_replicate_decides_nothing),
     "suite": (other_parts.it_plans_cells,),
-    "plot": (other_parts.its_figures_can_be_drawn,),
-    "verb": (other_parts.its_help_is_printed,),
-    "listener": (other_parts.it_hears_a_run,),
 }
 """Requirements of the parts that no task has, by kind."""
-WITHOUT_BASE = ("plot", "verb", "listener")
-"""Kinds of functions, and of modules and objects with hooks, which must be stated."""
 
 
-def subject_of(
-    part: Any, kind: str = "", options: Mapping[str, Any] = MappingProxyType({}), tolerance: float = TOLERANCE
-) -> Subject:
+def subject_of(part: Any, options: Mapping[str, Any] = MappingProxyType({}), tolerance: float = TOLERANCE) -> Subject:
     """A class, with ``options``, or an instance, as a subject. Raises ``UsageError`` if no requirement is known."""
-    if kind:
-        return _function(part, kind)
     name = str(getattr(part, "kind", None) or getattr(part, "name", None) or getattr(part, "__name__", part))
     cls = part if isinstance(part, type) else type(part)
     if issubclass(cls, Learner):
@@ -44,30 +33,14 @@ def subject_of(
         part = part.parse({**needed, **options}, f"check: {name}")
     elif options:
         raise UsageError(f"check: {name!r} has no options, so that --set does not apply.")
-    if isinstance(part, Executor):
-        part.ready()
-        trial = PoolTrial(part)
-        return Subject(name, trial, requirements_of(executing), trial.end)
     if isinstance(part, Path):
         return Subject(part.stem, part, OTHERS["suite"])
     if isinstance(part, Claim):
         return Subject(name, part, OTHERS["claim"])
     if isinstance(part, tuple(task_parts.EXAMINED)):
         return Subject(name, task_parts.PartTrial(part), requirements_of(task_parts))
-    bases = ", ".join(base.__name__ for base in (Learner, Executor, Claim, *task_parts.EXAMINED))
-    raise UsageError(
-        f"check: expected one of {bases}, class or instance, or the path of a suite. Got {part!r}. Add --kind plot or "
-        "--kind verb for a function, and --kind listener for what listens to runs (kind= in Python)."
-    )
-
-
-def _function(part: Any, kind: str) -> Subject:
-    if kind not in WITHOUT_BASE:
-        raise UsageError(f"check_part: kind must be one of {', '.join(WITHOUT_BASE)}. Got {kind!r}.")
-    if kind != "listener" and not callable(part):
-        raise UsageError(f"check: a {kind} must be a function. Got {part!r}.")
-    trial = part() if kind == "listener" and isinstance(part, type) else part
-    return Subject(str(getattr(part, "__name__", part)), trial, OTHERS[kind])
+    bases = ", ".join(base.__name__ for base in (Learner, Claim, *task_parts.EXAMINED))
+    raise UsageError(f"check: expected one of {bases}, class or instance, or the path of a suite. Got {part!r}.")
 
 
 def _learner(part: Any, cls: type[Learner], options: Mapping[str, Any], tolerance: float) -> Subject:

@@ -39,9 +39,8 @@ def check_in_subprocess(
     A requirement fails if the process ends in it or does not finish in time. The ones after it are not tested.
     ``show`` gets a function that says which check is made.
     """
-    for position, (part, stated) in enumerate(find(name, kind)):
-        subject = subject_of(part, stated, options)  # raises here what the user has mistyped
-        subject.end()
+    for position, part in enumerate(find(name, kind)):
+        subject = subject_of(part, options)  # raises here what the user has mistyped
         print(subject.name, flush=True)
         with TemporaryDirectory() as folder:
             journal = Path(folder) / "checks"
@@ -73,10 +72,10 @@ def _run(test: partial[bytes], seconds: float) -> bytes | UnitFailure:
 def _test(name: str, kind: str, options: dict[str, Any], position: int, journal: Path, _: object) -> bytes:
     """Runs in the worker: writes each check to the journal, as a line of JSON, and prints it."""
     with journal.open("w") as file:
-        part, stated = find(name, kind)[position]
+        part = find(name, kind)[position]
         global_state()  # imports torch and JAX, which takes seconds
         clock_starts()
-        for check in checks_of(subject_of(part, stated, options)):
+        for check in checks_of(subject_of(part, options)):
             print(json.dumps(asdict(check)), file=file, flush=True)
             print(f"{CLEAR * sys.stdout.isatty()}{check}", flush=True)
     return b""

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from units_of_work import call, end, grow, late, leave_a_child, outcomes, say, signalled, wait_for
 from waiting import alive, wait_until
 
 from bfc_bench.errors import BenchError
@@ -47,16 +48,8 @@ def fill(memory: int) -> None:
     FILLED.append(b"1" * memory)
 
 
-def end(code: int = 9) -> None:
-    os._exit(code)
-
-
 def raise_an_error() -> None:
     raise ImportError("nothing here")
-
-
-def say(text: str) -> bytes:
-    return text.encode()
 
 
 def who() -> bytes:
@@ -67,11 +60,6 @@ def who() -> bytes:
 def nap(seconds: float) -> bytes:
     time.sleep(seconds)
     return who()
-
-
-def signalled(number: int) -> bytes:
-    os.kill(os.getpid(), number)
-    return b""
 
 
 def close_files() -> bytes:
@@ -88,24 +76,6 @@ def write_to_all_files(message: bytes) -> bytes:
         except OSError:
             continue
     return b"done"
-
-
-def late(before: float, after: float) -> bytes:
-    """Prepares itself, then starts its clock, twice."""
-    time.sleep(before)
-    worker_context.clock_starts()
-    time.sleep(after / 2)
-    worker_context.clock_starts()
-    time.sleep(after / 2)
-    return b"done"
-
-
-def grow(memory: int) -> bytes:
-    worker_context.may_take(50_000_000)
-    held = bytearray(memory)
-    held[::4096] = b"1" * len(held[::4096])
-    time.sleep(1.0)
-    return b"grown"
 
 
 def grow_in_a_child(memory: int) -> bytes:
@@ -133,12 +103,6 @@ def crowded() -> bytes:
     return bytes(held[:1])
 
 
-def leave_a_child(file: str) -> bytes:
-    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], close_fds=False)
-    Path(file).write_text(str(child.pid))
-    os._exit(0)
-
-
 def leave_words(file: str) -> bytes:
     """Registers something for the end of its process, and prints half a line."""
     atexit.register(Path(file).write_text, "ended")
@@ -156,11 +120,6 @@ def environment() -> bytes:
     return Path("/proc/self/environ").read_bytes()
 
 
-def call(payload: tuple[Callable[..., bytes], tuple[Any, ...]]) -> bytes:
-    function, arguments = payload
-    return function(*arguments)
-
-
 def opened(preload: Preload | None = None, jobs: int = 1, **options: Any) -> ProcessPool:
     pool = ProcessExecutor(**options).open(call, preload, jobs)
     assert isinstance(pool, ProcessPool)
@@ -172,14 +131,6 @@ def pool(request: pytest.FixtureRequest) -> Iterator[ProcessPool]:
     pool = opened(start=request.param)
     yield pool
     pool.close(now=True)
-
-
-def outcomes(pool: ProcessPool, *units: tuple[Any, ...], groups: str = "", seconds: float = 60.0, **needs: Any) -> Any:
-    """What becomes of units (function, *arguments), in their order; ``groups`` has a letter for each."""
-    for key, (function, *arguments) in enumerate(units):
-        pool.submit(key, (function, tuple(arguments)), Resources(seconds, group=groups[key : key + 1], **needs))
-    ended = dict(pool.outcomes())
-    return [ended[key] for key in range(len(units))]
 
 
 def alone(*units: tuple[Any, ...], groups: str = "", preload: Preload | None = None, jobs: int = 1) -> Any:
@@ -411,11 +362,6 @@ def test_a_unit_for_a_gpu_is_refused_where_there_is_none(pool: ProcessPool) -> N
     assert pool.slots("cuda") == 0
     with pytest.raises(BenchError, match=r"a unit needs a GPU, and none is visible here\. Use --device cpu"):
         pool.submit(0, (who, ()), Resources(60.0, device="cuda"))
-
-
-def wait_for(file: str) -> bytes:
-    wait_until(Path(file).exists)
-    return b""
 
 
 def test_the_pool_knows_which_units_run(tmp_path: Path) -> None:

@@ -180,5 +180,5 @@ def test_a_suite_tunes_it_the_command_line_adds_it_and_check_finds_it(suite_file
     assert run(["run", suite, "--learner", name, "--store", store, "--executor", "serial"]) == 0
     assert run(["show", name]) == 0
     assert "elsewhere.models:Plain  learner of bfc-bench:builtin" in capsys.readouterr().out
-    ((learner, _),) = find(name)
+    (learner,) = find(name)
     assert learner is load_plugins().learner(name)

@@ -22,7 +22,6 @@ from bfc_bench import (
     PointSource,
     Target,
     Teacher,
-    hookimpl,
 )
 from bfc_bench.cli.app import run
 from bfc_bench.errors import UsageError
@@ -305,7 +304,7 @@ BROKEN = [
 
 
 def test_every_requirement_of_a_part_can_be_violated() -> None:
-    violated = {name for _, name, _ in BROKEN} | {name for _, _, name, _ in BROKEN_FUNCTIONS} | {"it plans cells"}
+    violated = {name for _, name, _ in BROKEN} | {"it plans cells"}
     others = [each.name for kind in OTHERS.values() for each in kind]
     assert sorted(violated) == sorted({*others, *(each.name for each in requirements_of(task_parts))})
 
@@ -316,95 +315,7 @@ def test_a_violated_requirement_is_named(part: Any, requirement: str, reason: st
         check_part(part)
 
 
-def figures_of(rows):
-    """The sizes of cells."""
-    import altair
-
-    return {"cells": altair.Chart(altair.Data(values=[{"n": row.n} for row in rows])).mark_bar().encode(x="n:O")}
-
-
-def undrawable(rows):
-    """A chart without a mark."""
-    import altair
-
-    return {"cells": altair.Chart()}
-
-
-def smallest(rows):
-    min(row.nmse for row in rows if row.nmse)
-    return figures_of(rows)
-
-
-def silent(suite: str):
-    pass
-
-
-def untyped(suite):
-    """Say hello."""
-
-
-def shown(suite: str, loud: bool = False):
-    """Say hello."""
-
-
-def two_types(size: int | str):
-    """Typer cannot tell which of the two is meant."""
-
-
-class Counts:
-    """Counts rows."""
-
-    def __init__(self):
-        self.rows = 0
-
-    @hookimpl
-    def bfc_result(self, result):
-        self.rows += 1
-
-
-class Misspelt(Counts):
-    """Has a hook that does not exist."""
-
-    @hookimpl
-    def bfc_run_ended(self, session):
-        """Is never called."""
-
-
-class Divides(Counts):
-    """Fails on cells that have failed."""
-
-    @hookimpl
-    def bfc_result(self, result):
-        1 / (result.status == "ok")
-
-
 GROUPED = points(0, 100, groups=np.repeat([0, 1], [60, 40]))
-DRAWN, HELP, HEARD = "its figures can be drawn", "its help is printed", "it hears a run"
-BROKEN_FUNCTIONS = [
-    (lambda rows: [], "plot", DRAWN, r"must return \{file stem: figure\}. Got list"),
-    (lambda rows: {}, "plot", DRAWN, "one figure or more"),
-    (lambda rows: {"a/b": figures_of(rows)["cells"]}, "plot", DRAWN, "Got 'a/b'"),
-    (lambda rows: {"cells": "drawn"}, "plot", DRAWN, "figures of Matplotlib. Got str"),
-    (undrawable, "plot", DRAWN, "SchemaValidationError"),
-    (smallest, "plot", DRAWN, "ValueError"),
-    (silent, "verb", HELP, "no docstring"),
-    (untyped, "verb", HELP, "without a type: suite. Write, for example, suite: str"),
-    (two_types, "verb", HELP, "Union"),
-    (Misspelt, "listener", HEARD, "a hook 'bfc_run_ended' that does not exist"),
-    (object(), "listener", HEARD, "implements no hook"),
-    (Divides, "listener", HEARD, "bfc_result: ZeroDivisionError"),
-]
-
-
-@pytest.mark.parametrize(("part", "kind", "requirement", "reason"), BROKEN_FUNCTIONS)
-def test_a_violated_requirement_of_a_function_or_listener_is_named(part, kind, requirement, reason) -> None:
-    with pytest.raises(AssertionError, match=rf"failed +{requirement}: .*{reason}"):
-        check_part(part, kind=kind)
-
-
-@pytest.mark.parametrize(("part", "kind"), [(figures_of, "plot"), (shown, "verb"), (Counts, "listener")])
-def test_functions_and_listeners_that_keep_the_contract_pass(part, kind) -> None:
-    check_part(part, kind=kind)
 
 
 @pytest.mark.parametrize("part", [joint(), joint(2), classes_of(3, [0.0, 1.0, 2.0]), GROUPED, Found, Kept])
@@ -422,7 +333,7 @@ def test_a_suite_that_names_an_unknown_learner_fails(tmp_path: Path) -> None:
 def test_options_without_a_default_must_be_given() -> None:
     with pytest.raises(UsageError, match="widths and alphas are required and missing"):
         check_part(PLUGINS.targets.get("quadratic-densenet"))
-    with pytest.raises(UsageError, match="expected one of Learner, Executor"):
+    with pytest.raises(UsageError, match="expected one of Learner, Claim"):
         check_part(3)  # type: ignore[arg-type]
 
 
@@ -430,22 +341,16 @@ def test_the_command_checks_what_a_name_stands_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "mine_of_parts.py").write_text(
-        "import numpy as np\nfrom bfc_bench import Inputs, Metric, hookimpl\n\n\nclass Global(Inputs):\n"
+        "import numpy as np\nfrom bfc_bench import Inputs\n\n\nclass Global(Inputs):\n"
         "    kind = 'global'\n\n    def sample(self, rng, m, law):\n        return np.random.randn(m, law.d)\n\n\n"
-        "def greet(name: str):\n    'Greet.'\n\n\n@hookimpl\ndef bfc_result(result):\n    pass\n"
     )
     (tmp_path / "two.toml").write_text(PLUGINS.suites.get("smoke").read_text())
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
-    for arguments in (
-        ["lowrank-poly", "--set", "degree=2"],
-        ["mine_of_parts:greet", "--kind", "verb"],
-        ["kernel-ridge", "--set", "ridge=0.5"],
-    ):
+    for arguments in (["lowrank-poly", "--set", "degree=2"], ["kernel-ridge", "--set", "ridge=0.5"]):
         assert run(["check", *arguments]) == 0, arguments
     assert "6 checks: " in capfd.readouterr().out
-    assert find("two.toml") == [(Path("two.toml"), "")]
-    assert find("mine_of_parts", "listener")[0][0].__name__ == "mine_of_parts"
+    assert find("two.toml") == [Path("two.toml")]
     assert run(["check", "mine_of_parts:Global"]) == 1
     assert "failed  the stream decides" in capfd.readouterr().out
 
@@ -455,10 +360,10 @@ def test_the_command_checks_what_a_name_stands_for(
     [
         (["lowrank-poly"], "degree is required and missing"),
         (["nmse", "--set", "share=1"], "'nmse' has no options"),
-        (["json:loads"], "Add --kind plot or --kind verb for a function"),
+        (["json:loads"], "expected one of Learner, Claim"),
+        (["processes"], "expected one of Learner, Claim"),
         (["json:JSONDecodeErorr"], "Did you mean 'JSONDecodeError'?"),
         (["no_such_module:Learner"], "the module 'no_such_module' cannot be imported"),
-        (["json:__name__", "--kind", "plot"], "a plot must be a function"),
         (["sphere", "--kind", "target"], "there is no target 'sphere'"),
         (["sphere", "--kind", "shape"], "--kind shape: there is no such kind"),
         (["linaer"], "Did you mean 'linear'?"),

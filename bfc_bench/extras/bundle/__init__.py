@@ -9,4 +9,3 @@ def bfc_register(register: Register) -> None:
     """Register the verbs, which are imported when they are called."""
     register.verb("bundle", f"{__name__}.verbs:bundle")
     register.verb("verify", f"{__name__}.verbs:verify")
-    register.verb("publish", f"{__name__}.verbs:publish")

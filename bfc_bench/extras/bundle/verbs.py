@@ -1,4 +1,4 @@
-"""``bfc-bench bundle``, ``verify`` and ``publish``: results as one file that others can check and cite."""
+"""``bfc-bench bundle`` and ``verify``: results as one file that others can check and cite."""
 
 from __future__ import annotations
 
@@ -88,21 +88,3 @@ def verify(
     agree = f"{counted(done.verdicts, 'verdict')} agree{'s' * (done.verdicts == 1)}"
     typer.echo(f"{agree}; {again or 'no cell was run again'}; {counted(len(done.differences), 'difference')}.")
     raise typer.Exit(done.exit_code)
-
-
-def publish(
-    file: Annotated[Path, typer.Argument(metavar="FILE.zip", help="Bundle that `bundle` wrote.")],
-    hub: Annotated[
-        str,
-        typer.Option("--hub", metavar="OWNER/NAME", help="Data set of the Hugging Face hub; it is made if missing."),
-    ],
-    private: Annotated[bool, typer.Option("--private", help="Make a new data set visible to its owner only.")] = False,
-) -> None:
-    """Check a bundle and publish it, with its rows as parquet, as a data set that others load, verify and cite.
-
-    Log in with `hf auth login`, or set HF_TOKEN. HF_ENDPOINT names another server.
-    """
-    from bfc_bench.extras.bundle.hub import publish
-    from bfc_bench.plugins.manager import load_plugins
-
-    typer.echo(publish(file, hub, load_plugins(), private=private))

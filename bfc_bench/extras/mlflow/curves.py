@@ -24,8 +24,6 @@ PART_ERROR = "part_error/"
 LOG_NMSE = "log10_nmse"
 """A metric whose mean over replicates is the logarithm of their geometric mean."""
 
-FIT_SECONDS = "cost/fit_seconds"
-
 _ERRORS = ("nmse", "nmse_trimmed", "error_rate", "train_nmse")
 _STAGE_ERRORS = ("nmse", "nmse_trimmed", "error_rate")
 
@@ -74,13 +72,8 @@ class ReplicateCurve:
 
     @cached_property
     def digests(self) -> dict[str, str]:
-        """Hash of the logged values by n, without times: they differ between people who have the same results."""
-        return {str(row.n): digest(self._logged(row), 4) for row in self.rows if row.n in self.points}
-
-    def _logged(self, row: Row) -> list[Any]:
-        """The logged values of a row that another machine gives too, and its artifacts if there are any."""
-        values = {name: value for name, value in self.points[row.n].items() if name != FIT_SECONDS}
-        return [values, *([row.artifacts] if row.artifacts else [])]
+        """Hash of what is logged by n: values and artifacts."""
+        return {str(row.n): digest([self.points[row.n], row.artifacts], 4) for row in self.rows if row.n in self.points}
 
     @property
     def failures(self) -> str:
@@ -137,7 +130,7 @@ def metrics(row: Row) -> dict[str, float]:
     if row.nmse:
         # MLflow uses arithmetic means and linear axes, which suit logarithms.
         values[LOG_NMSE] = math.log10(row.nmse) if row.nmse > 0 else None
-    values[FIT_SECONDS] = row.fit_cpu_seconds
+    values["cost/fit_seconds"] = row.fit_cpu_seconds
     return {_name(name): float(value) for name, value in values.items() if value is not None and math.isfinite(value)}
 
 

@@ -1,7 +1,6 @@
 """Whose run of a curve is: each store changes its own runs only, since a team's server has many writers.
 
-A store is known by a random id, which lies in its folder and in the tag ``bfc.store`` of its runs. Two stores with the
-same results end with one run per curve, two with different results with one run each.
+A store is known by a random id, which lies in its folder and in the tag ``bfc.store`` of its runs.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,30 +37,9 @@ def store_id(store_dir: Path) -> str:
     return str(json.loads(file.read_text())["store"])
 
 
-def is_shown(run: Run) -> bool:
-    """Whether saved views show a run."""
-    return bool(run.data.tags.get("bfc.kind") == "curve")
-
-
 def points(run: Run) -> Mapping[str, str]:
     """Hashes of the values of a run by n."""
     return dict(json.loads(run.data.tags.get(POINTS, "{}")))
-
-
-def holds(run: Run, digests: Mapping[str, str]) -> bool:
-    """Whether a run has all these points with the same values."""
-    return digests.items() <= points(run).items()
-
-
-def repeated(own: Run, others: Iterable[Run]) -> bool:
-    """Whether a run of another store has all that this one has: more, or the same under a smaller id.
-
-    The rule gives two stores that log at the same moment the same answer.
-    """
-    mine = points(own)
-    return any(
-        holds(run, mine) and (len(points(run)), own.info.run_id) > (len(mine), run.info.run_id) for run in others
-    )
 
 
 def remove(client: MlflowClient, run: Run) -> None:

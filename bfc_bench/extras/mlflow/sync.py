@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,19 +11,7 @@ from typing import TYPE_CHECKING
 from bfc_bench.analysis.theory import Theories
 from bfc_bench.extras.mlflow.client import connection, ensure_experiment
 from bfc_bench.extras.mlflow.curves import ReplicateCurve, milliseconds, replicate_curves
-from bfc_bench.extras.mlflow.owner import (
-    OWNER,
-    POINTS,
-    RETIRED,
-    STORE,
-    holds,
-    is_shown,
-    points,
-    remove,
-    repeated,
-    store_id,
-    user_name,
-)
+from bfc_bench.extras.mlflow.owner import OWNER, POINTS, RETIRED, STORE, points, remove, store_id, user_name
 from bfc_bench.extras.mlflow.replicate_summaries import BARS, SUMMARY, ReplicateSummary, Summaries, summaries
 from bfc_bench.extras.mlflow.views import save_views
 from bfc_bench.store.artifacts import intact
@@ -56,15 +44,12 @@ class SyncReport:
     """Logged metric values."""
     retired: int = 0
     """Runs of former options that this sync removed from the saved views."""
-    elsewhere: int = 0
-    """Curves that a run of another store has."""
 
     def __str__(self) -> str:
         """One line for the terminal."""
         text = f"{counted(self.curves, 'curve')}: {self.created} new, {self.unchanged} unchanged"
         text += f", {counted(self.points, 'value')} logged"
-        text += f", {self.retired} of former options retired" if self.retired else ""
-        return text + (f", {self.elsewhere} in runs of another store" if self.elsewhere else "")
+        return text + (f", {self.retired} of former options retired" if self.retired else "")
 
 
 def sync(
@@ -74,8 +59,7 @@ def sync(
 
     A run is found by its tag ``bfc.key``; its tag ``bfc.points`` lists its sizes and a hash of their values. New sizes
     extend the run. If a logged point was withdrawn or changed, the run is deleted and created again, because MLflow
-    keeps every logged value. Only runs of the same store are changed: a curve that a run of another store has is not
-    logged again, and one that differs gets a run of its own. Only one process may sync a store at a time.
+    keeps every logged value. Only runs of the same store are changed. Only one process may sync a store at a time.
 
     A ``complete`` sync, of all rows, also logs N*, exponents, ``theories`` and saved views. It tags runs of curves that
     are not in ``rows``, for example of former options, as retired, which removes them from the saved views.
@@ -92,14 +76,13 @@ def sync(
         shown = [row for curve in curves for row in curve.rows]
         writer.log(curves, summaries(shown, theories or {}) if complete else None)
         if complete:
-            writer.tidy({curve.key for curve in curves})
             save_views(client, experiment, shown)
     return report
 
 
-def find_runs(client: MlflowClient, experiment: str, tags: Mapping[str, str] | None = None) -> Iterator[Run]:
-    """Find the runs of an experiment."""
-    clauses = [f"tags.`{name}` = '{value}'" for name, value in (tags or {}).items()]
+def find_runs(client: MlflowClient, experiment: str, tags: Mapping[str, str]) -> Iterator[Run]:
+    """Find the runs of an experiment with these tags."""
+    clauses = [f"tags.`{name}` = '{value}'" for name, value in tags.items()]
     token = None
     while True:
         page = client.search_runs([experiment], " and ".join(clauses), max_results=1000, page_token=token)
@@ -122,44 +105,18 @@ class _Writer:
     """Time of the last row in Unix milliseconds."""
     report: SyncReport
 
-    def log(self, curves: Iterable[ReplicateCurve], found: Summaries | None) -> None:
-        """Log curves, and their summaries if there are any."""
-        own, others = self._by_key()
+    def log(self, curves: Sequence[ReplicateCurve], found: Summaries | None) -> None:
+        """Log curves. With summaries, which are of all curves, other runs of this store leave the saved views."""
+        runs = sorted(find_runs(self.client, self.experiment, {STORE: self.store}), key=_is_shown)
+        own = {run.data.tags["bfc.key"]: run for run in runs}  # of two runs of a curve the one that the views show
         for curve in curves:
-            run, elsewhere = own.get(curve.key), others.get(curve.key, ())
-            if (run is None or not is_shown(run)) and any(holds(other, curve.digests) for other in elsewhere):
-                self.report.elsewhere += 1
-            else:
-                row = curve.first
-                summary = None if found is None else found[row.task, row.d, row.label, row.replicate]
-                self._write(curve, run, summary)
-
-    def tidy(self, keys: Container[str]) -> None:
-        """Remove runs of other curves than these from the saved views, and runs that one of another store repeats.
-
-        Another store may have logged the same curves meanwhile.
-        """
-        own, others = self._by_key()
-        for key, run in own.items():
-            if is_shown(run) and key not in keys:
+            row = curve.first
+            summary = None if found is None else found[row.task, row.d, row.label, row.replicate]
+            self._write(curve, own.pop(curve.key, None), summary)
+        for run in own.values() if found is not None else ():
+            if _is_shown(run):
                 self.client.set_tag(run.info.run_id, "bfc.kind", RETIRED)
                 self.report.retired += 1
-            elif is_shown(run) and repeated(run, others.get(key, ())):
-                remove(self.client, run)
-                self.report.elsewhere += 1
-
-    def _by_key(self) -> tuple[dict[str, Run], dict[str, list[Run]]]:
-        """Runs of curves by key: those of this store, and those of others that the views show."""
-        own: dict[str, Run] = {}
-        others: dict[str, list[Run]] = {}
-        runs = [run for run in find_runs(self.client, self.experiment) if "bfc.key" in run.data.tags]
-        for run in sorted(runs, key=is_shown):  # if a curve has two runs, the one that the views show comes last
-            key = run.data.tags["bfc.key"]
-            if run.data.tags.get(STORE) == self.store:
-                own[key] = run
-            elif is_shown(run):
-                others.setdefault(key, []).append(run)
-        return own, others
 
     def _write(self, curve: ReplicateCurve, run: Run | None, summary: ReplicateSummary | None) -> None:
         """Make the run of one curve equal to its rows; without a summary, its metrics of summaries stay."""
@@ -218,6 +175,10 @@ class _Writer:
             self.client.log_batch(run_id, left[:METRICS_PER_BATCH], others[:PARAMS_PER_BATCH])
             left, others = left[METRICS_PER_BATCH:], others[PARAMS_PER_BATCH:]
         self.client.log_batch(run_id, left, others, [RunTag(*tag) for tag in tags.items()])
+
+
+def _is_shown(run: Run) -> bool:
+    return bool(run.data.tags["bfc.kind"] != RETIRED)
 
 
 def _contradicts(run: Run, curve: ReplicateCurve, summary: ReplicateSummary | None) -> bool:

@@ -67,18 +67,11 @@ class SiteEntry:
         return {(verdict.id, verdict.statement, verdict.region): verdict for verdict in self.verdicts}
 
 
-def write_site(directory: Path, entries: Sequence[SiteEntry], omissions: Mapping[str, str]) -> Path:
-    """Write the index of a site whose reports are in ``directory`` already, and return its path.
-
-    ``omissions`` says why a store or a suite is not on the site.
-    """
-    tables = [ReportTable("", SUITES, [*map(_suite, entries)])]
-    if omissions:
-        omitted = [[TableCell(text, kind="text") for text in omission] for omission in omissions.items()]
-        tables.append(ReportTable("Not on this site", ["store or suite", "reason"], omitted))
+def write_site(directory: Path, entries: Sequence[SiteEntry]) -> Path:
+    """Write the index of a site whose reports are in ``directory`` already, and return its path."""
     verdicts = Counter[str](verdict.verdict for entry in entries for verdict in entry.verdicts)
     page = template("site.html", page_script()).render(
-        tables=[*tables, *_claims(entries)],
+        tables=[ReportTable("", SUITES, [*map(_suite, entries)]), *_claims(entries)],
         facts=_facts(entries),
         verdicts={word: verdicts[word] for word in SIGNS} if verdicts else {},
         signs=SIGNS,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,12 +13,8 @@ import typer
 from bfc_bench.cli.options import STORE
 
 if TYPE_CHECKING:
-    from bfc_bench.errors import BenchError
     from bfc_bench.extras.site.page import SiteEntry
     from bfc_bench.stored_suite import OpenStore, StoredSuite
-
-REASON = 500
-"""Length to which the reason why a store or suite is not shown is shortened, in characters."""
 
 
 def site(
@@ -34,8 +30,7 @@ def site(
 ) -> None:
     """Write a static web site about the suites of one or more stores.
 
-    An existing index is replaced; reports that are up to date are kept. A store or suite that cannot be shown is named
-    on the index and on stderr. The others are written, and the exit code is 1.
+    An existing index is replaced; reports that are up to date are kept.
     """
     from bfc_bench.errors import UsageError
     from bfc_bench.extras.site.page import write_site
@@ -43,58 +38,16 @@ def site(
 
     if directory.exists() and not directory.is_dir():
         raise UsageError(f"DIR must be a folder. {directory} is a file.")
-    failures = _Failures()
     paths = _named(store or [STORE])
     with ExitStack() as opened:
-        stores: dict[str, OpenStore] = {}
-        for name, path in paths.items():
-            with failures.kept(f"store {name}"):
-                stores[name] = opened.enter_context(open_store(path))
-        entries = []
-        chosen = _chosen(stores, suites or (), failures)
-        repeated = {key for key, count in Counter(key for _, key in chosen).items() if count > 1}
-        for (name, key), suite in chosen.items():
-            with failures.kept(f"{key} in store {name}" if len(paths) > 1 else key):
-                address = f"{name}/{key}" if key in repeated else key
-                entries.append(_entry(directory, name if len(paths) > 1 else "", address, suite))
-    if not entries:
-        raise failures.error()
-    typer.echo(f"Site: {write_site(directory, entries, failures.omissions)}")
-    if failures.omissions:
-        raise typer.Exit(1)
-
-
-class _Failures:
-    """The stores and suites that cannot be shown."""
-
-    def __init__(self) -> None:
-        self.omissions: dict[str, str] = {}
-        """Why each of them cannot be shown."""
-        self._errors: list[Exception] = []
-
-    @contextmanager
-    def kept(self, what: str) -> Iterator[None]:
-        """Keep an exception of the block as the reason why ``what`` cannot be shown, and print it in one line."""
-        from bfc_bench.errors import BenchError, describe_error, error_text
-        from bfc_bench.utils.escape_control import visible
-        from bfc_bench.utils.masking import masked
-
-        try:
-            yield
-        except Exception as error:
-            text = error_text(error) if isinstance(error, BenchError) else describe_error(error)
-            what, reason = visible(what, REASON), " ".join(visible(masked(text), REASON).split())
-            self._errors.append(error)
-            self.omissions[what] = reason
-            typer.echo(f"bfc-bench: {what} is not on the site: {reason}", err=True)
-
-    def error(self) -> BenchError:
-        """The exception to raise if nothing can be shown."""
-        from bfc_bench.errors import BenchError, StoreError
-
-        codes = {error.exit_code if isinstance(error, BenchError) else 1 for error in self._errors}
-        message = "None of the suites can be shown; the pages that were there are unchanged."
-        return StoreError(message) if codes == {StoreError.exit_code} else BenchError(message)
+        stores = {name: opened.enter_context(open_store(path)) for name, path in paths.items()}
+        chosen = _chosen(stores, suites or ())
+        count = Counter(key for _, key in chosen)
+        entries = [
+            _entry(directory, name if len(paths) > 1 else "", f"{name}/{key}" if count[key] > 1 else key, suite)
+            for (name, key), suite in chosen.items()
+        ]
+    typer.echo(f"Site: {write_site(directory, entries)}")
 
 
 def _named(stores: Sequence[Path]) -> Mapping[str, Path]:
@@ -108,9 +61,7 @@ def _named(stores: Sequence[Path]) -> Mapping[str, Path]:
     return {"-".join(parts[-depth:]): path for path, parts in paths.items()}
 
 
-def _chosen(
-    stores: Mapping[str, OpenStore], suites: Sequence[str], failures: _Failures
-) -> dict[tuple[str, str], StoredSuite]:
+def _chosen(stores: Mapping[str, OpenStore], suites: Sequence[str]) -> dict[tuple[str, str], StoredSuite]:
     """The requested suites, or all, by name of the store and ``NAME@VERSION``.
 
     Raises ``StoreError`` if a requested suite is in none of the stores, or if they hold no suite.
@@ -129,16 +80,10 @@ def _chosen(
         if missing and len(missing) == len(stores):
             raise StoreError("\n".join(missing))
     if not suites:
-        keys: list[tuple[str, str]] = []
-        for name, opened in stores.items():
-            with failures.kept(f"store {name}"):
-                keys += [(name, key) for key in opened]
-        if not keys and not failures.omissions:
-            folders = ", ".join(str(opened.store.directory) for opened in stores.values())
-            raise StoreError(f"No suite has been run into {folders}. Run one: bfc-bench run SUITE --store DIR.")
-        for name, key in keys:
-            with failures.kept(f"{key} in store {name}" if len(stores) > 1 else key):
-                chosen[name, key] = stores[name][key]
+        chosen = {(name, key): suite for name, opened in stores.items() for key, suite in opened.items()}
+    if not chosen:
+        folders = ", ".join(str(opened.store.directory) for opened in stores.values())
+        raise StoreError(f"No suite has been run into {folders}. Run one: bfc-bench run SUITE --store DIR.")
     return chosen
 
 

@@ -16,9 +16,11 @@ from typing import Any
 
 import psutil
 import pytest
+from executor_contract import ExecutorContract
 from installed_faulty import install_faulty
 from ray_deeds import deed, kills_its_actor, meets, secrets_seen, where
 from stored_rows import read_results
+from units_of_work import give
 from waiting import wait_until
 
 from bfc_bench import BenchError, RunOptions, UsageError, hookimpl, run_suite
@@ -26,8 +28,6 @@ from bfc_bench.executors.base import Resources, UnitFailure
 from bfc_bench.extras.ray import pool as ray_pool
 from bfc_bench.extras.ray.cluster import import_ray
 from bfc_bench.extras.ray.executor import RayExecutor
-from bfc_bench.testing import check_executor
-from bfc_bench.testing.executor_units import give
 from bfc_bench.utils.process_start import process_start
 
 needs_ray = pytest.mark.ray
@@ -54,7 +54,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     }
     with pytest.MonkeyPatch.context() as patch:
         install_faulty(tmp_path_factory.mktemp("faulty") / "site", patch)
-        patch.setenv("PYTHONPATH", os.pathsep.join([str(Path(__file__).parent), os.environ["PYTHONPATH"]]))
+        here = Path(__file__)
+        paths = [str(here.parent), str(here.parents[2]), os.environ["PYTHONPATH"]]
+        patch.setenv("PYTHONPATH", os.pathsep.join(paths))
         for name, value in variables.items():
             patch.setenv(name, value)
         ray._raylet.Config.initialize("")
@@ -105,9 +107,10 @@ def outcomes(pool: Any, *payloads: Any, seconds: float = 60.0, **needs: Any) -> 
 
 
 @needs_ray
-def test_ray_keeps_every_law(cluster: Any) -> None:
-    report = check_executor(RayExecutor(address=cluster.address))
-    assert report.failed == 0
+class TestRay(ExecutorContract):
+    @pytest.fixture
+    def executor(self, cluster: Any) -> RayExecutor:
+        return RayExecutor(address=cluster.address)
 
 
 SLOW = [{"name": "slow", "options": {"seconds": 0.3}}, {"name": "kernel-ridge", "tune": {}}]
@@ -265,9 +268,9 @@ SESSION = """
 import sys
 from bfc_bench.executors.base import Resources
 from bfc_bench.extras.ray.executor import RayExecutor
-from bfc_bench.testing.executor_units import do
-pool = RayExecutor(address=sys.argv[1]).open(do)
-pool.submit(0, ("linger", sys.argv[2]), Resources(600.0))
+from units_of_work import call, linger
+pool = RayExecutor(address=sys.argv[1]).open(call)
+pool.submit(0, (linger, (sys.argv[2],)), Resources(600.0))
 list(pool.outcomes())
 """
 
@@ -277,7 +280,7 @@ def test_workers_end_with_a_session_that_is_killed(cluster: Any, tmp_path: Path)
     file = tmp_path / "lingers"
     session = subprocess.Popen([sys.executable, "-c", SESSION, cluster.address, str(file)])
     wait_until(file.exists)
-    worker = int(file.read_text().split()[1])
+    worker = int(file.read_text())
     assert process_start(worker)
     session.kill()
     session.wait()

@@ -47,7 +47,7 @@ def site(entries, tmp_path_factory):
     for found in entries:
         (folder / found.address).mkdir(parents=True)
         (folder / found.address / "report.html").touch()
-    write_site(folder, entries, {})
+    write_site(folder, entries)
     return folder
 
 
@@ -102,7 +102,7 @@ def test_verdicts_of_two_stores_stand_side_by_side(site):
 
 def test_a_claim_that_says_something_else_in_another_store_has_a_line_of_its_own(tmp_path):
     changed = [replace(VERDICTS[0], statement="Another sentence.")]
-    write_site(tmp_path, [entry("a", verdicts=VERDICTS[:1]), entry("b", verdicts=changed)], {})
+    write_site(tmp_path, [entry("a", verdicts=VERDICTS[:1]), entry("b", verdicts=changed)])
     assert [line[3:] for line in lines(tmp_path)[2:]] == [
         ["✓ supported 1.6e-5 [1.1e-5, 2.4e-5], R = 5", "not judged"],
         ["not judged", "✓ supported 1.6e-5 [1.1e-5, 2.4e-5], R = 5"],
@@ -172,25 +172,13 @@ def changed(store: Path, statement: str, *values: object) -> None:
         db.execute(statement, values)
 
 
-def test_suites_that_cannot_be_shown_are_named_and_the_others_are_written(stores, cli, tmp_path):
-    for folder in (tmp_path / "site", tmp_path / "site" / "a-results"):
-        folder.mkdir(exist_ok=True)
-        (folder / "tiny@1").write_text("a file where the report's folder belongs")  # writing raises no BenchError
-    broken = tmp_path / "broken"
-    broken.mkdir()
-    (broken / "results.sqlite").write_text("something else")
-    done = cli("site", tmp_path / "site", "--store", stores[0], "--store", stores[1], "--store", broken)
-    assert done.returncode == 1, done.stderr
-    said = [line for line in done.stderr.splitlines() if "is not on the site" in line]
-    named = [f"store {tmp_path.name}-broken", "tiny@1 in store a-results"]
-    assert [line.split(" is not")[0] for line in said] == [f"bfc-bench: {what}" for what in named]
-    assert "Traceback" not in done.stderr
-    tables = lines(tmp_path / "site")
-    assert [line[0].split()[0] for line in tables[:2]] == ["second@1", "tiny@1"]
-    assert [line[0] for line in tables[2:4]] == named
-    assert "not a database" in tables[2][1]
+def test_a_store_that_cannot_be_read_ends_it_and_leaves_the_pages(stores, refused, tmp_path, printed):
+    command = ["site", tmp_path / "site", "--store", stores[0]]
+    printed(*command)
     before = contents(tmp_path / "site")
-    assert cli("site", tmp_path / "site", "--store", stores[0]).returncode == 1
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "results.sqlite").write_text("something else")
+    assert f"{tmp_path / 'broken'} cannot be read" in refused(*command, "--store", tmp_path / "broken")
     assert contents(tmp_path / "site") == before
 
 

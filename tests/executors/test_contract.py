@@ -1,0 +1,22 @@
+"""The built-in executors keep the contract."""
+
+import pytest
+from executor_contract import ExecutorContract
+
+from bfc_bench.executors.processes import ProcessExecutor
+from bfc_bench.executors.serial import SerialExecutor
+
+
+class TestProcesses(ExecutorContract):
+    @pytest.fixture
+    def executor(self) -> ProcessExecutor:
+        return ProcessExecutor()
+
+    def test_everything_is_promised(self, executor: ProcessExecutor) -> None:
+        assert executor.promises == {"isolation", "time", "memory", "death"}
+
+
+class TestSerial(ExecutorContract):
+    @pytest.fixture
+    def executor(self) -> SerialExecutor:
+        return SerialExecutor()
