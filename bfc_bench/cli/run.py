@@ -126,9 +126,9 @@ def _counts(sessions: Sequence[Session]) -> str:
     counts = counts_text(statuses, sum(len(plan.todo) for plan in plans))
     text = f"{session.suite}@{session.version}: {counted(cells, 'cell')}; this run: {counts}."
     if done:
-        text += f" {done} were done before."
+        text += f" Done before: {done}."
     if bad:
-        text += f" {bad} are not ok; `--redo failed` tries them again."
+        text += f" Not ok: {bad}; `--redo failed` tries again."
     if any(session.interrupted for session in sessions):
         text += " Interrupted; the same command continues."
     return text
