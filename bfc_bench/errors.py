@@ -94,12 +94,14 @@ def is_ctrl_c(error: BaseException) -> bool:
 
 NEAR = " Did you mean"
 """How ``suggest`` begins if a name is near."""
+LISTED = 60
+"""Most known names that ``suggest`` lists."""
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
-    """``" Did you mean 'x'?"`` for the nearest known name, else the list of known names."""
+    """``" Did you mean 'x'?"`` for the nearest known name, else the list of known names, or the first of many."""
     known = sorted(known)
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    if near:
+    if near := difflib.get_close_matches(name, known, n=1, cutoff=0.5):
         return f"{NEAR} {near[0]!r}?"
-    return f" Known: {', '.join(known)}." if known else " None is known."
+    more = f" and {len(known) - LISTED} more" * (len(known) > LISTED)
+    return f" Known: {', '.join(known[:LISTED])}{more}." if known else " None is known."

@@ -65,9 +65,8 @@ class Registry(Generic[T]):
     def get(self, name: str, where: str = "") -> T:
         """The object called ``name``. Raises ``UsageError`` that suggests a similar name and names broken plugins."""
         if name not in self._entries:
-            place = f"{where}: " if where else ""
             broken = broken_plugins(self.unavailable, name, self.kind)
-            raise UsageError(f"{place}unknown {self.kind} {name!r}.{self.near(name)}{broken}")
+            raise UsageError(f"{where}{': ' * bool(where)}unknown {self.kind} {name!r}.{self.near(name)}{broken}")
         value, plugin = self._entries[name]
         if self._is_deferred(value):
             value = self._imported(name, str(value), plugin)

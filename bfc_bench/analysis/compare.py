@@ -1,11 +1,11 @@
-"""Compares two learners over the replicates that both ran: their errors at each n by paired tests, or their N*."""
+"""Compares learners over the replicates that both ran: their errors at each n by paired tests, or their N*."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import combinations, groupby
 from typing import Any, TypeVar
 
 import numpy as np
@@ -84,7 +84,7 @@ class ThresholdComparison:
     p: float
     """Two-sided p of the hypothesis that the ratio is 1; nan without a test."""
     holm_p: float
-    """``p`` adjusted for all d and levels that are compared on this task (Holm)."""
+    """``p`` adjusted for all d, levels and learners that are compared on this task (Holm)."""
     verdict: str
     """``NAME needs fewer`` if ``holm_p`` is at most .05, else ``no difference shown``."""
     note: str = ""
@@ -101,23 +101,23 @@ class ThresholdComparison:
 
 def compare_labels(rows: Iterable[Row], a: str, b: str, metric: str = "nmse") -> list[Comparison]:
     """Compare two predictors at every task, d and n that both have."""
-    return _decided([comparison for pair in _pairs(rows, a, b, metric) for comparison in _compare_sizes(*pair)])
+    return _decided([comparison for pair in _pairs(rows, (a, b), metric) for comparison in _compare_sizes(*pair)])
 
 
 def compare_thresholds(
-    rows: Iterable[Row], a: str, b: str, levels: Sequence[float], metric: str = "nmse"
+    rows: Iterable[Row], names: Sequence[str], levels: Sequence[float], metric: str = "nmse"
 ) -> list[ThresholdComparison]:
-    """Compare N* of two predictors at every task and d that both have."""
-    return compare_curves(_pairs(rows, a, b, metric), levels)
+    """Compare N* of each two of the predictors at every task and d that both have."""
+    return compare_curves(_pairs(rows, names, metric), levels)
 
 
-def _pairs(rows: Iterable[Row], a: str, b: str, metric: str) -> Iterator[tuple[Curve, Curve]]:
-    """The curves of two predictors at every task and d that both have."""
+def _pairs(rows: Iterable[Row], names: Sequence[str], metric: str) -> Iterator[tuple[Curve, Curve]]:
+    """The curves of each two of the predictors at every task and d that both have."""
     for task, group in by_task(rows).items():
         used = metric_of(group, metric)
-        of_a, of_b = ({curve.d: curve for curve in curves_of(group, name, task, used)} for name in (a, b))
-        for d in sorted(of_a.keys() & of_b.keys()):
-            yield of_a[d], of_b[d]
+        by_d = [{curve.d: curve for curve in curves_of(group, name, task, used)} for name in names]
+        for a, b in combinations(by_d, 2):
+            yield from ((a[d], b[d]) for d in sorted(a.keys() & b.keys()))
 
 
 def require_known(rows: Iterable[Row], where: str, field: str, wanted: Iterable[object]) -> None:

@@ -321,7 +321,7 @@ def _refusal(axes: Mapping[str, np.ndarray], y: np.ndarray) -> str:
     """Why log errors y (R, K) cannot be fitted; empty if they can."""
     replicates, points = y.shape
     if replicates < MIN_REPLICATES:
-        return f"{replicates} replicates have a value; at least {MIN_REPLICATES} are needed"
+        return f"replicates with a value: {replicates}; at least {MIN_REPLICATES} are needed"
     for name, x in axes.items():
         if (sizes := len(set(x))) < (least := _least(axes, name)):
             return f"a law needs {least} or more different {name}, and there are {sizes}"

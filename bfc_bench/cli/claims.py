@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from bfc_bench.analysis.claims import Verdict
     from bfc_bench.analysis.claims.mean_evidence import Word
 
-HEADER = ("verdict", "claim", "estimate [95 %]", "claimed")
 WORDS: tuple[Word, ...] = ("supported", "contradicted", "undecided")
 
 
@@ -50,7 +49,7 @@ def claims(
         typer.echo(f"{suite} declares no claim; see docs/claim-kinds.md.")
         return
     chosen = [verdict for verdict in verdicts if not claim or verdict.id in claim]
-    print_table(out, HEADER, map(_line, chosen))
+    print_table(out, ("verdict", "claim", "estimate [95 %]", "claimed"), map(_line, chosen))
     if claim:
         _print_details(chosen, out)
     else:

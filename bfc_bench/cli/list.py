@@ -10,8 +10,6 @@ import typer
 if TYPE_CHECKING:
     from bfc_bench.cli.reference import ReferenceEntry
 
-HEADER = ("kind", "name", "from", "what")
-
 
 def list_(
     kind: Annotated[
@@ -29,7 +27,7 @@ def list_(
 
     plugins = load_plugins()
     rows = [(entry.kind, entry.name, entry.origin, _summary(entry)) for entry in entries(plugins, kind, options=False)]
-    print_table(console(), HEADER, rows, omit=[("from",)], prose=True)
+    print_table(console(), ("kind", "name", "from", "what"), rows, omit=[("from",)], prose=True)
     for item in plugins.unavailable:
         typer.echo(item)
 

@@ -7,7 +7,7 @@ import re
 from importlib.resources import files
 from pathlib import Path
 from string import Template
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -30,39 +30,24 @@ IMPORTED = {*("ClassVar", "Path", "PositiveFloat", "PositiveInt", "Weights"), *b
 """Names that the templates import, which no generated class may have."""
 
 
-new = typer.Typer(help="Write a package to start a plugin from, with tests.", no_args_is_help=True)
-new.callback()(lambda: None)
-NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name in lower-case words joined by hyphens.")]
-OutputOption = Annotated[
-    Path | None, typer.Option("--output", metavar="DIR", help="Folder to write to; ./bfc-bench-NAME by default.")
-]
-
-
-@new.command()
-def learner(
-    name: NameArgument,
-    output: OutputOption = None,
-    arrays: Annotated[ArrayKind, typer.Option("--arrays", help="Library of its arrays.")] = "numpy",
+def new(
+    what: Annotated[
+        Literal["learner", "target", "suite"], typer.Argument(metavar="learner|target|suite", help="What it has.")
+    ],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name in lower-case words joined by hyphens.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", metavar="DIR", help="Folder to write to; ./bfc-bench-NAME by default.")
+    ] = None,
+    arrays: Annotated[ArrayKind, typer.Option("--arrays", help="Library of a learner's arrays.")] = "numpy",
 ) -> None:
-    """Write a plugin package with one learner and its tests."""
-    _write_and_tell("learner", name, output, arrays)
+    """Write a package to start a plugin from, with tests.
 
-
-@new.command()
-def target(name: NameArgument, output: OutputOption = None) -> None:
-    """Write a plugin package with one target and its tests; other parts of tasks are packaged in the same way."""
-    _write_and_tell("target", name, output)
-
-
-@new.command()
-def suite(name: NameArgument, output: OutputOption = None) -> None:
-    """Write a plugin package with one suite and its tests."""
-    _write_and_tell("suite", name, output)
-
-
-def _write_and_tell(command: str, name: str, output: Path | None, arrays: ArrayKind = "numpy") -> None:
+    Other parts of tasks are packaged as a target is.
+    """
+    if what != "learner" and arrays != "numpy":
+        raise UsageError(f"--arrays is for a learner. Leave it out for a {what}.")
     folder = output or Path(f"bfc-bench-{name}")
-    for path in write_distribution(command, name, folder, arrays):
+    for path in write_distribution(what, name, folder, arrays):
         typer.echo(str(path))
     typer.echo(f"Next: python -m pip install -e {folder} && bfc-bench check {name}")
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, get_args
 
 import typer
 
 from bfc_bench.errors import UsageError
 from bfc_bench.store import DEFAULT_STORE, Redo
 from bfc_bench.tasks import DATA_VARIABLE
-from bfc_bench.utils.plain_json import finite
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -71,19 +69,6 @@ ExecutorOptionsOption: TypeAlias = Annotated[
     list[str] | None,
     typer.Option("--executor-option", metavar="KEY=VALUE", help="Set an option of the executor. Repeatable."),
 ]
-
-
-def executor_options(options: Sequence[str] | None) -> dict[str, Any]:
-    """Parse ``--executor-option``, with values in TOML. Raises ``UsageError`` for a wrong form."""
-    from bfc_bench.suite.changes import read_value
-
-    values = {}
-    for option in options or ():
-        key, equals, text = option.partition("=")
-        if not equals or not key.strip():
-            raise UsageError(f"--executor-option must have the form key=value, such as gpus=[0, 1]. Got {option!r}.")
-        values[key.strip()] = read_value(text, f"--executor-option {key.strip()}")
-    return values
 
 
 def _look_in(folder: Path | None) -> Path | None:
@@ -174,8 +159,3 @@ def console(width: int = 200) -> Console:
     if not out.is_terminal:
         out.width = max(out.width, width)
     return out
-
-
-def print_json(records: Sequence[Mapping[str, Any]]) -> None:
-    """Print flat records as JSON."""
-    print(json.dumps([finite(record) for record in records], indent=1, ensure_ascii=False))

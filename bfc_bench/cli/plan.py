@@ -53,11 +53,12 @@ def plan(
     from bfc_bench.strategies.api import grid_of, located
     from bfc_bench.strategies.rounds import results
     from bfc_bench.strategies.strategy import next_plan
+    from bfc_bench.suite.changes import changed
     from bfc_bench.toolkit.gpu import count_gpus
 
     plugins = load_plugins()
     grid = located(grid_of(suite, set_ or (), plugins, learner or (), task or ()), locate)
-    chosen = executor_of(grid.suite, plugins, executor, options.executor_options(executor_option))
+    chosen = executor_of(grid.suite, plugins, executor, changed({}, executor_option, "--executor-option"))
     last, run = options.last_look(until_decided, up_to, locate), RunOptions(store=store_folder(store), plugins=plugins)
     with results(grid, run) as stored:
         if stored is None:

@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic.fields import FieldInfo
 
 from bfc_bench.config import Settings, plain_option
-from bfc_bench.errors import BenchError, UsageError, suggest
+from bfc_bench.errors import BenchError, UsageError
 from bfc_bench.learner import LabelKind, Learner
 from bfc_bench.plugins.manager import Plugins
 from bfc_bench.registry import broken_plugins
@@ -85,7 +85,7 @@ def find(plugins: Plugins, name: str, kind: str = "") -> list[ReferenceEntry]:
         matches = [_entry(plugins.learners.kind, name, plugins.learners.origin(name), learner)]
     if not matches:
         names = sorted({other for registry in registries for other in registry})
-        hint = suggest(name, names) + broken_plugins(plugins.unavailable, name, kind)
+        hint = plugins.learners.near(name, names) + broken_plugins(plugins.unavailable, name, kind)
         raise UsageError(f"show: there is nothing called {name!r}.{hint}")
     return matches
 

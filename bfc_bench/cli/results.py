@@ -170,7 +170,7 @@ def _print_table(rows: Iterator[Row], named: Sequence[str], axes: Sequence[str],
     later = () if most else (list(map(readable, row.cells(header))) for row in rows)
     print_table(console(), header, chain(lines, later), omit=[("fit_cpu_seconds",)])
     if most and next(rows, None) is not None:
-        typer.echo(f"bfc-bench: {most} rows are shown, and there are more. {MORE}", err=True)
+        typer.echo(f"bfc-bench: rows shown: {most}; there are more. {MORE}", err=True)
 
 
 def _table(rows: Sequence[Row], named: Sequence[str], axes: Sequence[str]) -> tuple[list[str], Iterator[list[str]]]:

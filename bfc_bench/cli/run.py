@@ -51,6 +51,7 @@ def run(
     from bfc_bench.run.options import RunOptions
     from bfc_bench.strategies.api import located, run_as_asked, run_until_decided
     from bfc_bench.strategies.until_decided import Decided
+    from bfc_bench.suite.changes import changed
 
     if hours is not None and not until_decided:
         raise UsageError("--hours needs --until-decided.")
@@ -64,7 +65,7 @@ def run(
             changes=set_ or (),
             device=device,
             executor=executor,
-            executor_options=options.executor_options(executor_option),
+            executor_options=changed({}, executor_option, "--executor-option"),
             jobs=jobs,
             redo=options.redo_of(redo),
             plugins=plugins,
@@ -125,9 +126,9 @@ def _counts(sessions: Sequence[Session]) -> str:
     counts = counts_text(statuses, sum(len(plan.todo) for plan in plans))
     text = f"{session.suite}@{session.version}: {counted(cells, 'cell')}; this run: {counts}."
     if done:
-        text += f" {done} were done before."
+        text += f" Done before: {done}."
     if bad:
-        text += f" {bad} are not ok; `--redo failed` tries them again."
+        text += f" Not ok: {bad}; `--redo failed` tries again."
     if any(session.interrupted for session in sessions):
         text += " Interrupted; the same command continues."
     return text

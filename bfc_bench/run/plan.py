@@ -68,7 +68,7 @@ class Plan:
         """Notes on rows that this run would make differently, a line each."""
         origin_now = f"bfc-bench {self.common.release} on {self.common.device}"
         return [
-            f"{count} cells were made by {origin}, not by {origin_now}: they are kept, `--redo stale` makes them again."
+            f"cells made by {origin}, not by {origin_now}, are kept: {count}; `--redo stale` runs them again."
             for origin, count in self.stale.most_common()
         ]
 
@@ -312,7 +312,7 @@ def _long_cells(plan: Plan, cells: Iterable[Cell]) -> Iterator[str]:
     for (label, task), times in long.items():
         seconds, n = max(times)
         yield (
-            f"{label} on {task}: {len(times)} cells are estimated to take up to {seconds:.0f} s (n = {n}); the limit "
+            f"{label} on {task}: cells estimated to take up to {seconds:.0f} s (n = {n}): {len(times)}; the limit "
             f"is {limit:g} s. A lighter option, tune = {{}} or --set budget.cell_seconds=... avoids timeouts."
         )
 

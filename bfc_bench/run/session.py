@@ -68,7 +68,7 @@ class Session:
 
     def _repr_html_(self) -> str:
         state = " (interrupted)" if self.interrupted else ""
-        text = f"{self.counts}{state} in {self.store.directory}; {len(self.plan.done)} were done before"
+        text = f"{self.counts}{state} in {self.store.directory}; done before: {len(self.plan.done)}"
         return f"<b>{escape(self.suite)}@{self.version}</b>: {escape(text)}"
 
     @property

@@ -277,20 +277,19 @@ class StoredSuite:
         Raises:
             UsageError: The results have no such label, task or d, or no cell that both have.
         """
-        comparisons = compare_labels(self._rows_of_both(a, b, tasks, dims), a, b, metric)
+        comparisons = compare_labels(self._rows_to_compare((a, b), tasks, dims), a, b, metric)
         if not comparisons:
             raise UsageError(f"compare: {a!r} and {b!r} have no {metric} at the same task, d and n.")
         return Records(comparisons)
 
     def compare_thresholds(
-        self, a: str, b: str, levels: Levels = None, metric: str = "nmse", *,
-        tasks: Collection[str] = (), dims: Collection[int] = (),
+        self, *labels: str, levels: Levels = None, metric: str = "nmse", tasks: Collection[str] = (),
+        dims: Collection[int] = (),
     ) -> Records[ThresholdComparison]:  # fmt: skip
-        """Compare N*(level) of two learners, replicate by replicate, at every (task, d) that both have.
+        """Compare N*(level) of each two learners, replicate by replicate, at every (task, d) that both have.
 
         Args:
-            a: Label of one learner.
-            b: Label of the other.
+            *labels: Labels of the learners; by default all of the suite.
             levels: Levels of error; by default those of the suite.
             metric: Column of the errors.
             tasks: Tasks to compare at; all by default.
@@ -299,17 +298,17 @@ class StoredSuite:
         Raises:
             UsageError: As of ``compare``.
         """
-        comparisons = compare_thresholds(self._rows_of_both(a, b, tasks, dims), a, b, self._levels(levels), metric)
-        if not comparisons:
-            raise UsageError(f"compare: {a!r} and {b!r} have no {metric} at the same task and d.")
+        rows, names = self._rows_to_compare(labels, tasks, dims), labels or self.labels
+        if not (comparisons := compare_thresholds(rows, names, self._levels(levels), metric)):
+            raise UsageError(f"compare: no two of {', '.join(names)} have {metric} at the same task and d.")
         return Records(comparisons)
 
-    def _rows_of_both(self, a: str, b: str, tasks: Collection[str], dims: Collection[int]) -> Rows:
+    def _rows_to_compare(self, labels: Sequence[str], tasks: Collection[str], dims: Collection[int]) -> Rows:
         """The rows of some tasks and d. Raises ``UsageError`` if no row has one of them or one of the labels."""
-        if a == b:
-            raise UsageError(f"compare: A and B must differ. Got {a!r} twice.")
+        if twice := [label for label in labels if labels.count(label) > 1]:
+            raise UsageError(f"compare: labels must differ. Got {twice[0]!r} twice.")
         rows = self.columns()
-        for column, wanted in (("task", tasks), ("d", dims), ("label", (a, b))):
+        for column, wanted in (("task", tasks), ("d", dims), ("label", labels)):
             require_known(rows, "compare", column, wanted)
         rows = rows.where(task=tasks or None)
         return rows.at(np.isin(rows.d, list(dims))) if dims else rows

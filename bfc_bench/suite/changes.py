@@ -13,26 +13,26 @@ CREATED = ("budget", "executor", "locate")
 """Tables that a suite file may leave out."""
 
 
-def changed(values: dict[str, Any], changes: Iterable[str] | None) -> dict[str, Any]:
+def changed(values: dict[str, Any], changes: Iterable[str] | None, option: str = "--set") -> dict[str, Any]:
     """``values`` after changes in the form ``a.b=value``. Raises ``UsageError`` as ``apply`` does."""
     for change in changes or ():
-        apply(values, change)
+        apply(values, change, option)
     return values
 
 
-def apply(values: dict[str, Any], change: str) -> None:
+def apply(values: dict[str, Any], change: str, option: str = "--set") -> None:
     """Apply one ``a.b=value`` to the raw suite. Tasks, learners and claims are addressed by name, label or id.
 
-    Raises ``UsageError`` that names the change and the part that does not exist.
+    Raises ``UsageError`` that names the ``option``, the change and the part that does not exist.
     """
     path, equals, text = change.partition("=")
     if not equals or not path.strip():
-        raise UsageError(f"--set {change}: must have the form key.key=value, for example replicates=2. Got {change!r}.")
-    value = read_value(text, f"--set {path}")
+        raise UsageError(f"{option} {change}: must have the form KEY=VALUE.")
+    value = read_value(text, f"{option} {path.strip()}")
     try:
         table, key = _place(values, path.strip().split("."))
     except KeyError as error:
-        raise UsageError(f"--set {change}: {error.args[0]}") from None
+        raise UsageError(f"{option} {change}: {error.args[0]}") from None
     table[key] = value
 
 

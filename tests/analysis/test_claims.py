@@ -101,7 +101,7 @@ def test_two_replicates_give_no_verdict_however_clear(name):
     for truth in (inside, outside):
         found = verdict(claim, results(rng, truth, 2))
         assert found.verdict == "undecided"
-        assert "2 replicates have a value; at least 3 are needed" in found.note
+        assert "replicates with a value: 2; at least 3 are needed" in found.note
         assert math.isnan(found.p)
 
 

@@ -150,7 +150,7 @@ def test_a_joint_law_is_extrapolated_in_both_numbers():
     ("axes", "y", "reason"),
     [
         ({"n": N[:4]}, single(n=N[:4]), "5 or more different n, and there are 4"),
-        ({"n": N}, single(replicates=2), "2 replicates have a value; at least 3"),
+        ({"n": N}, single(replicates=2), "replicates with a value: 2; at least 3"),
         ({"n": N}, np.repeat(single(replicates=1), 5, axis=0), "zero variance"),
         ({"n": N}, np.repeat(noise("equal", 5, 1), 7, axis=1), "all errors are equal"),
         ({"n": N}, np.log(1 + 10 * (N / 50) ** -6.0) + noise("floor", 5, 7, 1e-3), "dominates: the power of n"),

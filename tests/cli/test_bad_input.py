@@ -39,7 +39,7 @@ BROKEN = {
     ("task.teacher-L3.inputs.kind='unifrom'",): ["unknown input distribution 'unifrom'", "'uniform'"],
     ("replicatess=2",): ["unknown option 'replicatess'", "Did you mean 'replicates'?"],
     ("learner.quad-densnet.options.steps=3",): ["no entry called 'quad-densnet'", "Did you mean 'quad-densenet'?"],
-    ("replicates",): ["--set replicates", "key.key=value"],
+    ("replicates",): ["--set replicates: must have the form KEY=VALUE."],
 }
 
 

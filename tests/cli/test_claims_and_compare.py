@@ -8,8 +8,10 @@ import pytest
 from stored_rows import hold, judge_claims
 from synthetic import row
 
+from bfc_bench.analysis.intervals import holm
 from bfc_bench.cli.run import _next_commands
 from bfc_bench.errors import UsageError
+from bfc_bench.report.tables import with_interval
 from bfc_bench.seeds import stream
 from bfc_bench.stored_suite import open_store
 
@@ -188,7 +190,30 @@ def test_the_sample_sizes_of_two_learners_are_compared_without_a_claim(held, pri
     for shown in ("N* of joint", "≤10", ">20", "0.50"):
         assert shown in text
     with open_store(store) as suites:
-        assert suites["tiny"].compare_thresholds("joint", "kernel", [0.01])[0].verdict == found["verdict"]
+        assert suites["tiny"].compare_thresholds("joint", "kernel", levels=[0.01])[0].verdict == found["verdict"]
+
+
+def test_the_factors_between_all_learners_are_a_table_by_n_star(suite_file, tmp_path, printed, refused):
+    """Errors c / n: N*(.1) is 10 c, and each factor is what the comparison of the two alone gives."""
+    path = suite_file("tiny", learner=[{"name": "kernel-ridge", "label": name} for name in ("slow", "never", "fast")])
+    rows = [
+        row(suite="tiny", task="t", label=name, d=4, n=n, replicate=r, nmse=c / n * (1 + r * n % 7 / 50))
+        for name, c in (("slow", 8), ("never", 100), ("fast", 2))
+        for n in (10, 20, 40, 80, 160)
+        for r in range(4)
+    ]
+    command = ("compare", "--level", "0.1", "--store", hold(tmp_path / "store", path, rows))
+    head, *lines = (
+        [cell.strip() for cell in line.split("  ") if cell] for line in printed(*command).splitlines()[1:-1]
+    )
+    assert head == ["learner", "N*", "/ fast", "/ slow"]
+    assert [(line[0], len(line)) for line in lines] == [("fast", 2), ("slow", 3), ("never", 4)]
+    with open_store(tmp_path / "store") as suites:
+        alone, found = (suites["tiny"].compare_thresholds(*of, levels=0.1) for of in (["slow", "fast"], []))
+    assert lines[1][2] == f"{with_interval(alone[0].ratio, alone[0].lo, alone[0].hi)}*"
+    assert re.fullmatch(r"7\.\d \[6\.\d, ∞\]\*", lines[2][2])
+    assert [c.holm_p for c in found] == holm([c.p for c in found])
+    assert "two labels, or more or none" in refused("compare", "slow", "--store", tmp_path / "store")
 
 
 @pytest.mark.parametrize("verb", ["compare", "compare_thresholds"])
@@ -198,10 +223,10 @@ def test_python_names_what_is_wrong_as_the_command_line_does(held, verb):
         compare = getattr(suites["tiny"], verb)
         for arguments, options, text in (
             (("joint", "kernal"), {}, "no label 'kernal'. Did you mean 'kernel'?"),
-            (("joint", "joint"), {}, "A and B must differ"),
+            (("joint", "joint"), {}, "labels must differ"),
             (("joint", "kernel"), {"tasks": ["tt"]}, "no task 'tt'. Did you mean 't'?"),
             (("joint", "kernel"), {"dims": [5]}, "no d '5'. Known: 4."),
-            (("joint/layer2", "kernel"), {}, "'joint/layer2' and 'kernel' have no nmse at the same task"),
+            (("joint/layer2", "kernel"), {}, "nmse at the same task"),
         ):
             with pytest.raises(UsageError, match=re.escape(text)):
                 compare(*arguments, **options)

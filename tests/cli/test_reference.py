@@ -61,6 +61,10 @@ def test_unknown_names_suggest_the_nearest():
         find(PLUGINS, "kernel-rigde")
     with pytest.raises(UsageError, match=r"there is no such kind\. Did you mean 'learner'"):
         find(PLUGINS, "kernel-ridge", "lerner")
+    with pytest.raises(UsageError, match=r"Did you mean 'numpy\.random:Generator'"):
+        find(PLUGINS, "numpy.random.Generator")
+    with pytest.raises(UsageError, match=r"Known: .* and \d+ more\.$"):
+        find(PLUGINS, "xyzzy")
 
 
 def test_show_prints_every_option(printed):

@@ -100,7 +100,7 @@ def test_a_table_has_its_first_rows_and_says_how_to_see_the_others(
         assert run(["results", *stored, *arguments]) == 0
         shown = capsys.readouterr()
         assert len(shown.out.splitlines()) == 1 + 3
-        assert "3 rows are shown, and there are more" in shown.err
+        assert "rows shown: 3; there are more" in shown.err
         assert "--first 0" in shown.err
     for arguments in (["--first", "0"], ["--first", "4"], ["--first", "4", "--columns", "label"]):
         assert run(["results", *stored, *arguments]) == 0

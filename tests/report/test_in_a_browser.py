@@ -56,6 +56,8 @@ def test_every_figure_is_drawn_without_scrolling_but_those_in_closed_parts(brows
     open_ones = "[...document.querySelectorAll('figure.picture')].filter((figure) => figure.clientWidth)"
     for figure in browser.run(f"return {open_ones}.map((figure) => figure.id)"):
         browser.wait(DRAWN, f"#{figure}")
+    frame, svg = browser.run("return ['.chart', '.chart svg'].map((of) => document.querySelector(of).clientHeight)")
+    assert frame - svg <= 24  # no empty strip below a figure
 
 
 def test_the_pointer_shows_the_values_of_a_marker(page):

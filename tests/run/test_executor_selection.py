@@ -34,7 +34,7 @@ def test_the_command_wins_over_the_suite_and_options_are_those_of_their_executor
     [
         (["--executor-option", "gpu=[0]"], "executor 'processes': unknown option 'gpu'. Did you mean 'gpus'?"),
         (["--executor-option", "jobs_per_gpu=0"], "executor 'processes': jobs_per_gpu must be greater than 0. Got 0."),
-        (["--executor-option", "jobs_per_gpu"], "--executor-option must have the form key=value, such as gpus=[0, 1]."),
+        (["--executor-option", "jobs_per_gpu"], "--executor-option jobs_per_gpu: must have the form KEY=VALUE."),
         (["--set", "executor.name=serial", "--set", "executor.gpus=[0]"], "executor 'serial': unknown option 'gpus'."),
         (["--set", "executor.name=procesess"], "unknown executor 'procesess'. Did you mean 'processes'?"),
         (["--executor", "slurm"], "SLURM is not an executor: `bfc-bench submit SUITE --shards K` runs a suite there"),

@@ -132,7 +132,7 @@ def test_a_second_run_does_nothing(installed, smoke):
     store, _, rows = smoke
     again = installed("run", "smoke", "--store", store)
     assert again.returncode == 0
-    assert "this run: nothing to do. 132 were done before." in again.stdout
+    assert "this run: nothing to do. Done before: 132." in again.stdout
     assert json.loads(installed("results", "smoke", "--store", store, "--format", "json").stdout) == rows
 
 

@@ -224,7 +224,7 @@ class ExponentClaim(Bounded, AlongAxis):
             fit = compare_exponents(theirs[0], mine, axis)
         else:
             fit = fit_exponent_relative_to(mine, expected, axis) if expected else fit_exponent(mine, axis)
-        notes = [f"{fit.uncensored} values and {fit.censored} bounds"]
+        notes = [f"values: {fit.uncensored}, bounds: {fit.censored}"]
         if not fit.refused:
             notes += [f"{axis} = {fit.dims[0]}..{fit.dims[-1]}", *[fit.note] * bool(fit.note)]
         notes += [fit.curvature] * bool(fit.curvature)

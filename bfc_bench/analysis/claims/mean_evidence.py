@@ -231,7 +231,7 @@ def evidence(
     ranges = tuple(value if isinstance(value, tuple) else (float(value),) * 2 for value in values)
     refused = ""
     if len(ranges) < MIN_REPLICATES:
-        refused = f"{len(ranges)} replicates have a value; at least {MIN_REPLICATES} are needed"
+        refused = f"replicates with a value: {len(ranges)}; at least {MIN_REPLICATES} are needed"
     elif not only_bounds and all(lo == hi for lo, hi in ranges) and _same(np.array(ranges)):
         refused = "zero variance: the value is the same in every replicate, so no interval exists"
     return Evidence(

@@ -105,8 +105,8 @@ def read_bundle(path: Path) -> Bundle:
         if {name: file.sha256 for name, file in manifest.files.items()} != digests:
             raise ValueError("its files are not those of its manifest")
     except Exception as error:  # zipfile raises more than ten kinds
-        reason = " ".join(str(error).split())[:300] or type(error).__name__
-        raise StoreError(f"{path} is not a bundle that bfc-bench reads: {reason}.") from None
+        reason = " ".join(str(getattr(error, "strerror", error)).split())[:300] or type(error).__name__
+        raise StoreError(f"{path} is not a bundle that bfc-bench reads: {reason}. `bundle` makes one.") from None
     return Bundle(manifest, claims, digest)
 
 

@@ -104,7 +104,7 @@ class Cells:
                         yield grid, cell, row
             if remaining:
                 self.found.say(
-                    f"{name}@{version}: {remaining} of {len(rows)} cells are not drawn: they took more than "
+                    f"{name}@{version}: cells not drawn: {remaining} of {len(rows)}; they took more than "
                     f"{self.seconds:g} s, or need another device or another version of a task or learner"
                 )
 

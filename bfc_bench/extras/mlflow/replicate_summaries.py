@@ -88,6 +88,6 @@ def _in_words(exponent: Exponent) -> str:
     """An exponent with its range and tests, or the reason for its absence."""
     if exponent.refused:
         return f"no exponent: {exponent.refused}"
-    counts = f"{exponent.uncensored} values and {exponent.censored} bounds"
+    counts = f"values: {exponent.uncensored}, bounds: {exponent.censored}"
     about = (f"{exponent.axis} = {exponent.dims[0]}..{exponent.dims[-1]}", counts, exponent.curvature, exponent.note)
     return f"{exponent.value:.3g} [{exponent.lo:.3g}, {exponent.hi:.3g}] ({'; '.join(filter(None, about))})"

@@ -87,7 +87,7 @@ def _facts(entries: Sequence[SiteEntry]) -> list[str]:
     last = max((entry.finished_at for entry in entries if entry.finished_at), default=None)
     counts = {"suite": len({entry.name for entry in entries}), "store": len({entry.store for entry in entries})}
     nouns = [f"{count} {what}{'s' * (count > 1)}" for what, count in counts.items() if count > (what == "store")]
-    return [*nouns, f"{cells:,} cells", f"last cell finished {date(last)}"]
+    return [*nouns, f"{cells:,} cell{'s' * (cells != 1)}", f"last cell finished {date(last)}"]
 
 
 def _suite(entry: SiteEntry) -> list[TableCell]:

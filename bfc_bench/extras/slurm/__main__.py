@@ -28,7 +28,7 @@ def main(folder: Path, number: int) -> int:
         cells = job.cells[number]
         if strange := sum(cell != grid.cell(cell.task, cell.label, cell.d, cell.n, cell.replicate) for cell in cells):
             raise UsageError(
-                f"{job.name}: {strange} cells of shard {number} are other ones here than where it was submitted. Use "
+                f"{job.name}: cells of shard {number} that differ from those where it was submitted: {strange}. Use "
                 "the same versions of bfc-bench and of its plugins on both machines."
             )
         options = RunOptions(

@@ -25,4 +25,4 @@ def _collect(store: Path, job: ShardJob) -> str:
     counts = merge(folders, store, prefer=NEWER) if folders else "no rows yet"
     if not running:
         job.note("collected")
-    return f"{job.name}: {counts}; {running} of {len(job.cells)} shards have not ended"
+    return f"{job.name}: {counts}; shards that have not ended: {running} of {len(job.cells)}"

@@ -65,7 +65,7 @@ def submit(
     grid = located(grid_of(suite, set_ or (), load_plugins(), learner or (), task or ()), locate)
     job, left_out = prepare(grid, store, shards, cpus, device=device, redo=options.redo_of(redo), last=last)
     if left_out:
-        typer.echo(f"{left_out} cells are left out, since shards that wait or run have them.")
+        typer.echo(f"left out, as shards that wait or run have them: {counted(left_out, 'cell')}")
     if job is None:
         typer.echo("nothing to do")
         return
