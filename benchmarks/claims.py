@@ -44,9 +44,9 @@ seed=SEED` filled. [Claim kinds](claim-kinds.md) has the rules of the verdicts: 
 \N{CHECK MARK} supported, \N{BALLOT X} contradicted, ? undecided: the interval reaches across the bound. Numbers
 with a / between them are the estimates of the seeds. A sanity check could fail only if the program were wrong. Every
 claim of every seed, with its interval, is a line of [claims.csv](claims.csv). The papers state orders of growth and
-inequalities. Thresholds such as 1e-5, factors such as 100, and the margin of 1.25 within which two learners count as
-equal are ours, unless a statement says where they stand. Where a bound was set after these runs had been seen, its
-statement says so. A ratio to an error that falls as long as training goes on says how long that was, no more."""
+inequalities. Thresholds such as 1e-5 and factors such as 100 are ours, unless a statement says where they stand, and so
+is 1.25, within which two learners count as equal, one margin for all, set after these runs. Other bounds that were set
+after them say so. A ratio to an error that falls as long as training goes on says how long that was, no more."""
 MEANINGS = ("refutes a sentence of the source", "outside its conditions", "our own expectation")
 """What a contradicted claim may mean for the source that it was made from."""
 
