@@ -4,13 +4,14 @@ import pytest
 from executor_contract import ExecutorContract
 
 from bfc_bench.executors.processes import ProcessExecutor
+from bfc_bench.executors.processes.fork_server import CAN_FORK
 from bfc_bench.executors.serial import SerialExecutor
 
 
 class TestProcesses(ExecutorContract):
-    @pytest.fixture
-    def executor(self) -> ProcessExecutor:
-        return ProcessExecutor()
+    @pytest.fixture(params=["fork", "spawn"] if CAN_FORK else ["spawn"])
+    def executor(self, request: pytest.FixtureRequest) -> ProcessExecutor:
+        return ProcessExecutor(start=request.param)
 
     def test_everything_is_promised(self, executor: ProcessExecutor) -> None:
         assert executor.promises == {"isolation", "time", "memory", "death"}

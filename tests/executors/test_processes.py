@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from units_of_work import call, end, grow, late, leave_a_child, outcomes, say, signalled, wait_for
-from waiting import alive, wait_until
+from units_of_work import call, end, grow, outcomes, say, signalled, wait_for
+from waiting import wait_until
 
 from bfc_bench.errors import BenchError
 from bfc_bench.executors import worker_context
@@ -178,19 +178,6 @@ def test_what_a_learner_writes_to_a_workers_pipes_is_not_believed(pool: ProcessP
     wrong = [b"\xff" * 64, b"[" * 100_000, b'{"allowed": "much", "held": 0}\n', b'{"started": null}\n', b"{}\n[]\n1\n"]
     units = [(write_to_all_files, message) for message in wrong]
     assert outcomes(pool, *units, (say, "after")) == [*[b"done"] * len(wrong), b"after"]
-
-
-def test_what_a_worker_started_ends_with_it_and_holds_up_nobody(pool: ProcessPool, tmp_path: Path) -> None:
-    (fault,) = outcomes(pool, (leave_a_child, str(tmp_path / "pid")))
-    assert "exit code 0" in failure(fault).reason
-    child = (tmp_path / "pid").read_text()
-    wait_until(lambda: not alive(child))
-
-
-def test_a_units_time_counts_from_when_it_says_so_and_only_once(pool: ProcessPool) -> None:
-    done, *faults = outcomes(pool, (late, 1.0, 0.1), (late, 0.0, 1.2), (late, 0.0, 30.0), seconds=0.8)
-    assert done == b"done"
-    assert [(fault.kind, "0.8 s" in fault.reason) for fault in faults] == [("timeout", True)] * 2
 
 
 @pytest.mark.parametrize("grows", [grow, grow_in_a_child])

@@ -105,7 +105,7 @@ def test_doctor_finds_nothing_broken(bench, tmp_path):
     assert "learners need libraries that are not installed" in done.stdout
 
 
-@pytest.mark.parametrize("verb", [["sync", "tiny"], ["ui", "--port", "0"]], ids=lambda verb: verb[0])
+@pytest.mark.parametrize("verb", [["sync", "tiny"], ["ui"]], ids=lambda verb: verb[0])
 def test_what_is_mlflows_says_so(verb, bench, suite, tmp_path):
     store = tmp_path / "store"
     assert bench("run", suite, "--task", "s", "--store", store, "--no-mlflow").returncode == 0

@@ -58,27 +58,26 @@ def sync(suite: SuiteArgument, store: StoreOption = STORE, tracking_uri: UriOpti
 
 def ui(
     store: StoreOption = STORE,
-    port: Annotated[
-        int, typer.Option("--port", metavar="PORT", min=0, max=65535, help="Port on 127.0.0.1; 0 chooses a free one.")
-    ] = 5000,
+    port: Annotated[int, typer.Option("--port", metavar="PORT", min=1, max=65535, help="Port on 127.0.0.1.")] = 5000,
 ) -> None:
     """Serve the MLflow pages of a store on this machine until Ctrl-C.
 
     Prints the addresses of reports and saved views.
     """
+    from bfc_bench.extras.mlflow.client import connection
     from bfc_bench.extras.mlflow.database import database_uri
-    from bfc_bench.extras.mlflow.server import serve
+    from bfc_bench.extras.mlflow.server import HOST, become_server
     from bfc_bench.extras.mlflow.views import saved_views
     from bfc_bench.store.store import Store
 
     with Store(store) as opened:
         suites = opened.suites()
-    with serve(store, port) as server:
-        typer.echo(f"MLflow: {server.url}  (stop with Ctrl-C)")
-        for name, version in suites:
-            page = store / "reports" / f"{name}@{version}" / "report.html"
-            if page.exists():
-                typer.echo(f"  report of {name}@{version}: {page.resolve().as_uri()}")
-            for view, path in saved_views(database_uri(store), suite=name, version=version).items():
-                typer.echo(f"  {view}: {server.url}{path}")
-        server.process.wait()
+    with connection(database_uri(store)):  # makes the database
+        typer.echo(f"MLflow starts: http://{HOST}:{port}  (stop with Ctrl-C)")
+    for name, version in suites:
+        page = store / "reports" / f"{name}@{version}" / "report.html"
+        if page.exists():
+            typer.echo(f"  report of {name}@{version}: {page.resolve().as_uri()}")
+        for view, path in saved_views(database_uri(store), suite=name, version=version).items():
+            typer.echo(f"  {view}: http://{HOST}:{port}{path}")
+    become_server(store, port)

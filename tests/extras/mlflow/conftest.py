@@ -3,6 +3,9 @@
 import math
 import shutil
 import socket
+import subprocess
+import sys
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,12 +13,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from waiting import wait_until
 
 from bfc_bench.extras.mlflow import stored_suite
 from bfc_bench.extras.mlflow.client import connection, ensure_experiment
 from bfc_bench.extras.mlflow.database import database_uri
 from bfc_bench.store.row import Row
 from bfc_bench.store.rows import Rows
+from bfc_bench.store.store import Store
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -98,6 +103,29 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
+
+
+@pytest.fixture
+def served(store_dir: Path, free_port: int) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """The address of what ``bfc-bench ui`` serves, and its process."""
+    with Store(store_dir, write=True):
+        pass
+    command = [sys.executable, "-m", "bfc_bench", "ui", "--store", store_dir, "--port", str(free_port)]
+    url = f"http://127.0.0.1:{free_port}"
+
+    def answers() -> bool:
+        assert process.poll() is None
+        try:
+            return bool(urllib.request.urlopen(f"{url}/health", timeout=5))
+        except OSError:
+            return False
+
+    with subprocess.Popen(command, start_new_session=True) as process:
+        try:
+            wait_until(answers, 300)
+            yield url, process
+        finally:
+            process.terminate()
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ from waiting import wait_until
 from bfc_bench.extras.mlflow import live as live_module
 from bfc_bench.extras.mlflow.database import database_uri
 from bfc_bench.extras.mlflow.live import MlflowTracker
-from bfc_bench.extras.mlflow.server import serve
 from bfc_bench.extras.mlflow.sync import sync
 
 
@@ -88,28 +87,28 @@ def test_a_run_without_new_rows_asks_nothing(tracker, rows, monkeypatch):
     assert live.warnings == []
 
 
-def test_a_server_killed_in_the_middle_costs_one_warning_and_sync_makes_up_for_it(tracker, rows, store_dir, contents):
+def test_a_server_that_is_killed_costs_one_warning_and_sync_makes_up_for_it(tracker, rows, store_dir, contents, served):
     uri = database_uri(store_dir)
-    with serve(store_dir) as server:
-        live = tracker(server.url)
-        live.bfc_run_started(live.session)
-        for row in rows[:30]:
-            live.bfc_result(row)
+    url, server = served
+    live = tracker(url)
+    live.bfc_run_started(live.session)
+    for row in rows[:30]:
+        live.bfc_result(row)
 
-        def runs_logged():
-            try:
-                return len(contents(uri)["runs"])
-            except Exception:
-                return 0
+    def runs_logged():
+        try:
+            return len(contents(uri)["runs"])
+        except Exception:
+            return 0
 
-        wait_until(runs_logged)
-        os.killpg(server.process.pid, signal.SIGKILL)
-        for row in rows[30:]:
-            live.bfc_result(row)
-        finish(live)
+    wait_until(runs_logged)
+    os.killpg(server.pid, signal.SIGKILL)
+    for row in rows[30:]:
+        live.bfc_result(row)
+    finish(live)
     (warning,) = live.warnings
     assert live.error is not None
-    assert server.url in warning
+    assert url in warning
     assert "bfc-bench sync toy" in warning
     first = sync(rows, uri, store_dir)
     assert first.points > 0

@@ -1,13 +1,10 @@
 import os
-import socket
 import urllib.request
 
 import pytest
 from browser import Browser
 
-from bfc_bench.errors import UsageError
 from bfc_bench.extras.mlflow.database import database_uri
-from bfc_bench.extras.mlflow.server import serve
 from bfc_bench.extras.mlflow.sync import sync
 from bfc_bench.extras.mlflow.views import saved_views
 
@@ -24,11 +21,11 @@ CLOSE_PANEL = "(document.querySelector('[aria-label=Close]') || document.body).c
 
 
 @pytest.mark.browser
-def test_the_saved_view_shows_every_learner_on_logarithmic_axes_offline(store_dir, rows, tmp_path):
+def test_the_saved_view_shows_every_learner_on_logarithmic_axes_offline(store_dir, rows, served, tmp_path):
     sync(rows, database_uri(store_dir), store_dir)
-    with serve(store_dir) as server, Browser(1600, 1300) as browser:
+    with Browser(1600, 1300) as browser:
         views = saved_views(database_uri(store_dir), suite="toy", version=1)
-        browser.open(server.url + views["teacher · d=10"])
+        browser.open(served[0] + views["teacher · d=10"])
         browser.wait("return document.querySelectorAll('.js-plotly-plot .scatterlayer .trace').length >= 6", seconds=60)
         browser.run(CLOSE_PANEL)
         charts = browser.run(CHARTS)
@@ -42,26 +39,19 @@ def test_the_saved_view_shows_every_learner_on_logarithmic_axes_offline(store_di
     assert all(f"{label} (nmse)" in text for label in ("net", "kernel", "linear"))
 
 
-def test_artifacts_logged_to_the_database_and_through_the_server_are_both_shown(store_dir, report_logged, tmp_path):
+def test_artifacts_logged_to_the_database_or_through_the_server_are_shown(store_dir, report_logged, served, tmp_path):
     directory = tmp_path / "report"
     directory.mkdir()
     (directory / "report.html").write_text("<h1>Report</h1>")
     uri = database_uri(store_dir)
     by_database = report_logged(uri, directory, session="s1")
-    with serve(store_dir) as server:
-        through_server = report_logged(server.url, directory, session="s2")
-        for run in (by_database, through_server):
-            with urllib.request.urlopen(f"{server.url}/get-artifact?path=report.html&run_uuid={run}") as answer:
-                assert answer.read() == b"<h1>Report</h1>"
-        again = report_logged(uri, directory, session="s2")
-    assert again == through_server
+    url, process = served
+    through_server = report_logged(url, directory, session="s2")
+    for run in (by_database, through_server):
+        with urllib.request.urlopen(f"{url}/get-artifact?path=report.html&run_uuid={run}") as answer:
+            assert answer.read() == b"<h1>Report</h1>"
+    assert report_logged(uri, directory, session="s2") == through_server
+    process.terminate()
+    process.wait(60)
     with pytest.raises(ProcessLookupError):
-        os.killpg(server.process.pid, 0)
-
-
-def test_a_port_in_use_is_a_usage_error(store_dir, free_port):
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", free_port))
-        taken.listen()
-        with pytest.raises(UsageError, match=f"port {free_port}"), serve(store_dir, free_port):
-            pass
+        os.killpg(process.pid, 0)
