@@ -163,7 +163,7 @@ def test_a_joint_law_is_extrapolated_in_both_numbers():
         ),
         ({k: x[:12] for k, x in grid().items()}, joint()[:, :12], "3 or more different M, and there are 2"),
         (grid(), np.tile(single(0.0, n=N[:6]), (1, 4)) + noise("no M", 5, 24, 1e-3), r"power of M|exponent of M"),
-        ({"n": np.empty(0)}, np.empty((0, 0)), "0 replicates"),
+        ({"n": np.empty(0)}, np.empty((0, 0)), "replicates with a value: 0"),
     ],
 )
 def test_a_law_that_cannot_be_known_is_refused_with_a_reason(axes, y, reason):
