@@ -216,9 +216,7 @@ class LearnerEntry(Settings):
 
     @model_validator(mode="after")
     def _check_tune(self) -> LearnerEntry:
-        if (spaces := self.spaces) is None:
-            if self.climb is not None:
-                raise ValueError(f"climb needs tune.{self.climb}, the values to try in their order")
+        if (spaces := self.spaces) is None and self.climb is None:
             return self
         if not spaces or not all(isinstance(space, Mapping) for space in spaces):
             raise ValueError(f"tune must be a table of lists, or a list of such tables. Got {self.tune!r}")
@@ -234,7 +232,7 @@ class LearnerEntry(Settings):
         if (count := sum(prod(map(len, space.values())) for space in spaces)) > MOST_CANDIDATES:
             raise ValueError(f"tune has {count:,} combinations; at most {MOST_CANDIDATES:,} are possible")
         if self.climb is not None and not all(self.climb in space for space in spaces):
-            raise ValueError(f"climb must name an option that tune has values of. Got {self.climb!r}")
+            raise ValueError(f"climb must name an option that tune lists values of. Got {self.climb!r}")
         return self
 
     @model_validator(mode="after")

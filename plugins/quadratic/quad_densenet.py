@@ -106,8 +106,8 @@ class QuadDenseNet(QuadraticLearner):
         """That of every quadratic learner, and the finish."""
         cost = super().cost(n, d)
         if self.ranks == "auto":
-            most = math.ceil(noise.TRAININGS + trainings(self.widths)[0])
-            note = f"planned as {noise.TRAININGS:.0f} trainings; clean labels take 1, noisy ones up to {most}"
+            most = max(math.ceil(noise.TRAININGS + trainings(self.widths)[0]), 1 + sum(noise.LONGER))
+            note = f"planned as {noise.TRAININGS:.0f} trainings; clean labels take 1 as a rule, others up to {most}"
             cost = replace(cost, counted=cost.flops / noise.TRAININGS, note=note)
         if self.finish != "none":
             flops, size = gauss_newton.cost(self.net(d), n)

@@ -22,6 +22,7 @@ BROKEN = {
     ("replicates=10000000",): ["440,000,000 cells", "at most 1,000,000 can be planned"],
     ("learner.kernel-rbf.tune={ridge=[1.0, 1.0]}",): ["tune.ridge must hold different values"],
     ("learner.kernel-rbf.tune={ridge=[1.0]}", "learner.kernel-rbf.options.ridge=0.1"): ["ridge is fixed in options"],
+    ("learner.kernel-rbf.tune={ridge=[1.0]}", "learner.kernel-rbf.climb=gamma"): ["climb must name an option that"],
     (f"learner.kernel-rbf.tune={{ridge={MANY}, bandwidth={MANY}}}",): [
         "tune has 1,002,001 combinations; at most 10,000"
     ],
