@@ -134,8 +134,8 @@ def split(data: Data) -> tuple[Data, Data]:
 
 
 GAIN, ENOUGH = 0.9, 1e-8
-"""A climb goes on while the validation error is below ``GAIN`` times the least one before, and above ``ENOUGH``, which
-is about what training in single precision reaches."""
+"""A climb ends at two values in a row without a gain, which is a validation error below ``GAIN`` times the least one
+before, or at an error below ``ENOUGH``, which is about what training in single precision reaches."""
 
 
 @dataclass
@@ -150,9 +150,9 @@ class _Climb:
     @property
     def goes_on(self) -> bool:
         """Whether the next candidate is tried."""
-        *before, last = [inf, *self.errors]
-        gains = len(before) < 2 or last < GAIN * min(before)
-        return gains and last > ENOUGH and len(self.errors) < len(self.candidates)
+        before, recent = self.errors[:-2], self.errors[-2:]
+        gains = not before or min(recent) < GAIN * min(before)
+        return gains and min(recent, default=inf) > ENOUGH and len(self.errors) < len(self.candidates)
 
 
 def tune(items: Sequence[CellFit], guard: ArrayGuard) -> None:

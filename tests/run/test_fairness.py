@@ -89,9 +89,14 @@ def test_tuning_refits_the_candidate_with_the_least_validation_error(faulty, row
 
 @pytest.mark.parametrize(
     ("among", "tried", "chosen"),
-    [([1e6, 1.0, 100.0, 1e-6], 3, 1.0), ([1e6, 100.0, 1.0, 0.1], 4, 0.1), ([1e-6, 1.0, 1e-9], 1, 1e-6)],
+    [
+        ([1e6, 1.0, 100.0, 1e4, 1e-6], 4, 1.0),
+        ([1e6, 1.0, 100.0, 0.1], 4, 0.1),
+        ([1e6, 100.0, 1.0, 0.1], 4, 0.1),
+        ([1e-6, 1.0, 1e-9], 1, 1e-6),
+    ],
 )
-def test_a_climb_ends_where_the_error_is_rounding_or_no_longer_falls(among, tried, chosen, faulty, rows_of):
+def test_a_climb_ends_where_the_error_is_rounding_or_has_not_fallen_twice(among, tried, chosen, faulty, rows_of):
     task = {**BFC, "target": {"kind": "lowrank-poly", "degree": 1, "rank": 1, "form": "monomial"}, "n": [40]}
     learner = {"name": "linear-ridge", "tune": {"ridge": among}}
     (climbing,) = rows_of(learner=[{**learner, "climb": "ridge"}], task=[task])
