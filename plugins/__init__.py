@@ -25,6 +25,7 @@ LEARNERS = {
     "corrected-kernel": "kernels.corrected_kernel:CorrectedKernel",
     "kernel-ridge": "kernels.kernel_ridge:KernelRidge",
     "random-features": "kernels.random_features:RandomFeatures",
+    "recursive-kernel": "kernels.recursive_kernel:RecursiveKernel",
     "sequential-kernel": "kernels.sequential_kernel:SequentialKernel",
     "poly-net": "networks.poly_net:PolyNet",
     "relu-mlp": "networks.relu_mlp:ReluMlp",

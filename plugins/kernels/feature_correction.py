@@ -22,7 +22,7 @@ import torch
 from bfc_plugins.kernels.feature_layers import FeatureLayers
 from bfc_plugins.kernels.leave_one_out import ridge_fit
 from bfc_plugins.kernels.polynomial import Poly
-from bfc_plugins.kernels.recursive_features import leading_axes, outer_product
+from bfc_plugins.kernels.recursive_features import leading_axes, recursive_rounds
 from bfc_plugins.kernels.tangent_correction import Tangents
 from torch import Tensor
 
@@ -99,11 +99,9 @@ class Correction:
             yield features
             return
         layer, phi = features.next_inputs(self.z)
-        outer = outer_product(phi, self.y, Poly(DEGREE), self.ridges)
-        if outer is None:
-            return
-        for width in choices[0]:
-            yield from self._starts(features.with_layer(layer, leading_axes(outer, width)), choices[1:])
+        rounds = recursive_rounds(phi, self.y, Poly(DEGREE), self.ridges)
+        for width in choices[0] if rounds else ():
+            yield from self._starts(features.with_layer(layer, leading_axes(rounds[-1].outer, width)), choices[1:])
 
     def _corrected(self, features: FeatureLayers) -> list[CorrectionRound]:
         """Rounds from ``features`` on, up to the one of least error."""

@@ -11,29 +11,39 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
-from bfc_plugins.kernels.leave_one_out import ridge_fit
+from bfc_plugins.kernels.leave_one_out import RidgeFit, ridge_fit
 from bfc_plugins.kernels.polynomial import Poly
 from torch import Tensor
 
-ROUNDS = 9
+
+@dataclass(frozen=True)
+class Round:
+    """The fit of one round."""
+
+    root: Tensor
+    """M^(1/2) of the kernel, (p, p)."""
+    fit: RidgeFit
+    outer: Tensor
+    """The average outer product of its gradients, (p, p)."""
 
 
-def outer_product(z: Tensor, y: Tensor, kernel: Poly, ridges: Sequence[float]) -> Tensor | None:
-    """M (p, p) of the last round of a fit to labels y (n,); None if not even round 1 could be solved."""
-    outer = None
+def recursive_rounds(z: Tensor, y: Tensor, kernel: Poly, ridges: Sequence[float], count: int = 9) -> list[Round]:
+    """The ``count`` rounds of a fit to labels y (n,), fewer if one cannot be solved."""
+    rounds: list[Round] = []
     square_norm = float((z**2).sum(1).mean()) or 1.0
     root = torch.eye(z.shape[1], dtype=z.dtype, device=z.device) / square_norm**0.5
-    for _ in range(ROUNDS):
+    while len(rounds) < count:
         u = z @ root
         fit = ridge_fit(kernel.matrix(u, u), y, ridges)
         if not math.isfinite(fit.error):
             break
         slopes = kernel.gradients(u, u, fit.weights) @ root.T
-        outer = slopes.T @ slopes / len(z)
-        root = scaled_root(outer, z)
-    return outer
+        rounds.append(Round(root, fit, slopes.T @ slopes / len(z)))
+        root = scaled_root(rounds[-1].outer, z)
+    return rounds
 
 
 def scaled_root(outer: Tensor, z: Tensor) -> Tensor:
