@@ -32,6 +32,7 @@ LEARNERS = {
     "residual-mlp": "networks.residual_mlp:ResidualMlp",
     "sketched-ridge": "power_laws.sketched_ridge:SketchedRidge",
     "sketched-sgd": "power_laws.sketched_sgd:SketchedSgd",
+    "alternating-least-squares": "quadratic.alternating:AlternatingLeastSquares",
     "grow": "quadratic.grow:Grow",
     "layerwise": "quadratic.layerwise:Layerwise",
     "quad-densenet": "quadratic.quad_densenet:QuadDenseNet",
