@@ -11,7 +11,7 @@ Letters in shapes: n points, q_l inputs and k_l features of layer l.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -54,17 +54,18 @@ class AlternatingLeastSquares(Learner):
         x, y = np.asarray(train.x, np.float64), np.asarray(train.y, np.float64)
         scale, spread = float(np.sqrt(np.mean(x**2))) or 1.0, float(y.std()) or 1.0
         x, y, mean = x / scale, (y - y.mean()) / spread, np.asarray(square_mean(train.x, ctx)) / scale**2
-        frames = [
-            np.linalg.qr(stream(ctx.seed, self.name, layer).standard_normal((k * (k + 1) // 2, k)))[0]
+        frames = {
+            layer: np.linalg.qr(stream(ctx.seed, self.name, layer).standard_normal((k * (k + 1) // 2, k)))[0]
             for layer, k in enumerate(self.features, start=2)
-        ]
+        }
         fit = _Fit(x, y, mean, frames, self.top)
 
         def predictor(layer: int, **extras: Any) -> QuadraticPredictor:
-            net, params, signs = fit.network(layer)
+            net, params = fit.network(layer)
             params["constant"] += train.y.mean() / spread
+            signs = {layer: fit.signs[layer]}
             return QuadraticPredictor(
-                net, params, x * scale, y_scale=spread, input_scale=1 / scale, readouts={layer: signs}, **extras
+                net, params, x * scale, y_scale=spread, input_scale=1 / scale, readouts=signs, **extras
             )
 
         depth = len(frames) + 2
@@ -97,54 +98,54 @@ class _Fit:
     x: np.ndarray
     y: np.ndarray
     square_mean: np.ndarray
-    frames: list[np.ndarray]
-    """Orthonormal columns (m_l, k_l) for each layer below the top: with W_l = frame A_l, |W_l z|^2 = |A_l z|^2."""
+    frames: Mapping[int, np.ndarray]
+    """Orthonormal columns (m_l, k_l) by layer below the top: with W_l = frame A_l, |W_l z|^2 = |A_l z|^2."""
     top: int | None
-
-    def __post_init__(self) -> None:
-        self.weights: dict[int, np.ndarray] = {}
-        self.signs: dict[int, np.ndarray] = {}
-        self.terms: dict[int, np.ndarray] = {}
+    weights: dict[int, np.ndarray] = field(default_factory=dict)
+    """W_l, (m_l, q_l)."""
+    signs: dict[int, np.ndarray] = field(default_factory=dict)
+    """Signs (m_l,) of the units of W_l."""
+    terms: dict[int, np.ndarray] = field(default_factory=dict)
+    """Values (n,) at the training points."""
 
     def inputs(self, layer: int) -> np.ndarray:
         """z of a layer at the training points, (n, q_l)."""
-        squares = self.x**2 - self.square_mean
         if layer == 2:
+            squares: np.ndarray = self.x**2 - self.square_mean
             return squares
-        below = self.inputs(layer - 1) if layer > 3 else squares
-        return np.hstack([self.x, (below @ self.weights[layer - 1].T) ** 2])
+        units = self.inputs(layer - 1) @ self.weights[layer - 1].T
+        return np.hstack([self.x, units**2])
 
     def turn(self, layer: int) -> None:
         """Fit a layer to the labels less the terms of all others."""
         rest = self.y - sum(term for other, term in self.terms.items() if other != layer)
         z = self.inputs(layer)
-        below_top = layer - 2 < len(self.frames)
-        count = self.frames[layer - 2].shape[1] if below_top else self.top
-        directions, sizes = _quadratic_form(z, rest, count)
-        self.signs[layer] = np.sign(sizes)
+        frame = self.frames.get(layer)
+        directions, sizes = _quadratic_form(z, rest, self.top if frame is None else frame.shape[1])
         rows = np.sqrt(np.abs(sizes))[:, None] * directions
-        self.weights[layer] = self.frames[layer - 2] @ rows if below_top else rows
-        self.terms[layer] = (z @ rows.T) ** 2 @ self.signs[layer]
+        self.weights[layer] = rows if frame is None else frame @ rows
+        self.signs[layer] = np.sign(sizes) if frame is None else np.ones(len(frame))
+        self.terms[layer] = (z @ rows.T) ** 2 @ np.sign(sizes)
 
     def error(self) -> float:
         """Mean squared residual at the training points, less its mean."""
         return float(np.var(self.y - sum(self.terms.values())))
 
-    def network(self, top: int) -> tuple[QuadraticNet, Params, np.ndarray]:
-        """The network up to a layer, its parameters, and the signs of the units of that layer."""
+    def network(self, top: int) -> tuple[QuadraticNet, Params]:
+        """The network up to a layer, and its parameters."""
         widths = tuple(len(self.weights[layer]) for layer in range(2, top + 1))
         net = QuadraticNet(self.x.shape[1], widths, default_skips(top))
         terms = sum(self.terms[layer] for layer in range(2, top + 1))
         params = {f"W{layer}": self.weights[layer] for layer in range(2, top + 1)}
         params |= {"log_alpha": np.zeros(len(widths)), "square_mean": self.square_mean}
-        signs = self.signs[top] if len(self.signs[top]) == widths[-1] else np.ones(widths[-1])
-        return net, {**params, "constant": np.mean(self.y - terms)}, signs
+        return net, {**params, "constant": np.mean(self.y - terms)}
 
 
 def _quadratic_form(z: np.ndarray, y: np.ndarray, count: int | None) -> tuple[np.ndarray, np.ndarray]:
     """Rows a_i (k, q), and sizes s (k,) of the least squares fit of c + sum_i s_i (a_i z)^2 to y (n,) at z (n, q).
 
-    E (a_i z)^2 = 1 and E (a_i z)(a_j z) = 0 at the points. Of all such fits the one of least norm. The ``count`` largest positive sizes, or all.
+    Of all such fits the one of least norm. At the points, E (a_i z)^2 = 1 and E (a_i z)(a_j z) = 0. The ``count``
+    largest sizes, those below 0 as 0, or all.
     """
     from scipy.linalg import lstsq
 
