@@ -80,16 +80,8 @@ class KernelRidge(RidgeLearner):
         """The kernel of these options with inverse squared length ``gamma`` for points of ``dimension`` features."""
         from bfc_bench.toolkit.kernels.by_name import make_kernel
 
-        return make_kernel(
-            self.kernel,
-            gamma,
-            depth=self.depth,
-            degree=self.degree,
-            coef0=self.coef0,
-            bias_variance=self.bias_variance,
-            activation=self.activation,
-            dimension=dimension,
-        )
+        options = self.model_dump(include={"depth", "degree", "coef0", "bias_variance", "activation"})
+        return make_kernel(self.kernel, gamma, dimension=dimension, **options)
 
     def skip(self, task: TaskFacts, n: int) -> str | None:
         """Skip what the options do not allow."""
@@ -151,7 +143,6 @@ def missing_on_the_sphere(learner: KernelRidge) -> frozenset[int]:
     def profile(cosines: np.ndarray) -> np.ndarray:
         t = torch.from_numpy(cosines)
         points = kernel.points(torch.stack([t, (1 - t**2).sqrt()], dim=1))
-        values: np.ndarray = kernel.matrix(kernel.points(torch.tensor([[1.0, 0.0]], dtype=t.dtype)), points)[0].numpy()
-        return values
+        return kernel.matrix(kernel.points(torch.tensor([[1.0, 0.0]], dtype=t.dtype)), points)[0].numpy()
 
     return missing_degrees(profile)

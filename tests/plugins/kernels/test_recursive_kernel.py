@@ -53,5 +53,5 @@ def test_the_metric_finds_the_direction_of_a_target_and_lowers_the_error():
 
 
 def test_a_kernel_matrix_that_is_not_positive_definite_is_said():
-    with pytest.raises(BenchError, match="recursive-kernel: .* at n = 20 none is in float64"):
+    with pytest.raises(BenchError, match=r"recursive-kernel: .* at n = 20 none is in float64"):
         fitted(np.ones(20), np.zeros((20, D)), ridges=[0.0])
