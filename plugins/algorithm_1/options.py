@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from bfc_plugins.algorithm_1.net import DistilledNet
 from bfc_plugins.algorithm_1.printed import PrintedSchedule
 from bfc_plugins.algorithm_1.schedule import LayerSchedule, StepSchedule, ThresholdSchedule
-from bfc_plugins.quadratic.net import check_skips, default_skips, supposed_form
+from bfc_plugins.quadratic.skips import check_skips, default_skips, supposed_form
 from pydantic import Field, model_validator
 
 from bfc_bench.errors import UsageError
