@@ -77,21 +77,16 @@ class ThresholdSchedule(LayerSchedule):
         layer = int(part[1:])
         self._history.append(objective)
         if part.startswith("W"):
-            joins = objective <= self.alphas[layer] ** 2
-            if joins or (self._estimated and self._stopped()):
-                self._history = []
-                return True
-            return False
-        if layer == self.depth:
-            return objective <= 0.01 * self.alphas[layer] ** 2
-        if self._estimated:
-            started = min(self._history) < PROGRESS_RATIO * self._history[0]
-            if not (started and self._stopped()):
-                return False
+            joins = objective <= self.alphas[layer] ** 2 or (self._estimated and self._stopped())
+        elif layer == self.depth:
+            joins = objective <= 0.01 * self.alphas[layer] ** 2
+        elif not self._estimated:
+            joins = objective <= 1.2 * 0.5 ** (layer - 2) * self.alphas[layer + 1] ** 2
+        elif joins := min(self._history) < PROGRESS_RATIO * self._history[0] and self._stopped():
             self.alphas[layer + 1] = (2.0 * min(self._history)) ** 0.5
+        if joins:
             self._history = []
-            return True
-        return objective <= 1.2 * 0.5 ** (layer - 2) * self.alphas[layer + 1] ** 2
+        return joins
 
     def _stopped(self) -> bool:
         before, recent = self._history[:-PLATEAU_CHECKS], self._history[-PLATEAU_CHECKS:]
