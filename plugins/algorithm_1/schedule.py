@@ -21,17 +21,13 @@ LEVEL_RATIO = 0.9
 """The loss is level if its median over the later half of the checks exceeds this fraction of that over the first."""
 
 
-def joining_order(depth: int) -> list[str]:
-    """The parts that join after W_2, in order: ``["K2", "W3", "K3", ..., "WL", "KL"]``."""
-    return [f"{kind}{layer}" for layer in range(2, depth + 1) for kind in "WK"][1:]
-
-
 class LayerSchedule(ABC):
     """Decides when the next part joins; the order is fixed."""
 
     def __init__(self, depth: int) -> None:
         self.depth = depth
-        self.waiting = joining_order(depth)
+        self.waiting = [f"{kind}{layer}" for layer in range(2, depth + 1) for kind in "WK"][1:]
+        """The parts that join after W_2, in order: ``["K2", "W3", "K3", ..., "WL", "KL"]``."""
 
     def due(self, step: int, objective: float) -> str | None:
         """The part that joins at this check, or None; at most one, because each part changes the objective."""
@@ -46,7 +42,7 @@ class StepSchedule(LayerSchedule):
     """Each part joins at a given step."""
 
     def __init__(self, depth: int, steps: Sequence[int] | None) -> None:
-        """``steps`` by part, in the order of ``joining_order``; None: 2000, 2200, 4200, 4400, ..."""
+        """``steps`` by part, in the order of ``waiting``; None: 2000, 2200, 4200, 4400, ..."""
         super().__init__(depth)
         steps = steps or [2000 + 2200 * (i // 2) + 200 * (i % 2) for i in range(len(self.waiting))]
         self._steps = dict(zip(self.waiting, steps, strict=True))

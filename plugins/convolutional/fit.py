@@ -189,8 +189,7 @@ def _outputs(network: Network, images: Tensor, blocks: int) -> Tensor:
 
 
 def _attack_of(learner: SgdOptions, pixels: Pixels) -> Attack | None:
-    if learner.attack == "none":
+    kind = learner.attack
+    if kind == "none":
         return None
-    return Attack(
-        learner.attack, RADII[learner.attack], ATTACK_STEPS[learner.attack], learner.noise, pixels.low, pixels.high
-    )
+    return Attack(kind, RADII[kind], ATTACK_STEPS[kind], learner.noise, pixels.low, pixels.high)

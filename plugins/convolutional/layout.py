@@ -99,10 +99,8 @@ class BlockLayout:
 
     def flops(self, image: Shape) -> float:
         """Floating-point operations of a forward pass per image."""
-        return sum(
-            2.0 * block.weights * shape[1] * shape[2]
-            for block, shape in zip(self.blocks, self.shapes(image), strict=True)
-        )
+        blocks = zip(self.blocks, self.shapes(image), strict=True)
+        return sum(2.0 * block.weights * height * width for block, (_, height, width) in blocks)
 
     def units(self, image: Shape) -> float:
         """Activations per image kept for the gradient: convolution, BatchNorm and activation of each block."""

@@ -13,6 +13,7 @@ from bfc_bench.learner import Context, Cost, Data, TaskFacts, Theory
 from bfc_bench.toolkit.libraries import missing
 from bfc_bench.toolkit.parity import HIGHEST_DEGREE, missing_degrees, parity_caution
 from bfc_bench.toolkit.ridge_learner import RidgeLearner, entry_flops
+from bfc_bench.toolkit.square_features import Squares, nominal_square_norm, square_mean
 
 if TYPE_CHECKING:
     import numpy as np
@@ -61,14 +62,11 @@ class KernelRidge(RidgeLearner):
 
     def space_key(self, train: Data, ctx: Context) -> Hashable:
         """The kernel's scale: if the input law is unknown it depends on the sample, so only jobs of one size agree."""
-        from bfc_bench.toolkit.square_features import square_mean
-
         return square_mean(train.x, ctx).tobytes()
 
     def space(self, x: Tensor, ctx: Context) -> Space:
         """The kernel's Hilbert space over x (n, d)."""
         from bfc_bench.toolkit.function_space import KernelSpace
-        from bfc_bench.toolkit.square_features import Squares, nominal_square_norm, square_mean
 
         mean = square_mean(x, ctx)
         gamma = self.gamma / (nominal_square_norm(mean, self.with_squares) or 1.0)

@@ -119,12 +119,11 @@ class NetworkLearner(BatchLearner):
 
     def cost(self, n: int, d: int) -> Cost:
         """A step costs about three forward passes; memory holds samples, activations and the runtime."""
-        network, padded = self.network(self._inputs(d)), max(1024, 2 * n)
+        p, padded = self._inputs(d), max(1024, 2 * n)
+        network = self.network(p)
         return Cost(
             flops=3.0 * network.flops() * (self.batch_size * self.steps + n / 3),
-            bytes=PROGRAM_BYTES
-            + 12.0 * padded * self._inputs(d)
-            + 4.0 * network.units() * (padded + 4 * self.batch_size),
+            bytes=PROGRAM_BYTES + 12.0 * padded * p + 4.0 * network.units() * (padded + 4 * self.batch_size),
             work="steps",
             seconds=STEP_SECONDS * self.steps,
             parameters=network.weights(),

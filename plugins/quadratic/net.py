@@ -148,9 +148,8 @@ class QuadraticNet:
 
     def flops(self) -> float:
         """Floating-point operations of one forward pass at one point."""
-        return float(
-            sum(2 * width * sum(self.fan_ins(layer)) for layer, width in zip(self.layers(), self.widths, strict=True))
-        )
+        widths = zip(self.layers(), self.widths, strict=True)
+        return 2.0 * sum(width * sum(self.fan_ins(layer)) for layer, width in widths)
 
     def weights(self) -> int:
         """Number of parameters: the entries of the W_l, the alpha_l and the constant."""
