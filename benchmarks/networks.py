@@ -9,7 +9,8 @@ from functools import cached_property
 
 import numpy as np
 import torch
-from bfc_plugins.quadratic.net import QuadraticNet, default_skips
+from bfc_plugins.quadratic.net import QuadraticNet
+from bfc_plugins.quadratic.skips import default_skips
 
 from benchmarks import eager
 from bfc_bench.seeds import stream
@@ -53,12 +54,10 @@ class Size:
         rates = {name: float(name != "square_mean") for name in params}
         return Member(params, x, y / np.quantile(np.abs(y - np.median(y)), 0.9), seed, lr=3e-3, multipliers=rates)
 
-    def compiled(
-        self, members: Sequence[Member], steps: int, lanes: int | None = None, device: str = "cpu"
-    ) -> list[float]:
+    def compiled(self, members: Sequence[Member], steps: int, device: str = "cpu") -> list[float]:
         """Final losses after training with this project's engine."""
         recipe = Recipe(self.net, self.batch_size, weighted_square_loss)
-        return [model.loss for model in train(recipe, members, steps, device=device, lanes=lanes)]
+        return [model.loss for model in train(recipe, members, steps, device=device)]
 
     def eager(self, members: Sequence[Member], steps: int, device: str = "cpu") -> list[float]:
         """Final losses after training with the plain PyTorch loop."""

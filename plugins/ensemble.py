@@ -28,6 +28,7 @@ class Ensemble(BatchLearner):
     members: Annotated[int, Field(ge=2)] = 10
     """Number of fits."""
     _single: Learner
+    """The learner of each member."""
 
     @classmethod
     def variant(cls, path: str) -> type[Learner]:
@@ -42,14 +43,9 @@ class Ensemble(BatchLearner):
         self._single = self.of.parse(options, self.name)
         return self
 
-    @property
-    def single(self) -> Learner:
-        """The learner of each member."""
-        return self._single
-
     def batch_key(self, train: DataSpec) -> Hashable:
         """The key of the members."""
-        return self.single.batch_key(train)
+        return self._single.batch_key(train)
 
     @classmethod
     def fit_batch(cls, jobs: Sequence[Job[Self]]) -> Sequence[Predictor | Failure]:
@@ -58,14 +54,14 @@ class Ensemble(BatchLearner):
         members: list[Job[Any]] = []
         for job in jobs:
             others = [seed_of(job.ctx.seed, "ensemble", member) for member in range(1, job.learner.members)]
-            single = job.learner.single
+            single = job.learner._single
             members += [Job(single, job.train, replace(job.ctx, seed=seed)) for seed in (job.ctx.seed, *others)]
         outcomes = iter(cls.of.fit_batch(members))
         return [_joined([next(outcomes) for _ in range(job.learner.members)]) for job in jobs]
 
     def cost(self, n: int, d: int) -> Cost | None:
         """That of all members."""
-        cost, count = self.single.cost(n, d), self.members
+        cost, count = self._single.cost(n, d), self.members
         if cost is None:
             return None
         return replace(
@@ -79,27 +75,27 @@ class Ensemble(BatchLearner):
 
     def skip(self, task: TaskFacts, n: int) -> str | None:
         """As the learner."""
-        return self.single.skip(task, n)
+        return self._single.skip(task, n)
 
     def caution(self, task: TaskFacts, n: int) -> str | None:
         """As the learner."""
-        return self.single.caution(task, n)
+        return self._single.caution(task, n)
 
     def oracle(self) -> frozenset[str]:
         """As the learner."""
-        return self.single.oracle()
+        return self._single.oracle()
 
     def libraries(self) -> frozenset[str]:
         """As the learner."""
-        return self.single.libraries()
+        return self._single.libraries()
 
     def takes_frames(self) -> bool:
         """As the learner."""
-        return self.single.takes_frames()
+        return self._single.takes_frames()
 
     def assumes(self) -> Mapping[str, Any]:
         """As the learner."""
-        return self.single.assumes()
+        return self._single.assumes()
 
 
 @dataclass(frozen=True)

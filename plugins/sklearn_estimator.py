@@ -24,6 +24,7 @@ from pydantic import ConfigDict, Field, create_model, model_validator
 from bfc_bench.errors import error_text, suggest
 from bfc_bench.learner import Capabilities, Context, Cost, Data, LabelKind, Learner, Predictor, TaskFacts
 from bfc_bench.toolkit.libraries import release
+from bfc_bench.toolkit.square_features import square_mean, with_squares
 
 CALLS_SECONDS = 1.5e-3
 """Least time of a fit, or of one tree, in seconds."""
@@ -99,8 +100,8 @@ class SklearnEstimator(Learner):
 
     def options(self) -> dict[str, Any]:
         """All options as plain data, under scikit-learn's names."""
-        named = set(type(self).model_fields) - ({"frame"} if self.frame is None else set())
-        options = self._named(name for name in type(self).model_fields if name in named) | (self.model_extra or {})
+        names = (name for name in type(self).model_fields if name != "frame" or self.frame is not None)
+        options = self._named(names) | (self.model_extra or {})
         return {name: _plain(value) for name, value in options.items()}
 
     def changed(self) -> dict[str, Any]:
@@ -108,9 +109,8 @@ class SklearnEstimator(Learner):
         fields, options = type(self).model_fields, self.options()
         aliases = {name: field.alias or name for name, field in fields.items()}
         names = (aliases.get(name, name) for name in super().changed())
-        return {
-            name: options[name] for name in names if name in OWN | self.given.keys()
-        }  # a default of NaN is no change
+        known = OWN | self.given.keys()  # a default of NaN is no change
+        return {name: options[name] for name in names if name in known}
 
     def skip(self, task: TaskFacts, n: int) -> str | None:
         """Skip labels of a kind that the estimator does not fit."""
@@ -148,8 +148,6 @@ class SklearnEstimator(Learner):
 
     def fit(self, train: Data, ctx: Context) -> Predictor:
         """Fit the estimator to the n training points."""
-        from bfc_bench.toolkit.square_features import square_mean
-
         estimator = self.estimator()
         sklearn_objects.prepare(estimator, ctx.seed)
         predictor = SklearnPredictor(estimator, square_mean(train.x, ctx) if self.with_squares else None)
@@ -185,8 +183,6 @@ class SklearnPredictor(Predictor):
 
     def features(self, x: np.ndarray) -> np.ndarray:
         """The estimator's input, (m, d) or (m, 2 d)."""
-        from bfc_bench.toolkit.square_features import with_squares
-
         return x if self.square_mean is None else with_squares(x, self.square_mean)
 
     def predict(self, x: np.ndarray) -> np.ndarray:
@@ -216,9 +212,8 @@ def _variant(path: str) -> type[SklearnEstimator]:
         # An option must not hide an attribute of the pydantic model, such as `copy`.
         attribute = f"{name}_" if hasattr(SklearnEstimator, name) or name.startswith("model_") else name
         fields[attribute] = (Any, Field(default, alias=None if attribute == name else name))
-    variant = create_model(
-        path.replace(":", ".").rpartition(".")[2], __base__=SklearnEstimator, __module__=__name__, **fields
-    )
+    class_name = path.replace(":", ".").rpartition(".")[2]
+    variant = create_model(class_name, __base__=SklearnEstimator, __module__=__name__, **fields)
     name, package = sklearn_objects.named(path), path.partition(":")[0].partition(".")[0]
     variant.__doc__ = f"``{path}``." if ":" in path else f"scikit-learn's ``{path}``."
     variant.name, variant.path, variant.example = name, path, None

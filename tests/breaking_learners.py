@@ -15,20 +15,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bfc_bench import (
-    Capabilities,
-    Context,
-    Cost,
-    Data,
-    DataSpec,
-    Diverged,
-    Failure,
-    Job,
-    Learner,
-    Predictor,
-    Register,
-    hookimpl,
-)
+from bfc_bench import Register, hookimpl
+from bfc_bench.errors import Diverged
+from bfc_bench.learner import Capabilities, Context, Cost, Data, DataSpec, Failure, Job, Learner, Predictor
 
 
 def in_worker() -> bool:

@@ -15,20 +15,12 @@ from small_tasks import SMALL
 from stored_rows import read_results
 from waiting import kill_at
 
-from bfc_bench import (
-    BatchLearner,
-    Predictor,
-    RunOptions,
-    load_plugins,
-    open_store,
-    run_locating,
-    run_suite,
-    run_until_decided,
-)
+from bfc_bench import RunOptions, load_plugins, open_store, run_locating, run_suite, run_until_decided
 from bfc_bench.analysis.claims.measures import Point, locate, measure
 from bfc_bench.analysis.compute import cost_curves
 from bfc_bench.cli.app import run
 from bfc_bench.errors import UsageError
+from bfc_bench.learner import BatchLearner, Predictor
 from bfc_bench.run.session import run_cells
 from bfc_bench.strategies.api import grid_of
 from bfc_bench.strategies.rounds import results

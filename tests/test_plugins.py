@@ -10,24 +10,10 @@ from local_plugins import plugin, registers
 from small_tasks import SMALL
 from stored_rows import read_results
 
-from bfc_bench import (
-    BenchError,
-    Context,
-    Data,
-    Executor,
-    Learner,
-    Metric,
-    PluginError,
-    PointClaim,
-    Predictor,
-    RunOptions,
-    Target,
-    Teacher,
-    UsageError,
-    load_plugins,
-    run_suite,
-)
+from bfc_bench import Executor, Metric, PointClaim, RunOptions, Target, Teacher, load_plugins, run_suite
 from bfc_bench.analysis.claims import judge, parse_claims
+from bfc_bench.errors import BenchError, PluginError, UsageError
+from bfc_bench.learner import Context, Data, Learner, Predictor
 from bfc_bench.plugins.manager import Plugins
 from bfc_bench.suite.read import read_suite
 

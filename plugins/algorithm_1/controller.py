@@ -84,7 +84,7 @@ class FitController:
         late = step >= LATEST_CUT * self.longest
         grows = learner.ranks == "worth" and not late and step >= PATIENCE * (self.cut or 0)
         if not training.finite or step >= self.longest or (self._reached and not self._is_before_cut):  # line 3
-            self._end()
+            self.ended, training.rates = True, dict.fromkeys(training.rates, 0.0)
         elif self._is_before_cut and (self._reached or late):
             self._cut()
         elif part := self.schedule.due(step, training.objective):  # lines 5 and 8
@@ -101,10 +101,6 @@ class FitController:
     def _is_before_cut(self) -> bool:
         """Whether the ranks are still to be cut."""
         return self.learner.ranks == "worth" and self.cut is None
-
-    def _end(self) -> None:
-        self.ended = True
-        self.training.rates = dict.fromkeys(self.training.rates, 0.0)
 
     def _cut(self) -> None:
         """Cut the ranks; training must then reach the target error once more."""
@@ -170,9 +166,8 @@ class FitController:
         elif training.loss > WORSE * untrained:
             wrong = f"the loss is {training.loss:.3g} after {step} steps, where it is {untrained:.3g} without any layer"
         if wrong:
-            return Failure(
-                "diverged", f"{learner.name}: {wrong} (lr {lr:.3g}). Use a smaller lr, clip or feature_moment."
-            )
+            remedy = "Use a smaller lr, clip or feature_moment."
+            return Failure("diverged", f"{learner.name}: {wrong} (lr {lr:.3g}). {remedy}")
         info = {
             "steps": self.step,
             "joined": self.joined,

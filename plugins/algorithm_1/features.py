@@ -124,22 +124,20 @@ class LayerFeatures:
 
     def _expand(self, layer: int, kernel: np.ndarray, feed: np.ndarray, filled: int, rows: int, *key: object) -> None:
         """Draw ``rows`` rows of R_l for K_l = ``kernel`` below the first ``filled`` ones, from the stream ``key``."""
-        rng = stream(self.sample.seed, self.learner.name, *key)
-        expansion = np.array(self.training.fixed[f"R{layer}"])
-        expansion[filled : filled + rows, : len(kernel)] = self._drawn_rows(rng, rows, kernel, feed)
-        self.training.fixed[f"R{layer}"] = expansion
-
-    def _drawn_rows(self, rng: np.random.Generator, rows: int, kernel: np.ndarray, feed: np.ndarray) -> np.ndarray:
-        moment = self.learner.feature_moment
+        rng, moment = stream(self.sample.seed, self.learner.name, *key), self.learner.feature_moment
         if moment == "printed":
-            return printed_expansion(rng, rows, len(kernel))
-        # R_l is never drawn again. If S_l is still as small as its noise, an R_l scaled to it would let F_{l+1},
-        # which is of fourth order in S_l, explode as soon as S_l grows.
-        term = np.mean(self._weights() * np.sum((kernel @ feed) ** 2, axis=0) ** 2)
-        learned = float(self._over_loss(term)) / LEARNED**2
-        if 0 < learned < 1:
-            moment *= learned
-        return random_expansion(rng, rows, kernel, feed, self.learner.feature_floor, moment)
+            drawn = printed_expansion(rng, rows, len(kernel))
+        else:
+            # R_l is never drawn again. If S_l is still as small as its noise, an R_l scaled to it would let F_{l+1},
+            # which is of fourth order in S_l, explode as soon as S_l grows.
+            term = np.mean(self._weights() * np.sum((kernel @ feed) ** 2, axis=0) ** 2)
+            learned = float(self._over_loss(term)) / LEARNED**2
+            if 0 < learned < 1:
+                moment *= learned
+            drawn = random_expansion(rng, rows, kernel, feed, self.learner.feature_floor, moment)
+        expansion = np.array(self.training.fixed[f"R{layer}"])
+        expansion[filled : filled + rows, : len(kernel)] = drawn
+        self.training.fixed[f"R{layer}"] = expansion
 
     def _left_out(self, layer: int) -> float:
         """Worth, at the cut, of the best feature that K_l lacks; 0 before the cut."""

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from bfc_plugins.algorithm_1.net import DistilledNet
 from bfc_plugins.algorithm_1.printed import PrintedSchedule
 from bfc_plugins.algorithm_1.schedule import LayerSchedule, StepSchedule, ThresholdSchedule
-from bfc_plugins.quadratic.net import check_skips, default_skips, supposed_form
+from bfc_plugins.quadratic.skips import check_skips, default_skips, supposed_form
 from pydantic import Field, model_validator
 
 from bfc_bench.errors import UsageError
@@ -180,11 +180,10 @@ class Algorithm1Options(BatchLearner):
         evaluation = net.flops() * n * steps / self.check_every
         padded = max(1024, 2 * n)
         inputs = sum(sum(net.fan_ins(layer)) for layer in net.layers())
+        sample = 4.0 * padded * (4 * d + self.depth * (self.width + net.expansion))
         return Cost(
             flops=(3.0 * net.flops() * self.batch_size + grams) * steps + evaluation,
-            bytes=PROGRAM_BYTES
-            + 4.0 * padded * (4 * d + self.depth * (self.width + net.expansion))
-            + 24.0 * n * inputs,
+            bytes=PROGRAM_BYTES + sample + 24.0 * n * inputs,
             work="steps",
             parameters=inputs * (net.width + net.rank) + d * net.linear + 1,
         )

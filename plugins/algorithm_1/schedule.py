@@ -21,17 +21,13 @@ LEVEL_RATIO = 0.9
 """The loss is level if its median over the later half of the checks exceeds this fraction of that over the first."""
 
 
-def joining_order(depth: int) -> list[str]:
-    """The parts that join after W_2, in order: ``["K2", "W3", "K3", ..., "WL", "KL"]``."""
-    return [f"{kind}{layer}" for layer in range(2, depth + 1) for kind in "WK"][1:]
-
-
 class LayerSchedule(ABC):
     """Decides when the next part joins; the order is fixed."""
 
     def __init__(self, depth: int) -> None:
         self.depth = depth
-        self.waiting = joining_order(depth)
+        self.waiting = [f"{kind}{layer}" for layer in range(2, depth + 1) for kind in "WK"][1:]
+        """The parts that join after W_2, in order: ``["K2", "W3", "K3", ..., "WL", "KL"]``."""
 
     def due(self, step: int, objective: float) -> str | None:
         """The part that joins at this check, or None; at most one, because each part changes the objective."""
@@ -46,7 +42,7 @@ class StepSchedule(LayerSchedule):
     """Each part joins at a given step."""
 
     def __init__(self, depth: int, steps: Sequence[int] | None) -> None:
-        """``steps`` by part, in the order of ``joining_order``; None: 2000, 2200, 4200, 4400, ..."""
+        """``steps`` by part, in the order of ``waiting``; None: 2000, 2200, 4200, 4400, ..."""
         super().__init__(depth)
         steps = steps or [2000 + 2200 * (i // 2) + 200 * (i % 2) for i in range(len(self.waiting))]
         self._steps = dict(zip(self.waiting, steps, strict=True))
@@ -77,21 +73,16 @@ class ThresholdSchedule(LayerSchedule):
         layer = int(part[1:])
         self._history.append(objective)
         if part.startswith("W"):
-            joins = objective <= self.alphas[layer] ** 2
-            if joins or (self._estimated and self._stopped()):
-                self._history = []
-                return True
-            return False
-        if layer == self.depth:
-            return objective <= 0.01 * self.alphas[layer] ** 2
-        if self._estimated:
-            started = min(self._history) < PROGRESS_RATIO * self._history[0]
-            if not (started and self._stopped()):
-                return False
+            joins = objective <= self.alphas[layer] ** 2 or (self._estimated and self._stopped())
+        elif layer == self.depth:
+            joins = objective <= 0.01 * self.alphas[layer] ** 2
+        elif not self._estimated:
+            joins = objective <= 1.2 * 0.5 ** (layer - 2) * self.alphas[layer + 1] ** 2
+        elif joins := min(self._history) < PROGRESS_RATIO * self._history[0] and self._stopped():
             self.alphas[layer + 1] = (2.0 * min(self._history)) ** 0.5
+        if joins:
             self._history = []
-            return True
-        return objective <= 1.2 * 0.5 ** (layer - 2) * self.alphas[layer + 1] ** 2
+        return joins
 
     def _stopped(self) -> bool:
         before, recent = self._history[:-PLATEAU_CHECKS], self._history[-PLATEAU_CHECKS:]

@@ -82,15 +82,13 @@ class Attack:
     def _direction(self, gradient: Tensor) -> Tensor:
         if self.kind == "linf":
             return gradient.sign()
-        unit: Tensor = gradient / _norms(gradient).clamp_min(1e-12)
-        return unit
+        return gradient / _norms(gradient).clamp_min(1e-12)
 
     def _inside(self, images: Tensor, shift: Tensor) -> Tensor:
         if self.kind == "linf":
             shift = shift.clamp(-self.radius, self.radius)
             return (images + shift).clamp(self.low, self.high) - images
-        inside: Tensor = shift * (self.radius / _norms(shift).clamp_min(1e-12)).clamp_max(1.0)
-        return inside
+        return shift * (self.radius / _norms(shift).clamp_min(1e-12)).clamp_max(1.0)
 
 
 def _norms(images: Tensor) -> Tensor:

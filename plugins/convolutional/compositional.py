@@ -93,8 +93,13 @@ class KernelPredictor(Predictor):
 def solve(
     kernel: ConvolutionalKernel, train: Data, wanted: Sequence[tuple[int, float]]
 ) -> list[KernelPredictor | None]:
-    """Regressions for each (n, ridge), which share one kernel matrix; None where float64 cannot solve the system."""
-    x, y = train.x.to(torch.float64), _columns(train)
+    """Regressions for each (n, ridge), which share one kernel matrix; None where float64 cannot solve the system.
+
+    Right-hand sides are +1 for a point's class and -1 for the others, (n, C), or binary labels, (n, 1).
+    """
+    x, y = train.x.to(torch.float64), train.y.to(torch.float64).unsqueeze(1)
+    if train.classes:
+        y = 2 * (y == torch.arange(train.classes, device=y.device)).to(y) - 1
     gram = kernel.matrix(x, x, lower=True)
     results: list[KernelPredictor | None] = []
     for n, ridge in wanted:
@@ -106,9 +111,3 @@ def solve(
         fitted = KernelPredictor(kernel, scale, x[:n], weights, offset, train.classes, info)
         results.append(None if jitter is None else fitted)
     return results
-
-
-def _columns(train: Data) -> Tensor:
-    """Right-hand sides: +1 for a point's class and -1 for the others, (n, C), or binary labels, (n, 1)."""
-    y: Tensor = train.y.to(torch.float64).unsqueeze(1)
-    return 2 * (y == torch.arange(train.classes, device=y.device)).to(y) - 1 if train.classes else y

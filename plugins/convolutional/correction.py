@@ -56,17 +56,14 @@ class ConvCorrection(LowerFirst):
     def plan(self, full: BlockLayout) -> list[Stage]:
         """Stage ``only``, and then each network that reuses its blocks."""
         depth, decays, train = full.depth, [self.weight_decay], self.train
-        return [
-            Stage("only", train, ("only",), decays),
-            *(
-                Stage(f"fix-l-{j}" if j else "fix-l", depth, ("fix", j), decays, (), "only", train - j, frozen=True)
-                for j in self.fix
-            ),
-            *(
-                Stage(f"pull-{_written(strength)}", depth, ("all",), decays, (), "only", train, pull=strength)
-                for strength in self.pulls
-            ),
-        ]
+        stages = [Stage("only", train, ("only",), decays)]
+        for j in self.fix:
+            name = f"fix-l-{j}" if j else "fix-l"
+            stages.append(Stage(name, depth, ("fix", j), decays, (), "only", train - j, frozen=True))
+        for strength in self.pulls:
+            name = f"pull-{_written(strength)}"
+            stages.append(Stage(name, depth, ("all",), decays, (), "only", train, pull=strength))
+        return stages
 
     def correlation(self, fit: ImageFit) -> Mapping[str, Any]:
         """Correlations of the first l blocks with their initial weights, and after a pull with those of ``only``."""

@@ -113,7 +113,7 @@ class ImageFit:
         if start:
             images = _outputs(network, images, start)
         weight_decay = self._choose_weight_decay(stage, network, images, start)
-        loss = self._train(stage, network, weight_decay, images, self.points.numbers, start, pull)
+        loss = self._sgd(stage, weight_decay, pull).train(network, images, self.points.numbers, start)
         self.trained[stage.name] = TrainedStage(stage, network.requires_grad_(False), weight_decay, loss)
 
     def _choose_weight_decay(self, stage: Stage, network: Network, images: Tensor, start: int) -> float:
@@ -126,33 +126,16 @@ class ImageFit:
         for weight_decay in sorted(stage.weight_decays):
             trial = copy.deepcopy(network)
             try:
-                self._train(stage, trial, weight_decay, images[rows], numbers[rows], start)
+                self._sgd(stage, weight_decay).train(trial, images[rows], numbers[rows], start)
             except Diverged:
                 continue
             errors[weight_decay] = self._error(trial, images[validation], numbers[validation], start)
         return min(errors, key=errors.__getitem__) if errors else min(stage.weight_decays)
 
-    def _train(
-        self,
-        stage: Stage,
-        network: Network,
-        weight_decay: float,
-        images: Tensor,
-        numbers: Tensor,
-        start: int,
-        pull: Pull | None = None,
-    ) -> float:
-        """Train the unfrozen parameters of a network in place, and return the loss of the last minibatch.
-
-        ``images`` are the images of points with class ``numbers``, or the outputs of the first ``start`` blocks.
-        """
-        learner = self.learner
-        sgd = Sgd(learner, stage.steps(learner.steps_at(len(images))), weight_decay, self.attack)
-        generator = self.generator(*stage.key, "order")
-        try:
-            return sgd.train(network, images, numbers, self.points.loss, generator, start=start, pull=pull)
-        except Diverged as error:
-            raise Diverged(f"{learner.name}: {error}") from None
+    def _sgd(self, stage: Stage, weight_decay: float, pull: Pull | None = None) -> Sgd:
+        """A training of a stage; all those of one stage read the points in the same order."""
+        order = self.generator(*stage.key, "order")
+        return Sgd(self.learner, stage, weight_decay, self.points.loss, order, self.attack, pull)
 
     def _error(self, network: Network, images: Tensor, numbers: Tensor, start: int) -> float:
         """Fraction of points with a wrong class."""
@@ -185,16 +168,11 @@ class ImageFit:
         return replace(final, info=info, stages=stages, pictures=self._pictures(pictured) if pictured else None)
 
     def _pictures(self, pictured: Rows) -> Pictures:
-        images = self.points.images
-        return Pictures(
-            pictured,
-            images.mean(dim=(0, 2, 3))[:, None, None],
-            images.std(dim=(0, 2, 3), correction=0)[:, None, None],
-            self.points.pixels.shape,
-            self.learner.pictures,
-            self.learner.picture_steps,
-            self.seed,
-        )
+        images, learner = self.points.images, self.learner
+        mean, deviation = images.mean(dim=(0, 2, 3)), images.std(dim=(0, 2, 3), correction=0)
+        by_channel = mean[:, None, None], deviation[:, None, None]
+        shape = self.points.pixels.shape
+        return Pictures(pictured, *by_channel, shape, learner.pictures, learner.picture_steps, self.seed)
 
     def _attacked(self, predictor: ImagePredictor) -> Predictor:
         assert self.attack is not None
@@ -211,8 +189,7 @@ def _outputs(network: Network, images: Tensor, blocks: int) -> Tensor:
 
 
 def _attack_of(learner: SgdOptions, pixels: Pixels) -> Attack | None:
-    if learner.attack == "none":
+    kind = learner.attack
+    if kind == "none":
         return None
-    return Attack(
-        learner.attack, RADII[learner.attack], ATTACK_STEPS[learner.attack], learner.noise, pixels.low, pixels.high
-    )
+    return Attack(kind, RADII[kind], ATTACK_STEPS[kind], learner.noise, pixels.low, pixels.high)

@@ -25,8 +25,6 @@ class ConvFixedHead(LowerFirst):
 
     name: ClassVar[str] = "conv-fixed-head"
 
-    train: Annotated[int, Field(ge=1)] = 1
-    """Number of blocks that are trained in stage ``alone``."""
     alone: Share = 0.4
     """Fraction of training spent in stage ``alone``, 80 of 200 epochs by default."""
     readout: Readout = "dense"

@@ -46,44 +46,25 @@ class Pixels:
         return images.to(memory_format=torch.channels_last)
 
 
-@dataclass(frozen=True)
-class Augmentation:
-    """Random crops, flips and Cutout (DeVries and Taylor 2017) of training images."""
+def augmented(images: Tensor, learner: ImageOptions, generator: Generator) -> Tensor:
+    """Crop, flip and cut out (DeVries and Taylor 2017) images (m, c, h, w), each independently, by the options."""
+    m, _, height, width = images.shape
+    device = images.device
 
-    crop: int = 0
-    """Margin in pixels that is added around an image before a crop of its original size is taken."""
-    flip: bool = False
-    """Whether each image is mirrored with probability 1/2."""
-    cutout: int = 0
-    """Side in pixels of the square that is set to 0."""
+    def draw(most: int) -> Tensor:
+        return torch.randint(most, (m, 1), generator=generator).to(device)
 
-    def __bool__(self) -> bool:
-        return bool(self.crop or self.flip or self.cutout)
-
-    def __call__(self, images: Tensor, generator: Generator) -> Tensor:
-        """Augment images (m, c, h, w), each independently."""
-        m, _, height, width = images.shape
-        device = images.device
-
-        def draw(most: int) -> Tensor:
-            return torch.randint(most, (m, 1), generator=generator).to(device)
-
-        if self.crop:
-            padded = pad(images, (self.crop,) * 4)
-            rows = draw(2 * self.crop + 1) + torch.arange(height, device=device)
-            columns = draw(2 * self.crop + 1) + torch.arange(width, device=device)
-            index = torch.arange(m, device=device)[:, None, None]
-            images = padded[index, :, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)
-        if self.flip:
-            images = torch.where(draw(2)[:, :, None, None] > 0, images.flip(3), images)
-        if self.cutout:
-            rows = (torch.arange(height, device=device) - draw(height) + self.cutout // 2) % (height + width)
-            columns = (torch.arange(width, device=device) - draw(width) + self.cutout // 2) % (height + width)
-            cut = (rows < self.cutout)[:, None, :, None] & (columns < self.cutout)[:, None, None, :]
-            images = images.masked_fill(cut, 0.0)
-        return images.to(memory_format=torch.channels_last)
-
-
-def augmentation_of(learner: ImageOptions) -> Augmentation:
-    """The augmentation of the options."""
-    return Augmentation(learner.crop, learner.flip, learner.cutout)
+    if learner.crop:
+        padded = pad(images, (learner.crop,) * 4)
+        rows = draw(2 * learner.crop + 1) + torch.arange(height, device=device)
+        columns = draw(2 * learner.crop + 1) + torch.arange(width, device=device)
+        index = torch.arange(m, device=device)[:, None, None]
+        images = padded[index, :, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)
+    if learner.flip:
+        images = torch.where(draw(2)[:, :, None, None] > 0, images.flip(3), images)
+    if learner.cutout:
+        rows = (torch.arange(height, device=device) - draw(height) + learner.cutout // 2) % (height + width)
+        columns = (torch.arange(width, device=device) - draw(width) + learner.cutout // 2) % (height + width)
+        cut = (rows < learner.cutout)[:, None, :, None] & (columns < learner.cutout)[:, None, None, :]
+        images = images.masked_fill(cut, 0.0)
+    return images.to(memory_format=torch.channels_last)

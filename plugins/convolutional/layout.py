@@ -99,10 +99,8 @@ class BlockLayout:
 
     def flops(self, image: Shape) -> float:
         """Floating-point operations of a forward pass per image."""
-        return sum(
-            2.0 * block.weights * shape[1] * shape[2]
-            for block, shape in zip(self.blocks, self.shapes(image), strict=True)
-        )
+        blocks = zip(self.blocks, self.shapes(image), strict=True)
+        return sum(2.0 * block.weights * height * width for block, (_, height, width) in blocks)
 
     def units(self, image: Shape) -> float:
         """Activations per image kept for the gradient: convolution, BatchNorm and activation of each block."""
@@ -115,25 +113,8 @@ class BlockLayout:
         return sum(block.weights for block in self.blocks)
 
 
-def layout(
-    architecture: str,
-    inputs: int,
-    *,
-    channels: Channels | None = None,
-    widen: int = 1,
-    depth: int | None = None,
-    activation: Activation = "relu",
-    readout: Readout = "last",
-) -> BlockLayout:
-    """The layout of a named network."""
-    blocks = _blocks(architecture, inputs, channels, widen)
-    if depth is not None and depth > len(blocks):
-        raise ValueError(f"depth must be at most {len(blocks)}, the number of blocks of {architecture}. Got {depth}")
-    residual = any(block.residual for block in blocks)
-    return BlockLayout(tuple(blocks[:depth]), activation, readout, norm=architecture != "alexnet", residual=residual)
-
-
-def _blocks(architecture: str, inputs: int, channels: Channels | None, widen: int) -> list[Block]:
+def blocks_of(architecture: str, inputs: int, channels: Channels | None, widen: int) -> list[Block]:
+    """The blocks of a named network."""
     if channels is not None and architecture not in PLAIN:
         raise ValueError(f"channels stand for those of a VGG; {architecture} has its own")
     if architecture in PLAIN:

@@ -10,7 +10,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
-from bfc_plugins.convolutional.layout import Activation, BlockLayout, Readout, Shape, layout
+from bfc_plugins.convolutional.layout import Activation, BlockLayout, Readout, Shape, blocks_of
 from bfc_plugins.convolutional.stages import Stage
 from pydantic import Field, model_validator
 
@@ -93,15 +93,13 @@ class ImageOptions(Learner):
 
     def layout(self, inputs: int) -> BlockLayout:
         """The network on images of ``inputs`` channels."""
-        return layout(
-            self.architecture,
-            inputs,
-            channels=self.channels,
-            widen=self.widen,
-            depth=self.depth,
-            activation=self.activation,
-            readout=self.readout,
-        )
+        blocks = blocks_of(self.architecture, inputs, self.channels, self.widen)
+        if self.depth is not None and self.depth > len(blocks):
+            raise ValueError(
+                f"depth must be at most {len(blocks)}, the number of blocks of {self.architecture}. Got {self.depth}"
+            )
+        norm, residual = self.architecture != "alexnet", any(block.residual for block in blocks)
+        return BlockLayout(tuple(blocks[: self.depth]), self.activation, self.readout, norm, residual)
 
     @property
     def augments(self) -> bool:

@@ -37,18 +37,12 @@ class PhasedLearner(SgdLearner):
 
     def plan(self, full: BlockLayout) -> list[Stage]:
         """One phase per block."""
-        return [
-            Stage(
-                name=f"depth{depth}",
-                depth=depth + self.head_blocks,
-                key=("phase", depth),
-                weight_decays=self.weight_decays,
-                source=f"depth{depth - 1}" if depth > 1 else "",
-                reused=depth - 1,
-                frozen=self.frozen,
-            )
-            for depth in range(1, full.depth + 1)
-        ]
+        stages: list[Stage] = []
+        for depth in range(1, full.depth + 1):
+            name, whole, key = f"depth{depth}", depth + self.head_blocks, ("phase", depth)
+            source = f"depth{depth - 1}" if depth > 1 else ""
+            stages.append(Stage(name, whole, key, self.weight_decays, (), source, depth - 1, frozen=self.frozen))
+        return stages
 
     def info(self, fit: ImageFit) -> Mapping[str, Any]:
         """The last loss, and the weight decay of each phase."""

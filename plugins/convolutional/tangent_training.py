@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import torch
 from bfc_plugins.convolutional.architecture import Network
 from bfc_plugins.convolutional.fit import TrainingImages
-from bfc_plugins.convolutional.images import augmentation_of
+from bfc_plugins.convolutional.images import augmented
 from bfc_plugins.convolutional.options import GRADIENTS, AdamOptions
 from bfc_plugins.convolutional.predictor import ImagePredictor
-from bfc_plugins.convolutional.training import Schedule, minibatches
+from bfc_plugins.convolutional.training import dropped, minibatches
 from torch import Generator, Tensor
 from torch.func import functional_call, grad, vmap
 
@@ -75,19 +75,19 @@ class TangentModel:
 
 def train_tangents(learner: AdamOptions, points: TrainingImages, seed: int) -> ImagePredictor:
     """Minimise the cross entropy of the tangent model of a new network by Adam."""
-    images, numbers, loss, augmentation = points.images, points.numbers, points.loss, augmentation_of(learner)
-    steps, schedule = learner.steps_at(len(images)), Schedule("steps", tuple(learner.decay_at), learner.decay)
+    images, numbers, loss = points.images, points.numbers, points.loss
+    steps = learner.steps_at(len(images))
     network = Network(learner.layout(images.shape[1]), 1, _generator(seed, "weights")).to(images.device)
     tangents, draws = Tangents.at(network, images), _generator(seed, "order")
-    features = None if augmentation else tangents(images)
+    features = None if learner.augments else tangents(images)
     size = sum(parameter.numel() for parameter in network.parameters())
     weights = torch.zeros(size, loss.outputs, device=images.device, requires_grad=True)
     optimizer = torch.optim.Adam([weights], lr=learner.lr)
     value = torch.zeros(())
     for step, drawn in enumerate(minibatches(len(images), learner.batch_size, steps, draws)):
         rows = drawn.to(images.device)
-        batch = tangents(augmentation(images[rows], draws)) if features is None else features[rows]
-        optimizer.param_groups[0]["lr"] = learner.lr * schedule(step / steps)
+        batch = tangents(augmented(images[rows], learner, draws)) if features is None else features[rows]
+        optimizer.param_groups[0]["lr"] = learner.lr * dropped(step / steps, learner.decay_at, learner.decay)
         optimizer.zero_grad()
         value = loss(batch @ weights, numbers[rows])
         value.backward()

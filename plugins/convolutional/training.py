@@ -9,41 +9,32 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Literal, TypeAlias
 
 import torch
 from bfc_plugins.convolutional.architecture import Network
 from bfc_plugins.convolutional.attacks import Attack
-from bfc_plugins.convolutional.images import augmentation_of
+from bfc_plugins.convolutional.images import augmented
 from bfc_plugins.convolutional.losses import Loss
 from bfc_plugins.convolutional.options import NET_RATES, SgdOptions
+from bfc_plugins.convolutional.stages import Stage
 from torch import Generator, Tensor
 
 from bfc_bench.errors import Diverged
 
-ScheduleKind: TypeAlias = Literal["one-cycle", "steps"]
 RISE, FIRST = 0.3, 1 / 25
 """The one-cycle schedule rises during this fraction of training, from this fraction of the peak rate."""
 
 
-@dataclass(frozen=True)
-class Schedule:
-    """The learning rate during training, divided by its peak."""
+def one_cycle(progress: float) -> float:
+    """The learning rate over its peak, up and down on cosines (Smith and Topin 2019), at a fraction of training."""
+    if progress < RISE:
+        return FIRST + (1 - FIRST) * (1 - math.cos(math.pi * progress / RISE)) / 2
+    return (1 + math.cos(math.pi * (progress - RISE) / (1 - RISE))) / 2
 
-    kind: ScheduleKind = "one-cycle"
-    """``one-cycle``: up and down on cosines (Smith and Topin 2019); ``steps``: constant between drops."""
-    at: tuple[float, ...] = ()
-    """Fractions of training after which the rate of ``steps`` drops."""
-    decay: float = 0.1
-    """Factor of each drop."""
 
-    def __call__(self, progress: float) -> float:
-        """The relative rate at a fraction ``progress`` of training, in [0, 1]."""
-        if self.kind == "steps":
-            return self.decay ** sum(progress >= fraction for fraction in self.at)
-        if progress < RISE:
-            return FIRST + (1 - FIRST) * (1 - math.cos(math.pi * progress / RISE)) / 2
-        return (1 + math.cos(math.pi * (progress - RISE) / (1 - RISE))) / 2
+def dropped(progress: float, at: Sequence[float], decay: float) -> float:
+    """The learning rate over its peak: constant, but for a drop by the factor ``decay`` after each fraction ``at``."""
+    return decay ** sum(progress >= fraction for fraction in at)
 
 
 @dataclass(frozen=True)
@@ -72,31 +63,26 @@ class Pull:
 
 @dataclass(frozen=True)
 class Sgd:
-    """Stochastic gradient descent by the options of a learner."""
+    """One training of a stage's network by the options of a learner."""
 
     learner: SgdOptions
-    steps: int
+    stage: Stage
     weight_decay: float
     """lambda of lambda/2 |w|^2 over all parameters."""
+    loss: Loss
+    generator: Generator
+    """Draws minibatches, augmentations and attacks."""
     attack: Attack | None = None
+    pull: Pull | None = None
 
-    def train(
-        self,
-        network: Network,
-        images: Tensor,
-        labels: Tensor,
-        loss: Loss,
-        generator: Generator,
-        *,
-        start: int = 0,
-        pull: Pull | None = None,
-    ) -> float:
+    def train(self, network: Network, images: Tensor, numbers: Tensor, start: int = 0) -> float:
         """Train the unfrozen parameters in place, and return the loss of the last minibatch.
 
-        ``images`` are (n, c, h, w), or outputs of the first ``start`` blocks.
+        ``images`` (n, c, h, w) are those of points with class ``numbers`` (n,), or outputs of the first ``start``
+        blocks.
         """
-        learner, augmentation = self.learner, augmentation_of(self.learner)
-        schedule = Schedule(learner.schedule, tuple(learner.decay_at), learner.decay)
+        learner, generator = self.learner, self.generator
+        steps = self.stage.steps(learner.steps_at(len(images)))
         lr = learner.lr or NET_RATES[learner.activation]
         optimizer = torch.optim.SGD(
             [parameter for parameter in network.parameters() if parameter.requires_grad],
@@ -108,25 +94,28 @@ class Sgd:
         )
         network.train()
         value = torch.zeros(())
-        for step, drawn in enumerate(minibatches(len(images), learner.batch_size, self.steps, generator)):
+        for step, drawn in enumerate(minibatches(len(images), learner.batch_size, steps, generator)):
             rows = drawn.to(images.device)
-            batch, truth = images[rows], labels[rows]
-            if augmentation:
-                batch = augmentation(batch, generator)
+            batch, truth = images[rows], numbers[rows]
+            if learner.augments:
+                batch = augmented(batch, learner, generator)
             if self.attack is not None:
-                batch, truth = self.attack.examples(network, batch, truth, loss, generator)
-            optimizer.param_groups[0]["lr"] = lr * schedule(step / self.steps)
+                batch, truth = self.attack.examples(network, batch, truth, self.loss, generator)
+            progress, by_steps = step / steps, learner.schedule == "steps"
+            rate = dropped(progress, learner.decay_at, learner.decay) if by_steps else one_cycle(progress)
+            optimizer.param_groups[0]["lr"] = lr * rate
             optimizer.zero_grad()
-            value = loss(network(batch, start), truth)
+            value = self.loss(network(batch, start), truth)
             value.backward()
-            if pull is not None:
-                pull.add_gradient()
+            if self.pull is not None:
+                self.pull.add_gradient()
             optimizer.step()
         network.eval()
         final = float(value.detach())
         if not math.isfinite(final) or not all(bool(p.isfinite().all()) for p in network.state_dict().values()):
             raise Diverged(
-                f"the loss or a weight was not finite after {self.steps} steps (loss {final:.3g}). Use a smaller lr."
+                f"{learner.name}: the loss or a weight was not finite after {steps} steps (loss {final:.3g}). "
+                "Use a smaller lr."
             )
         return final
 

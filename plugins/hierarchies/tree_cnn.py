@@ -61,15 +61,9 @@ class TreeCnn(TreeLearner, BatchLearner):
         whole = TreeNet(self.branching**levels, self.alphabet, self.branching, self.width, levels, classes or 1)
         if self.train == "joint":
             return [whole]
-        return [
-            replace(
-                whole,
-                positions=self.branching ** (levels - below),
-                channels=self.width if below else self.alphabet,
-                depth=1,
-            )
-            for below in range(levels)
-        ]
+        first = replace(whole, depth=1)
+        lengths = (self.branching ** (levels - below) for below in range(1, levels))
+        return [first, *(replace(first, positions=length, channels=self.width) for length in lengths)]
 
     def batch_key(self, train: DataSpec) -> Hashable:
         """What compiled programs depend on; seed, sample, n, learning rate and weight decay may differ."""

@@ -49,16 +49,13 @@ class QuadraticLink(Learner):
         passes = self._passes(train.x, train.y)
         names = ("forward", *(f"pass{number}" for number in range(1, len(passes))))
         info = {"passes": len(passes) - 1, "link": passes[-1].top.coefficients.tolist()}
-        if self._as_published or confirmed(lambda x, y: self._passes(x, y)[-1], train.x, train.y):
+        as_published = self.first == "correlation" and not self.corrections
+        if as_published or confirmed(lambda x, y: self._passes(x, y)[-1], train.x, train.y):
             current = passes.pop()
         else:
             mean = train.y.mean() * np.eye(self.degree + 1)[0]
             current = QuadraticLinkPredictor(replace(passes[-1].top, coefficients=mean))
         return replace(current, info=info, stages=dict(zip(names, passes, strict=False)))
-
-    @property
-    def _as_published(self) -> bool:
-        return self.first == "correlation" and not self.corrections
 
     def _passes(self, x: np.ndarray, y: np.ndarray) -> list[QuadraticLinkPredictor]:
         """The layer-wise fit, and that after each pass."""

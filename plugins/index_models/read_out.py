@@ -29,8 +29,7 @@ class DirectionPredictor(Predictor):
 
     def predict(self, x: np.ndarray) -> np.ndarray:
         """Predictions (m,) at x (m, d)."""
-        values: np.ndarray = self.coefficients @ hermite(x @ self.direction, len(self.coefficients) - 1)
-        return values
+        return np.asarray(self.coefficients @ hermite(x @ self.direction, len(self.coefficients) - 1))
 
     def hidden(self, x: np.ndarray) -> Mapping[str, np.ndarray]:
         """The projection {"S2": (m, 1)}."""

@@ -58,10 +58,8 @@ class TensorUnfolding(Learner):
     def _direction(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         """The direction (d,) of the tensor of labels y (n,)."""
         d = x.shape[1]
-        matrix = sum(
-            (_unfolded(x[i : i + BLOCK], y[i : i + BLOCK], self.order) for i in range(0, len(x), BLOCK)),
-            np.zeros(_shape(d, self.order)),
-        )
+        blocks = (slice(first, first + BLOCK) for first in range(0, len(x), BLOCK))
+        matrix = sum((_unfolded(x[rows], y[rows], self.order) for rows in blocks), np.zeros(_shape(d, self.order)))
         left, *_ = np.linalg.svd(matrix, full_matrices=False)
         w = left[:, 0]
         if self.order == 4:
@@ -79,12 +77,8 @@ class TensorUnfolding(Learner):
         """The tensor, its decomposition, and the steps."""
         rows, columns = _shape(d, self.order)
         flops = 2.0 * n * rows * columns + 10.0 * rows * columns * min(rows, columns) + 6.0 * self.steps * n * d
-        return Cost(
-            self.rank * flops,
-            8.0 * (3 * rows * columns + min(n, BLOCK) * columns + n * d),
-            work="products",
-            seconds=1e-3,
-        )
+        bytes = 8.0 * (3 * rows * columns + min(n, BLOCK) * columns + n * d)
+        return Cost(self.rank * flops, bytes, work="products", seconds=1e-3)
 
 
 def _shape(d: int, order: int) -> tuple[int, int]:
@@ -103,10 +97,8 @@ def _unfolded(x: np.ndarray, y: np.ndarray, order: int) -> np.ndarray:
     pairs = (x[:, :, None] * x[:, None, :]).reshape(m, d * d)
     if order == 3:
         third = (weighted.T @ pairs).reshape(d, d, d)
-        mean, one = y @ x, np.eye(d)
-        third -= (
-            np.einsum("a,bc->abc", mean, one) + np.einsum("b,ac->abc", mean, one) + np.einsum("c,ab->abc", mean, one)
-        )
+        patterns = ("a,bc->abc", "b,ac->abc", "c,ab->abc")
+        third -= sum(np.einsum(pattern, y @ x, np.eye(d)) for pattern in patterns)
         return np.asarray(third.reshape(d, d * d))
     one = np.eye(d)
     fourth = ((y[:, None] * pairs).T @ pairs).reshape(d, d, d, d)

@@ -7,11 +7,10 @@ from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
+from bfc_plugins.kernels.leave_one_out_learner import LeaveOneOutLearner, Ridges
 from pydantic import Field, model_validator
 
-from bfc_bench.errors import BenchError
-from bfc_bench.learner import Capabilities, Context, Cost, Data, Learner, TaskFacts
-from bfc_bench.toolkit.ridge_learner import RidgeLearner
+from bfc_bench.learner import Context, Cost, Data
 
 if TYPE_CHECKING:
     from bfc_plugins.kernels.corrected_predictor import CorrectedPredictor
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 Widths = Annotated[tuple[Annotated[int, Field(ge=1, le=64)], ...], Field(min_length=1)]
 
 
-class CorrectedKernel(Learner):
+class CorrectedKernel(LeaveOneOutLearner):
     """A kernel that learns features forward and corrects them backward, the third point of "Comparing to sequential
     kernel methods" (BFC section 3); ``feature_correction.py`` has the algorithm.
 
@@ -34,7 +33,6 @@ class CorrectedKernel(Learner):
     """
 
     name: ClassVar[str] = "corrected-kernel"
-    capabilities: ClassVar[Capabilities] = replace(RidgeLearner.capabilities, labels=frozenset({"real", "binary"}))
     smoke: ClassVar[Mapping[str, Any]] = {"widths": [[2]], "corrections": 1, "ridges": [1e-2]}
 
     layers: Annotated[int, Field(ge=1)] = 1
@@ -45,12 +43,10 @@ class CorrectedKernel(Learner):
     corrections: Annotated[int, Field(ge=0)] = 40
     """Largest number of rounds of correction after one forward pass; they end at an error of 1e-14 or after 9 rounds
     without a gain of a tenth."""
-    ridges: Annotated[tuple[Annotated[float, Field(ge=0)], ...], Field(min_length=1)] = (1e-6, 1e-9, 1e-12)
+    ridges: Ridges = (1e-6, 1e-9, 1e-12)
     """Ridges from which every regression chooses; those of noisy labels are larger."""
     center: bool = True
     """Whether the mean of the training labels is subtracted before the fit and added to predictions."""
-    with_squares: bool = True
-    """Whether the input is (x, x^2 - E x^2) instead of x."""
 
     @model_validator(mode="after")
     def _widths_of_each_layer(self) -> Self:
@@ -79,10 +75,7 @@ class CorrectedKernel(Learner):
         correction = Correction(inputs(train.x), (y - mean) / spread, self.corrections, self.ridges)
         path = correction.path(self.width_choices())
         if not path:
-            raise BenchError(
-                f"{self.name}: the kernel matrix plus one of the ridges {list(self.ridges)} must be positive definite; "
-                f"at n = {train.n} none is in float64. Use a larger ridge, or look for inputs that are not finite."
-            )
+            raise self.unsolved(train.n)
         info = {
             "widths": [layer.axes.shape[1] for layer in path[-1].features.layers],
             "rounds": max(len(path) - 2, 0),
@@ -93,14 +86,9 @@ class CorrectedKernel(Learner):
         names = ["plain", "forward", *(f"round{k}" for k in range(1, len(path) - 1))][: len(path)]
         return replace(final, stages={name: replace(final, path=final.path[: k + 1]) for k, name in enumerate(names)})
 
-    def skip(self, task: TaskFacts, n: int) -> str | None:
-        """Skip a single point, which has no leave-one-out error."""
-        return f"leave-one-out errors need n >= 2; n is {n}" if n < 2 else None
-
     def cost(self, n: int, d: int) -> Cost:
         """Half of the rounds for all widths: a regression and the inverse of its factor for each ridge and share."""
         starts = prod(len(widths) for widths in self.width_choices()) + 2 * (self.layers > 1)
         turns = starts * self.corrections / 2
         regressions = 9 * self.layers * len(self.ridges) + turns * (2 * len(self.ridges) + self.layers * 2)
-        flops = regressions * (2 / 3 * n**3 + 20.0 * n**2)
-        return Cost(flops, 8.0 * n**2 * (5 + self.layers) + 2.0**24, work="products", seconds=1e-4 * regressions)
+        return self.cost_of(regressions, n, matrices=5 + self.layers)

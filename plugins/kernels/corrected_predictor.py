@@ -55,12 +55,10 @@ class CorrectedPredictor(Predictor):
         centres, at_x = last.features.features(z), last.features.features(self.inputs(x))
         origins = last.features.features(torch.zeros_like(z[:1]))
         slopes = last.features.slopes(centres, last.kernel.gradients(centres[-1], centres[-1], last.weights))
-        first = 2 if self.inputs.squares else 1
+        layers = enumerate(zip(at_x, centres, origins, slopes, strict=True), start=2 if self.inputs.squares else 1)
         return {
             f"S{layer}": self._along_gradients(values - origin, seen - origin, slope * self.spread)
-            for layer, (values, seen, origin, slope) in enumerate(
-                zip(at_x, centres, origins, slopes, strict=True), first
-            )
+            for layer, (values, seen, origin, slope) in layers
         }
 
     @staticmethod

@@ -13,6 +13,7 @@ from bfc_bench.learner import Context, Cost, Data, TaskFacts, Theory
 from bfc_bench.toolkit.libraries import missing
 from bfc_bench.toolkit.parity import HIGHEST_DEGREE, missing_degrees, parity_caution
 from bfc_bench.toolkit.ridge_learner import RidgeLearner, entry_flops
+from bfc_bench.toolkit.square_features import Squares, nominal_square_norm, square_mean
 
 if TYPE_CHECKING:
     import numpy as np
@@ -61,14 +62,11 @@ class KernelRidge(RidgeLearner):
 
     def space_key(self, train: Data, ctx: Context) -> Hashable:
         """The kernel's scale: if the input law is unknown it depends on the sample, so only jobs of one size agree."""
-        from bfc_bench.toolkit.square_features import square_mean
-
         return square_mean(train.x, ctx).tobytes()
 
     def space(self, x: Tensor, ctx: Context) -> Space:
         """The kernel's Hilbert space over x (n, d)."""
         from bfc_bench.toolkit.function_space import KernelSpace
-        from bfc_bench.toolkit.square_features import Squares, nominal_square_norm, square_mean
 
         mean = square_mean(x, ctx)
         gamma = self.gamma / (nominal_square_norm(mean, self.with_squares) or 1.0)
@@ -80,16 +78,8 @@ class KernelRidge(RidgeLearner):
         """The kernel of these options with inverse squared length ``gamma`` for points of ``dimension`` features."""
         from bfc_bench.toolkit.kernels.by_name import make_kernel
 
-        return make_kernel(
-            self.kernel,
-            gamma,
-            depth=self.depth,
-            degree=self.degree,
-            coef0=self.coef0,
-            bias_variance=self.bias_variance,
-            activation=self.activation,
-            dimension=dimension,
-        )
+        options = self.model_dump(include={"depth", "degree", "coef0", "bias_variance", "activation"})
+        return make_kernel(self.kernel, gamma, dimension=dimension, **options)
 
     def skip(self, task: TaskFacts, n: int) -> str | None:
         """Skip what the options do not allow."""
@@ -151,7 +141,6 @@ def missing_on_the_sphere(learner: KernelRidge) -> frozenset[int]:
     def profile(cosines: np.ndarray) -> np.ndarray:
         t = torch.from_numpy(cosines)
         points = kernel.points(torch.stack([t, (1 - t**2).sqrt()], dim=1))
-        values: np.ndarray = kernel.matrix(kernel.points(torch.tensor([[1.0, 0.0]], dtype=t.dtype)), points)[0].numpy()
-        return values
+        return kernel.matrix(kernel.points(torch.tensor([[1.0, 0.0]], dtype=t.dtype)), points)[0].numpy()
 
     return missing_degrees(profile)

@@ -55,5 +55,4 @@ def _lower_inverse(factor: Tensor) -> Tensor:
     from scipy.linalg.lapack import dtrtri
 
     # A row-major lower triangle is LAPACK's upper one. A third of the work of solving with the identity.
-    inverse: Tensor = torch.from_numpy(dtrtri(factor.contiguous().numpy().T, lower=0)[0].T)
-    return inverse
+    return torch.from_numpy(dtrtri(factor.contiguous().numpy().T, lower=0)[0].T)

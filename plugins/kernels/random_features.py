@@ -12,6 +12,7 @@ from pydantic import Field
 from bfc_bench.learner import Capabilities, Context, Cost, Data, TaskFacts
 from bfc_bench.toolkit.parity import parity_caution
 from bfc_bench.toolkit.ridge_learner import RidgeLearner
+from bfc_bench.toolkit.square_features import Squares, nominal_square_norm, square_mean
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -48,15 +49,12 @@ class RandomFeatures(RidgeLearner):
 
     def space_key(self, train: Data, ctx: Context) -> Hashable:
         """Seed and scale; if the input law is unknown the scale depends on the sample: only jobs of one size agree."""
-        from bfc_bench.toolkit.square_features import square_mean
-
         return ctx.seed, square_mean(train.x, ctx).tobytes()
 
     def space(self, x: Tensor, ctx: Context) -> Space:
         """The span of the features; sizes n <= D are solved in the dual, larger ones in the primal."""
         from bfc_bench.toolkit.feature_maps import make_map
         from bfc_bench.toolkit.function_space import FeatureSpace
-        from bfc_bench.toolkit.square_features import Squares, nominal_square_norm, square_mean
 
         mean = square_mean(x, ctx)
         gamma = self.gamma / (nominal_square_norm(mean, self.with_squares) or 1.0)
@@ -70,9 +68,8 @@ class RandomFeatures(RidgeLearner):
         """Name degrees of the target that features of x alone lack on the sphere, as their limit kernel does."""
         if self.with_squares or not task.degrees or self.skip(task, n):
             return None
-        kernel: dict[str, Any] = {"fourier": {"kernel": "rbf"}, "relu": {"kernel": "nngp"}}.get(
-            self.map, {"kernel": "poly", "degree": self.degree, "coef0": self.coef0}
-        )
+        polynomial = {"kernel": "poly", "degree": self.degree, "coef0": self.coef0}
+        kernel: dict[str, Any] = {"fourier": {"kernel": "rbf"}, "relu": {"kernel": "nngp"}}.get(self.map, polynomial)
         lacking = missing_on_the_sphere(KernelRidge(ridge=1.0, with_squares=False, **kernel))
         who = f"{self.name} with map = {self.map!r} on x alone"
         remedy = "set with_squares = true or take another map"

@@ -71,7 +71,10 @@ class SequentialKernel(KernelRidge):
                 _add_features(_not_failed(states))
             running = _not_failed(states)
             for state, outcome in zip(running, _fit([state.regression for state in running]), strict=True):
-                state.end_round(outcome)
+                if isinstance(outcome, Failure):
+                    state.failure = outcome
+                else:
+                    state.rounds.append(outcome)
         return [state.failure or state.predictor() for state in states]
 
     @classmethod
@@ -140,13 +143,6 @@ class _State:
             Context(device=job.ctx.device, square_mean=self.law),
         )
         """The regression of the round; its x are the round's inputs z."""
-
-    def end_round(self, outcome: RidgePredictor | Failure) -> None:
-        """Store the fitted regression of the round, or its failure."""
-        if isinstance(outcome, Failure):
-            self.failure = outcome
-        else:
-            self.rounds.append(outcome)
 
     def begin_round(self, source: Feature, features: Tensor) -> None:
         """Add ``source``, whose values at the training points are ``features`` (n, q), to the inputs."""
@@ -217,8 +213,6 @@ def _out_of_fold(states: Sequence[_State]) -> list[Tensor | Failure]:
         job = state.regression
         for fold in range(FOLDS):
             out = torch.arange(job.train.n, device=job.train.x.device) % FOLDS == fold
-            if out.all():  # a single point: nothing is left to fit, and its prediction stays 0
-                continue
             sample = f"{job.train.sample}/without fold {fold} of {FOLDS}"
             part = replace(job.train, sample=sample, n=int((~out).sum()), x=job.train.x[~out], y=job.train.y[~out])
             folds.append((i, out, replace(job, train=part)))

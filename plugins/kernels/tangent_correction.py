@@ -74,9 +74,8 @@ class Tangents:
                     best, chosen = candidate, trial
         steps = [share * unit for share, unit in zip(chosen, self.units, strict=True)]
         weighted = [best.weights[:, None] * g for g in self.slopes]
-        return self.features.turned(
-            [step * rest.T @ w for step, rest, w in zip(steps, self.rests, weighted, strict=True)]
-        )
+        parts = zip(steps, self.rests, weighted, strict=True)
+        return self.features.turned([step * rest.T @ w for step, rest, w in parts])
 
     def _fit(self, shares: Sequence[float], y: Tensor, ridges: Sequence[float]) -> RidgeFit:
         """The regression with shares e_l."""

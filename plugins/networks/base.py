@@ -9,19 +9,16 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 from pydantic import Field
 
-from bfc_bench.learner import BatchLearner, Capabilities, Cost, DataSpec, Failure, Job, LabelKind, Predictor
+from bfc_bench.learner import BatchLearner, Capabilities, Context, Cost, Data, DataSpec, Failure, Job, Predictor
 from bfc_bench.seeds import stream
 from bfc_bench.toolkit.arrays import NumpyOrJax
 from bfc_bench.toolkit.networks import PROGRAM_BYTES, STEP_SECONDS, label_scale, probabilities
 from bfc_bench.toolkit.square_features import square_mean, with_squares
-
-if TYPE_CHECKING:
-    from bfc_bench.toolkit.ensemble import Member, Recipe, Trained
 
 Params: TypeAlias = dict[str, Any]
 
@@ -95,22 +92,38 @@ class NetworkLearner(BatchLearner):
     @classmethod
     def fit_batch(cls, jobs: Sequence[Job[Self]]) -> Sequence[Predictor | Failure]:
         """Train all jobs as one ensemble; each result equals that of ``fit``."""
-        from bfc_bench.toolkit.ensemble import train
+        from bfc_bench.toolkit import ensemble
 
-        setups = [_Setup.of(job) for job in jobs]
-        first = setups[0]
-        recipe = first.recipe(jobs[0].train)
-        results = train(recipe, [setup.member() for setup in setups], first.learner.steps, device=jobs[0].ctx.device)
-        return [setup.outcome(result) for setup, result in zip(setups, results, strict=True)]
+        first, data = jobs[0].learner, jobs[0].train
+        network = first.network(first._inputs(data.d), data.classes)
+        real = {"weighted": ensemble.weighted_square_loss, "square": ensemble.square_loss}[first.loss]
+        loss = {"real": real, "binary": ensemble.cross_entropy_loss, "class": ensemble.softmax_loss}[data.kind]
+        scales = [Scales.of(job.train, job.ctx, job.learner.with_squares) for job in jobs]
+        members = []
+        for job, scale in zip(jobs, scales, strict=True):
+            learner, seed, (z, y) = job.learner, job.ctx.seed, scale.points(job.train)
+            start, decay = network.init(stream(seed, cls.name)), learner.weight_decay
+            members.append(ensemble.Member(start, z, y, seed, learner.lr, clip=learner.clip, weight_decay=decay))
+        recipe = ensemble.Recipe(network, first.batch_size, loss)
+        results = ensemble.train(recipe, members, first.steps, device=jobs[0].ctx.device)
+        return [
+            NetworkPredictor(network, result.params, scale, {"final_loss": result.loss}, data.kind != "real")
+            if result.finite
+            else job.learner._diverged(result.loss)
+            for job, scale, result in zip(jobs, scales, results, strict=True)
+        ]
+
+    def _diverged(self, loss: float) -> Failure:
+        why = f"a gradient or the loss was not finite in training (final loss {loss:.3g}, lr {self.lr:.3g})"
+        return Failure("diverged", f"{self.name}: {why}. Use a smaller lr or clip.")
 
     def cost(self, n: int, d: int) -> Cost:
         """A step costs about three forward passes; memory holds samples, activations and the runtime."""
-        network, padded = self.network(self._inputs(d)), max(1024, 2 * n)
+        p, padded = self._inputs(d), max(1024, 2 * n)
+        network = self.network(p)
         return Cost(
             flops=3.0 * network.flops() * (self.batch_size * self.steps + n / 3),
-            bytes=PROGRAM_BYTES
-            + 12.0 * padded * self._inputs(d)
-            + 4.0 * network.units() * (padded + 4 * self.batch_size),
+            bytes=PROGRAM_BYTES + 12.0 * padded * p + 4.0 * network.units() * (padded + 4 * self.batch_size),
             work="steps",
             seconds=STEP_SECONDS * self.steps,
             parameters=network.weights(),
@@ -131,6 +144,16 @@ class Scales:
     y: float
     """Divisor of the labels."""
 
+    @classmethod
+    def of(cls, train: Data, ctx: Context, squares: bool) -> Scales:
+        """Those of a training set."""
+        x, y = np.asarray(train.x, np.float64), np.asarray(train.y, np.float64)
+        return cls(square_mean(x, ctx), squares, label_scale(y) if train.kind == "real" else 1.0)
+
+    def points(self, train: Data) -> tuple[np.ndarray, np.ndarray]:
+        """Network inputs (n, p) and scaled labels (n,) of a training set."""
+        return self.inputs(train.x), np.asarray(train.y, np.float64) / self.y
+
     def inputs(self, x: np.ndarray) -> np.ndarray:
         """Network inputs (m, p) at x (m, d)."""
         factor = 1.0 / math.sqrt(float(np.mean(self.square_mean)) or 1.0)
@@ -142,10 +165,10 @@ class NetworkPredictor(Predictor):
     """A trained network, evaluated in float64 on the CPU."""
 
     def __init__(
-        self, network: NetworkShape, params: Params, scales: Scales, info: Mapping[str, Any], kind: LabelKind = "real"
+        self, network: NetworkShape, params: Params, scales: Scales, info: Mapping[str, Any], has_classes: bool
     ) -> None:
         self.params = {key: np.asarray(value, np.float64) for key, value in params.items()}
-        self.network, self.scales, self.info, self.kind = network, scales, info, kind
+        self.network, self.scales, self.info, self.has_classes = network, scales, info, has_classes
 
     def predict(self, x: np.ndarray) -> np.ndarray:
         """F(x), (m,), or scores (m, C), at x (m, d)."""
@@ -154,53 +177,4 @@ class NetworkPredictor(Predictor):
 
     def probabilities(self, x: np.ndarray) -> np.ndarray | None:
         """Logistic function of F, (m,), or softmax of the scores, (m, C); None for real labels."""
-        return None if self.kind == "real" else probabilities(self.predict(x))
-
-
-@dataclass(frozen=True)
-class _Setup:
-    """The scaled data and the network of one fit."""
-
-    learner: NetworkLearner
-    network: NetworkShape
-    scales: Scales
-    z: np.ndarray
-    y: np.ndarray
-    seed: int
-    kind: LabelKind
-
-    @classmethod
-    def of(cls, job: Job[NetworkLearner]) -> _Setup:
-        learner, train = job.learner, job.train
-        x, y = np.asarray(train.x, np.float64), np.asarray(train.y, np.float64)
-        spread = label_scale(y) if train.kind == "real" else 1.0
-        scales = Scales(square_mean(x, job.ctx), learner.with_squares, spread)
-        z = scales.inputs(x)
-        return cls(learner, learner.network(z.shape[1], train.classes), scales, z, y / spread, job.ctx.seed, train.kind)
-
-    def recipe(self, train: DataSpec) -> Recipe:
-        """The part of training that is compiled."""
-        from bfc_bench.toolkit import ensemble
-
-        real = {"weighted": ensemble.weighted_square_loss, "square": ensemble.square_loss}[self.learner.loss]
-        loss = {"real": real, "binary": ensemble.cross_entropy_loss, "class": ensemble.softmax_loss}[train.kind]
-        return ensemble.Recipe(self.network, self.learner.batch_size, loss)
-
-    def member(self) -> Member:
-        """The model to train, with its initial parameters."""
-        from bfc_bench.toolkit.ensemble import Member
-
-        learner = self.learner
-        params = self.network.init(stream(self.seed, learner.name))
-        decay, clip = learner.weight_decay, learner.clip
-        return Member(params, self.z, self.y, self.seed, learner.lr, clip=clip, weight_decay=decay)
-
-    def outcome(self, result: Trained) -> Predictor | Failure:
-        """The trained network, which predicts in the units of the data, or a failure."""
-        if not result.finite:
-            return Failure(
-                "diverged",
-                f"{self.learner.name}: a gradient or the loss was not finite in training (final loss "
-                f"{result.loss:.3g}, lr {self.learner.lr:.3g}). Use a smaller lr or clip.",
-            )
-        return NetworkPredictor(self.network, result.params, self.scales, {"final_loss": result.loss}, self.kind)
+        return probabilities(self.predict(x)) if self.has_classes else None

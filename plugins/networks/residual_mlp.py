@@ -20,9 +20,7 @@ from bfc_bench.learner import Capabilities, Context, Cost, Data, LabelKind, Lear
 from bfc_bench.seeds import stream
 from bfc_bench.toolkit.arrays import AnyArray
 from bfc_bench.toolkit.held_out import held_out
-from bfc_bench.toolkit.networks import label_scale
 from bfc_bench.toolkit.precision import torch_device
-from bfc_bench.toolkit.square_features import square_mean
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -105,9 +103,8 @@ class ResidualMlp(Learner):
             UsageError: ``muon`` needs a newer torch.
             Diverged: The loss is not finite.
         """
-        x, y = np.asarray(train.x, np.float64), np.asarray(train.y, np.float64)
-        scales = Scales(square_mean(x, ctx), self.with_squares, label_scale(y) if train.kind == "real" else 1.0)
-        points = Points.of(scales.inputs(x), y / scales.y, train.kind, self.loss, ctx.device)
+        scales = Scales.of(train, ctx, self.with_squares)
+        points = Points.of(*scales.points(train), train.kind, self.loss, ctx.device)
         network = ResidualNet(points.z.shape[1], self.width, self.depth, train.classes or 1)
         steps, curve = self.chosen_steps(network, points, ctx.seed)
         final = Training.of(self, network, points, ctx.seed)
@@ -117,7 +114,7 @@ class ResidualMlp(Learner):
             raise Diverged(f"{self.name}: the loss was not finite after {steps} steps. Use a smaller lr.")
         params = {key: value.numpy(force=True) for key, value in final.params.items()}
         info = {"steps": steps, "held_out_loss": {str(key): value for key, value in curve.items()}, "final_loss": loss}
-        return NetworkPredictor(network, params, scales, info, train.kind)
+        return NetworkPredictor(network, params, scales, info, train.kind != "real")
 
     def chosen_steps(self, network: ResidualNet, points: Points, seed: int) -> tuple[int, dict[int, float]]:
         """The number of steps with the least held-out loss, and that loss for each number that was tried.

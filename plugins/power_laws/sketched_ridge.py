@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from bfc_plugins.power_laws.sketch import LinearPredictor, SketchedLearner, by_sketch
-from bfc_plugins.power_laws.theory import SOURCE, SketchedProblem
+from bfc_plugins.power_laws.theory import theory_of
 from pydantic import Field, PositiveFloat
 
 from bfc_bench.learner import Cost, Failure, Job, Predictor, TaskFacts, Theory
@@ -44,10 +44,7 @@ class SketchedRidge(SketchedLearner):
 
     def theory(self, task: TaskFacts) -> Theory | None:
         """The deterministic equivalent of the risk at the best of ``ridges`` (``SketchedProblem.after_ridge``)."""
-        problem = SketchedProblem.of(task, self.size(task.d))
-        if problem is None:
-            return None
-        return Theory(lambda n: problem.after_ridge(n, self.ridges), SOURCE)
+        return theory_of(task, self.size(task.d), lambda problem, n: problem.after_ridge(n, self.ridges))
 
     def cost(self, n: int, d: int) -> Cost:
         """The features of all points, a singular value decomposition, and the leave-one-out errors."""

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from bfc_plugins.power_laws.sketch import LinearPredictor, SketchedLearner, by_sketch
-from bfc_plugins.power_laws.theory import SOURCE, SketchedProblem
+from bfc_plugins.power_laws.theory import SketchedProblem, theory_of
 from pydantic import Field
 
 from bfc_bench.learner import Cost, Failure, Job, Predictor, TaskFacts, Theory
@@ -64,10 +64,11 @@ class SketchedSgd(SketchedLearner):
 
     def theory(self, task: TaskFacts) -> Theory | None:
         """The expected risk, by the exact recursion of its second moments (``SketchedProblem.after_sgd``)."""
-        problem = SketchedProblem.of(task, self.size(task.d))
-        if problem is None:
-            return None
-        return Theory(lambda n: problem.after_sgd(self.rate, self.lengths(max(1, round(n)))), SOURCE)
+
+        def error(problem: SketchedProblem, n: float) -> float:
+            return problem.after_sgd(self.rate, self.lengths(max(1, round(n))))
+
+        return theory_of(task, self.size(task.d), error)
 
     def cost(self, n: int, d: int) -> Cost:
         """The features of all points, and about four calls a point."""

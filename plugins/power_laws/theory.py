@@ -7,14 +7,14 @@ the approximation error as its variance. All errors are over the target's varian
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 from bfc_plugins.power_laws.sketch import draw_sketch
 
-from bfc_bench.learner import TaskFacts
+from bfc_bench.learner import TaskFacts, Theory
 from bfc_bench.seeds import stream
 
 SOURCE = "arXiv 2406.08466 and 2405.15074: second moments for Gaussian inputs; mean over 4 sketches"
@@ -85,6 +85,12 @@ class SketchedProblem:
         bias = np.sum(kappa**2 * g * signal / (g + kappa) ** 2, axis=2)
         excess = (bias + self.outside * share) / (1 - share)
         return float((self.approximation[:, 0] + excess.min(axis=1)).mean())
+
+
+def theory_of(task: TaskFacts, features: int, error: Callable[[SketchedProblem, float], float]) -> Theory | None:
+    """The curve of ``error`` in n; None for a task without a ``SketchedProblem``."""
+    problem = SketchedProblem.of(task, features)
+    return None if problem is None else Theory(lambda n: error(problem, n), SOURCE)
 
 
 @lru_cache(maxsize=32)

@@ -14,20 +14,12 @@ import numpy as np
 from bfc_plugins.quadratic import recipe as default
 from bfc_plugins.quadratic.low_rank import Factored, factored, less_constant, multiplied, shifted
 from bfc_plugins.quadratic.margin import with_linear_term
-from bfc_plugins.quadratic.net import (
-    Backward,
-    Params,
-    QuadraticNet,
-    check_shared_skips,
-    check_skips,
-    default_skips,
-    outside_theory,
-    supposed_form,
-)
+from bfc_plugins.quadratic.net import Backward, Params, QuadraticNet
 from bfc_plugins.quadratic.predictor import QuadraticPredictor
 from bfc_plugins.quadratic.ranks import HELD_OUT, RATE, STEPS, Outcome, Train, trainings, with_selected_ranks
 from bfc_plugins.quadratic.recipe import First, Optimizer
 from bfc_plugins.quadratic.setup import Setup
+from bfc_plugins.quadratic.skips import check_shared_skips, check_skips, default_skips, outside_theory, supposed_form
 from pydantic import Field, model_validator
 
 from bfc_bench.errors import UsageError
@@ -41,7 +33,6 @@ from bfc_bench.learner import (
     Failure,
     Job,
     LabelKind,
-    Predictor,
     TaskFacts,
 )
 from bfc_bench.seeds import stream
@@ -210,7 +201,7 @@ class QuadraticLearner(BatchLearner):
         }
 
     @classmethod
-    def fit_batch(cls, jobs: Sequence[Job[Self]]) -> Sequence[Predictor | Failure]:
+    def fit_batch(cls, jobs: Sequence[Job[Self]]) -> Sequence[Outcome]:
         """Train all jobs as one ensemble; each result equals that of ``fit``."""
         learners, device = [job.learner for job in jobs], jobs[0].ctx.device
         setups = [learner.setup(job.train, job.ctx) for learner, job in zip(learners, jobs, strict=True)]
@@ -239,9 +230,7 @@ class QuadraticLearner(BatchLearner):
 
     @classmethod
     @abstractmethod
-    def train(
-        cls, learners: Sequence[Self], setups: Sequence[Setup], device: str
-    ) -> list[QuadraticPredictor | Failure]:
+    def train(cls, learners: Sequence[Self], setups: Sequence[Setup], device: str) -> list[Outcome]:
         """Train all setups as one ensemble; each result is the same as if it were trained alone."""
 
     def setup(self, train: Data, ctx: Context) -> Setup:

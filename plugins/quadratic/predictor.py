@@ -48,12 +48,9 @@ class QuadraticPredictor(Predictor):
         """Output scale of each layer in the units of the labels."""
         self._constant = y_scale * float(self.params["constant"])
         self._linear = y_scale * input_scale * self.params.get("linear", np.zeros(net.d))
-        self._readouts = {
-            layer: np.full(width, self.alphas[layer]) for layer, width in zip(net.layers(), net.widths, strict=True)
-        }
-        self._readouts |= {
-            layer: y_scale * np.asarray(weights, np.float64) for layer, weights in (readouts or {}).items()
-        }
+        widths = zip(net.layers(), net.widths, strict=True)
+        given = {layer: y_scale * np.asarray(weights, np.float64) for layer, weights in (readouts or {}).items()}
+        self._readouts = {layer: np.full(width, self.alphas[layer]) for layer, width in widths} | given
         self._rotations = {layer: principal_directions(s) for layer, s in self.pre_activations(x).items()}
         self.info = info or {}
         self.stages: Mapping[str, QuadraticPredictor] = stages or {}

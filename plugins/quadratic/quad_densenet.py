@@ -15,7 +15,7 @@ from bfc_plugins.quadratic.ranks import HELD_OUT, Outcome, trainings
 from bfc_plugins.quadratic.setup import Setup
 from pydantic import Field, model_validator
 
-from bfc_bench.learner import Cost, DataSpec, Failure, Job, LabelKind, Predictor
+from bfc_bench.learner import Cost, DataSpec, Failure, Job, LabelKind
 
 if TYPE_CHECKING:
     from bfc_bench.toolkit.ensemble import Trained
@@ -62,7 +62,7 @@ class QuadDenseNet(QuadraticLearner):
         return super()._refusal(kind, n, d)
 
     @classmethod
-    def fit_batch(cls, jobs: Sequence[Job[Self]]) -> Sequence[Predictor | Failure]:
+    def fit_batch(cls, jobs: Sequence[Job[Self]]) -> Sequence[Outcome]:
         """Train all jobs as one ensemble, then select ranks for noisy labels and finish, where options say so."""
         return [
             job.learner._ended(job, outcome) if isinstance(outcome, QuadraticPredictor) else outcome
@@ -119,9 +119,7 @@ class QuadDenseNet(QuadraticLearner):
         return (super().batch_key(train), self.checkpoints)
 
     @classmethod
-    def train(
-        cls, learners: Sequence[Self], setups: Sequence[Setup], device: str
-    ) -> list[QuadraticPredictor | Failure]:
+    def train(cls, learners: Sequence[Self], setups: Sequence[Setup], device: str) -> list[Outcome]:
         """Train all setups as one ensemble."""
         first, net = learners[0], setups[0].net
         members = [

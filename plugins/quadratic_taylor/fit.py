@@ -86,9 +86,8 @@ class PreparedFit:
         """The predictor with trained weights (m, D), or a failure if the regularised risk is not finite."""
         value = float(self.risk(weights, strength)[0])
         if not np.isfinite(value):
-            return Failure(
-                "diverged", f"the regularised risk was {value} after training. Use a smaller lr or init_scale."
-            )
+            why = f"the regularised risk was {value} after training. Use a smaller lr or init_scale."
+            return Failure("diverged", why)
         info = {**self.info, "regularization": strength, "regularised_risk": value}
         if (back := self.representation.root_inverse) is not None:
             weights = weights @ back

@@ -44,13 +44,11 @@ class Block:
     @property
     def matrix(self) -> np.ndarray:
         """V R / c, (q, p)."""
-        matrix: np.ndarray = self.directions @ self.lifts / self.scale
-        return matrix
+        return np.asarray(self.directions @ self.lifts / self.scale)
 
     def units(self, z: np.ndarray) -> np.ndarray:
         """h (m, p) at z (m, q)."""
-        h: np.ndarray = z @ self.directions @ (self.lifts / self.scale) + self.biases
-        return h
+        return np.asarray(z @ self.directions @ (self.lifts / self.scale) + self.biases)
 
     def __call__(self, z: np.ndarray) -> np.ndarray:
         """The inputs of the next block, (m, p), at z (m, q)."""

@@ -17,6 +17,10 @@ import numpy as np
 from bfc_plugins.spectral.blocks import Block, importance, rms, second_moments
 
 Signal: TypeAlias = Literal["first-order", "chain", "local"]
+Weights: TypeAlias = Sequence[np.ndarray | None]
+"""What the read-out makes of each block's outputs, (p,), or None."""
+Reader: TypeAlias = tuple[np.ndarray, np.ndarray]
+"""What reads a block's neurons, (p, p'), and the signal there, (n, p'), see ``importance``."""
 SMALLEST = 1e-12
 """Singular values below this times the largest one are no directions."""
 
@@ -70,12 +74,7 @@ class Rounds:
     rng: np.random.Generator
 
     def round(
-        self,
-        blocks: Sequence[Block],
-        zs: Sequence[np.ndarray],
-        labels: np.ndarray,
-        y: np.ndarray,
-        weights: Sequence[np.ndarray | None],
+        self, blocks: Sequence[Block], zs: Sequence[np.ndarray], labels: np.ndarray, y: np.ndarray, weights: Weights
     ) -> list[Block]:
         """The blocks after one round.
 
@@ -84,7 +83,7 @@ class Rounds:
             zs: The inputs of each, (n, q), then the outputs of the last.
             labels: Labels of the new directions, (n,).
             y: Labels by which the importance of the others is judged, (n,).
-            weights: What the read-out makes of each block's outputs, (p,), or None.
+            weights: Those of the read-out.
         """
         new_blocks = list(blocks)
         signals = self._signals(blocks, zs, weights)
@@ -113,9 +112,7 @@ class Rounds:
                 signal = signal.mean(axis=0) + (boundary.scores - boundary.scores.mean(axis=0)) @ lifted
         return new_blocks
 
-    def _signals(
-        self, blocks: Sequence[Block], zs: Sequence[np.ndarray], weights: Sequence[np.ndarray | None]
-    ) -> list[np.ndarray]:
+    def _signals(self, blocks: Sequence[Block], zs: Sequence[np.ndarray], weights: Weights) -> list[np.ndarray]:
         """g of each block, (n, p): the derivative of the output by its units, or ``local``, that of the block alone."""
         signals = [block.slopes(z) for block, z in zip(blocks, zs, strict=False)]
         if self.signal == "local":
@@ -128,17 +125,10 @@ class Rounds:
         return signals
 
     def _exchanged(
-        self,
-        block: Block,
-        z: np.ndarray,
-        y: np.ndarray,
-        reader: tuple[np.ndarray, np.ndarray],
-        new: np.ndarray,
-        lifts: np.ndarray,
-        drawn: bool,
+        self, block: Block, z: np.ndarray, y: np.ndarray, above: Reader, new: np.ndarray, lifts: np.ndarray, drawn: bool
     ) -> Block:
         """The block with its least important directions replaced by ``new`` (q, r), of their size at z (n, q)."""
-        worth = importance(block, z, y, *reader) if self.paths else second_moments(block, z, y)
+        worth = importance(block, z, y, *above) if self.paths else second_moments(block, z, y)
         best = block.only(np.sort(np.argsort(-worth)[: max(len(worth) - new.shape[1], 0)]))
         sizes, theirs = rms(z @ new), rms(z @ best.directions[:, best.drawn])
         size = self.size * (theirs.mean() if len(theirs) else 1.0)

@@ -26,10 +26,6 @@ class NtkRaw(TangentLearner):
 
         relu(t)^q = (t^q + sign(t) t^q) / 2: a polynomial of degree q, and terms of the other parity.
         """
-        order = ORDER[self.activation]
-        return parity_caution(
-            f"{self.name} with activation = {self.activation!r} and no bias",
-            lambda degree: self.bias or degree <= order or (degree - order) % 2 == 1,
-            task,
-            "set bias = true or take another activation",
-        )
+        order, who = ORDER[self.activation], f"{self.name} with activation = {self.activation!r} and no bias"
+        remedy = "set bias = true or take another activation"
+        return parity_caution(who, lambda k: self.bias or k <= order or (k - order) % 2 == 1, task, remedy)

@@ -33,17 +33,8 @@ NORM_TOLERANCE = 1e-6
 
 def dual(order: int, rho: Tensor) -> Tensor:
     """The dual of the activation of order ``order`` at correlations of any shape, scaled to 1 at rho = 1."""
-    return DUALS[order](rho) / _at_one(order)
-
-
-def check_unit_norm(who: str, x: Tensor) -> None:
-    """Raise ``UsageError`` unless every row of x (n, d) has norm 1 up to 1e-6."""
-    norms = torch.linalg.vector_norm(x, dim=1)
-    if not ((norms - 1).abs() <= NORM_TOLERANCE).all():
-        raise UsageError(
-            f"{who} is defined on the unit sphere: every input must have norm 1. Got norms from {norms.min():.6g} to "
-            f"{norms.max():.6g}. Use sphere inputs, or divide each input by its norm."
-        )
+    at_one = (1, 1, 3, 15)[order] / 2 / factorial(order) ** 2  # E[s(u)^2] = E[u^(2q)] / 2 / q!^2
+    return DUALS[order](rho) / at_one
 
 
 @dataclass(frozen=True)
@@ -62,8 +53,13 @@ class SphereTangent(ProductKernel):
     inner: Gate | None = None
 
     def points(self, x: Tensor) -> PreparedPoints:
-        """Unit vectors x (n, d). Raises ``UsageError`` for others."""
-        check_unit_norm(self.who, x)
+        """Unit vectors x (n, d). Raises ``UsageError`` unless every row has norm 1 up to 1e-6."""
+        norms = torch.linalg.vector_norm(x, dim=1)
+        if not ((norms - 1).abs() <= NORM_TOLERANCE).all():
+            raise UsageError(
+                f"{self.who} is defined on the unit sphere: every input must have norm 1. Got norms from "
+                f"{norms.min():.6g} to {norms.max():.6g}. Use sphere inputs, or divide each input by its norm."
+            )
         # Slightly longer than 1, so that products of equal points are exactly 1 after clipping.
         return PreparedPoints(x * (1 + 4 * torch.finfo(x.dtype).eps), x.new_ones(len(x)))
 
@@ -83,8 +79,3 @@ class SphereTangent(ProductKernel):
         if self.inner is not None:
             cosine = dual(ORDER[self.inner], cosine)
         return cosine * dual(ORDER[self.activation] - 1, cosine)
-
-
-def _at_one(order: int) -> float:
-    """E[s(u)^2] of the activation of order q: E[u^(2q)] / 2 / q!^2."""
-    return (1, 1, 3, 15)[order] / 2 / factorial(order) ** 2

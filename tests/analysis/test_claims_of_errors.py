@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from claim_results import BEATS, CASES, GRID, SWEEP, SWEPT, cell, cells, spread, verdict
+from claim_cases import BEATS, CASES, SWEPT
+from claim_results import GRID, SWEEP, cell, cells, spread, verdict
 
 from bfc_bench.analysis.claims.mean_evidence import evidence
 from bfc_bench.analysis.compare import compare_labels

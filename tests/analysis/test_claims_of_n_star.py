@@ -5,24 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from claim_results import (
-    CASES,
-    DIMS,
-    GRID,
-    SWEEP,
-    THEORIES,
-    D,
-    N,
-    cell,
-    cells,
-    curve,
-    exponent_at,
-    exponent_difference_at,
-    parse_claims,
-    spread,
-    suite,
-    verdict,
-)
+from claim_cases import CASES, exponent_at, exponent_difference_at
+from claim_results import DIMS, GRID, SWEEP, THEORIES, D, N, cell, cells, curve, parse_claims, spread, suite, verdict
 
 from bfc_bench.errors import UsageError
 from bfc_bench.learner import Theory

@@ -46,11 +46,6 @@ def test_failed_cells_are_missing_and_counted_and_skipped_ones_are_no_failures()
         assert math.isnan(summary[1])
 
 
-def test_a_curve_of_failures_only_is_kept_with_its_statuses():
-    curve = curves([row(100, 0, status="failed")])[0]
-    assert curve.failures.tolist() == [1]
-
-
 def test_summaries_over_replicates():
     errors = [1e-2, 1e-3, 0.9]
     curve = curves([row(100, r, nmse=error) for r, error in enumerate(errors)])[0]

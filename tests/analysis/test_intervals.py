@@ -1,19 +1,9 @@
 import math
 
-import numpy as np
 import pytest
 from scipy import stats
 
-from bfc_bench.analysis.intervals import (
-    Interval,
-    clopper_pearson,
-    holm,
-    is_skewed,
-    range_interval,
-    share_interval,
-    skewness,
-    t_interval,
-)
+from bfc_bench.analysis.intervals import Interval, clopper_pearson, holm, range_interval, share_interval, t_interval
 from bfc_bench.seeds import stream
 
 
@@ -55,19 +45,6 @@ def test_one_value_has_no_bounds_and_none_has_no_mean():
 
 def test_missing_values_are_left_out():
     assert t_interval([1.0, math.nan, 4.0]) == t_interval([1.0, 4.0])
-
-
-def test_skewness_is_scipys_and_shows_where_it_is_beyond_chance():
-    x = stream("test", "skewness").exponential(size=9)
-    assert skewness(x) == pytest.approx(stats.skew(x, bias=False))
-    assert math.isnan(skewness([1.0, 1.0, 1.0]))
-    rng = stream("test", "is_skewed")
-    for count in (5, 10, 20):
-        chance = np.mean([is_skewed(rng.standard_normal(count)) for _ in range(1000)])
-        assert 0.01 < chance < 0.08
-    assert np.mean([is_skewed(rng.exponential(size=20)) for _ in range(300)]) > 0.6
-    assert not is_skewed([0.0, 0.0, 0.0, 9.0]), "four values cannot show it"
-    assert is_skewed([0.0, 0.1, -0.1, 0.05, 9.0])
 
 
 @pytest.mark.parametrize(("k", "r"), [(0, 5), (5, 5), (3, 10), (39, 40)])

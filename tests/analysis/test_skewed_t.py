@@ -9,7 +9,7 @@ from scipy import stats
 
 from bfc_bench.analysis.claims.mean_evidence import Region, evidence
 from bfc_bench.analysis.claims.verdict import decide
-from bfc_bench.analysis.intervals import skewness_error, t_interval, t_quantile
+from bfc_bench.analysis.intervals import is_skewed, skewness, skewness_error, t_interval, t_quantile
 from bfc_bench.analysis.skewed_t import cautious_p, cautious_reach, inverse, transformed
 from bfc_bench.seeds import stream
 
@@ -109,3 +109,16 @@ def test_where_the_two_rules_differ_the_verdict_is_undecided_and_names_both():
 def test_the_error_of_skewness_is_that_of_the_textbook():
     draws = stats.skew(stream("test skewed t", "error").standard_normal((40_000, 5)), axis=1, bias=False)
     assert skewness_error(5) == pytest.approx(math.sqrt(5 / 6)) == pytest.approx(draws.std(), rel=0.02)
+
+
+def test_skewness_is_scipys_and_shows_where_it_is_beyond_chance():
+    x = stream("test", "skewness").exponential(size=9)
+    assert skewness(x) == pytest.approx(stats.skew(x, bias=False))
+    assert math.isnan(skewness([1.0, 1.0, 1.0]))
+    rng = stream("test", "is_skewed")
+    for count in (5, 10, 20):
+        chance = np.mean([is_skewed(rng.standard_normal(count)) for _ in range(1000)])
+        assert 0.01 < chance < 0.08
+    assert np.mean([is_skewed(rng.exponential(size=20)) for _ in range(300)]) > 0.6
+    assert not is_skewed([0.0, 0.0, 0.0, 9.0]), "four values cannot show it"
+    assert is_skewed([0.0, 0.1, -0.1, 0.05, 9.0])

@@ -37,15 +37,6 @@ def brute_loglik(parameters, x, lower, upper):
     return density.sum() + np.log(mass).sum()
 
 
-def test_without_censoring_it_is_least_squares():
-    x, y = data("exact")
-    fit = tobit(x, y, y)
-    beta, (rss,), *_ = np.linalg.lstsq(x, y, rcond=None)
-    assert fit.beta == pytest.approx(beta)
-    assert fit.sigma == pytest.approx(np.sqrt(rss / len(y)))
-    np.testing.assert_allclose(fit.covariance, rss / len(y) * np.linalg.inv(x.T @ x), rtol=1e-6)
-
-
 def test_censored_fit_agrees_with_a_brute_force_maximum():
     x, lower, upper = mixed("brute")
     fit = tobit(x, lower, upper)
@@ -72,13 +63,6 @@ def test_covariance_is_the_inverse_of_the_numerical_information():
         ]
     )
     np.testing.assert_allclose(fit.covariance, np.linalg.inv(information)[:2, :2], rtol=1e-4)
-
-
-def test_mirror_image_swaps_left_and_right():
-    x, lower, upper = mixed("mirror")
-    fit, mirrored = tobit(x, lower, upper), tobit(x, -upper, -lower)
-    assert mirrored.beta == pytest.approx(-fit.beta)
-    assert mirrored.sigma == pytest.approx(fit.sigma)
 
 
 def test_narrow_intervals_are_exact_values_and_wide_ones_are_nothing():

@@ -6,16 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bfc_bench.tasks.inputs import INPUTS
-from bfc_bench.tasks.inputs.gaussian import (
-    ExponentialPower,
-    Gaussian,
-    GaussianDropped,
-    GaussianMixture,
-    GaussianNonspherical,
-    GaussianPowerLaw,
-    equal_row_factor,
-)
+from bfc_bench.tasks.inputs import INPUTS, gaussian
+from bfc_bench.tasks.inputs.gaussian import ExponentialPower, Gaussian, equal_row_factor
 from bfc_bench.tasks.inputs.uniform import Hypercube, Sphere, Uniform
 
 D, M = 6, 200_000
@@ -25,13 +17,13 @@ def covariance(law):
     """E[x x^T] in closed form."""
     if isinstance(law.inputs, Sphere):
         return np.eye(law.d) / law.d
-    if isinstance(law.inputs, GaussianNonspherical):
+    if isinstance(law.inputs, gaussian.GaussianNonspherical):
         return law.drawn["sigma"] @ law.drawn["sigma"].T
-    if isinstance(law.inputs, GaussianMixture):
+    if isinstance(law.inputs, gaussian.GaussianMixture):
         return np.mean([sigma @ sigma.T for sigma in law.drawn["sigmas"]], axis=0)
-    if isinstance(law.inputs, GaussianDropped):
+    if isinstance(law.inputs, gaussian.GaussianDropped):
         return (1 - 1 / law.d) * np.eye(law.d)
-    if isinstance(law.inputs, GaussianPowerLaw):
+    if isinstance(law.inputs, gaussian.GaussianPowerLaw):
         return np.diag(np.arange(1, law.d + 1) ** -law.inputs.a)
     return np.eye(law.d)
 
@@ -104,7 +96,7 @@ def test_sigma_differs_between_draws():
 
 def test_mixture_has_the_fourth_moment_of_its_components():
     """E(w.x)^4 = 3 mean_c (w^T C_c w)^2, which differs from one Gaussian of the same covariance."""
-    law = GaussianMixture(components=2, condition=5).law(np.random.default_rng(4), D)
+    law = gaussian.GaussianMixture(components=2, condition=5).law(np.random.default_rng(4), D)
     covariances = [sigma @ sigma.T for sigma in law.drawn["sigmas"]]
     _, vectors = np.linalg.eigh(covariances[0] - covariances[1])
     w = vectors[:, 0]
@@ -115,7 +107,7 @@ def test_mixture_has_the_fourth_moment_of_its_components():
 
 
 def test_every_point_lacks_one_coordinate_and_all_coordinates_are_lacked_alike():
-    x = GaussianDropped().law(np.random.default_rng(0), D).sample(np.random.default_rng(1), M)
+    x = gaussian.GaussianDropped().law(np.random.default_rng(0), D).sample(np.random.default_rng(1), M)
     assert np.all(np.sum(x == 0, axis=1) == 1)
     lacked = np.mean(x == 0, axis=0)
     assert np.all(np.abs(lacked - 1 / D) < 5 * np.sqrt((1 / D) * (1 - 1 / D) / M))

@@ -9,24 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from bfc_bench import (
-    DataSet,
-    DataSetContents,
-    Finding,
-    Inputs,
-    JointLaw,
-    LabelledPoints,
-    Labels,
-    Metric,
-    PointClaim,
-    PointSource,
-    Target,
-    Teacher,
-)
+from bfc_bench import DataSet, DataSetContents, Finding, Metric, PointClaim
 from bfc_bench.cli.app import run
 from bfc_bench.errors import UsageError
 from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.tasks import DATA_VARIABLE
+from bfc_bench.tasks.base import Inputs, JointLaw, LabelledPoints, Labels, PointSource, Target, Teacher
 from bfc_bench.testing import check_part, task_parts
 from bfc_bench.testing.finding import find
 from bfc_bench.testing.requirement import requirements_of

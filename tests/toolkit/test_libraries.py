@@ -16,7 +16,7 @@ from bfc_bench.run.theories import SuiteTheories
 from bfc_bench.run.work_units import import_parts
 from bfc_bench.testing import check_learner
 from bfc_bench.testing.global_state import global_state
-from bfc_bench.toolkit import libraries
+from bfc_bench.toolkit import libraries, neural_tangents
 from bfc_bench.toolkit.libraries import install_command
 
 LEARNERS = [{"name": "ntk-raw", "options": {"ridge": 1e-6}}, {"name": "ntk-raw", "label": "b", "options": {"ridge": 1}}]
@@ -70,3 +70,14 @@ def test_estimators_and_the_conformance_kit_say_so(without):
     with pytest.raises(AssertionError, match="the smoke options cannot be tested here: it needs torch"):
         check_learner(bb.load_learner("kernel-ridge"))
     assert set(global_state()) == {"random", "numpy.random"}
+
+
+def test_another_release_of_neural_tangents_than_the_tested_one_is_not_used(monkeypatch):
+    monkeypatch.setattr(libraries, "NEURAL_TANGENTS", "0.0.0")
+    caches = neural_tangents.neural_tangents, libraries._problem
+    for cached in caches:
+        cached.cache_clear()
+    with pytest.raises(UsageError, match=r"needs neural-tangents 0.0.0; 0.6.5 is installed: pip install --no-deps"):
+        neural_tangents.neural_tangents()
+    for cached in caches:
+        cached.cache_clear()

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from bfc_plugins.algorithm_1.net import DistilledNet
 from bfc_plugins.algorithm_1.predictor import DistilledPredictor, Units
-from bfc_plugins.quadratic.net import default_skips, truncated_square
+from bfc_plugins.quadratic.net import truncated_square
+from bfc_plugins.quadratic.skips import default_skips
 
 from bfc_bench.seeds import stream
 

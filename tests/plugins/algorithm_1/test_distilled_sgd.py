@@ -8,7 +8,7 @@ import pytest
 from bfc_plugins.algorithm_1 import sgd
 from bfc_plugins.algorithm_1.net import DistilledNet
 from bfc_plugins.algorithm_1.sgd import Engine, Program, Training, TrainingSample
-from bfc_plugins.quadratic.net import default_skips
+from bfc_plugins.quadratic.skips import default_skips
 
 from bfc_bench.seeds import stream
 from bfc_bench.toolkit.ensemble import minibatch, weighted_square_loss

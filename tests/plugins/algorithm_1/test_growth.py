@@ -48,12 +48,3 @@ def test_leading_directions_keep_what_is_large(last):
     q = leading_directions(rotated, last, moment, 2)
     np.testing.assert_allclose(q.T @ q, np.eye(2), atol=1e-12)
     np.testing.assert_allclose(mixed(q.T @ rotated, last), mixed(kernel[:2], last), atol=1e-3)
-
-
-@pytest.mark.parametrize("last", [LAST, np.ones(Q, bool)])
-def test_a_kernel_of_lower_rank_loses_nothing(last):
-    w, moment = layer(last)
-    kernel, _ = initial_distill(w, last, moment, 1e-9, K)
-    padded = np.linalg.qr(stream("padding").standard_normal((6, K)))[0] @ kernel
-    q = leading_directions(padded, last, moment, K)
-    np.testing.assert_allclose(q @ q.T @ padded, padded, atol=1e-8)

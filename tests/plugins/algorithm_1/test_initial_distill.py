@@ -44,14 +44,6 @@ def test_rank_is_that_of_the_threshold():
     assert len(initial_distill(w, np.ones(4, bool), np.eye(4), 0.3, 4)[0]) == 2
 
 
-def test_layer_fed_from_below_alone_gets_the_best_approximation_of_its_gram_matrix():
-    w = stream("gram").standard_normal((9, Q))
-    kernel, _ = initial_distill(w, np.ones(Q, bool), np.eye(Q), 0.4, Q)
-    values, vectors = np.linalg.eigh(w.T @ w)
-    best = (vectors[:, -len(kernel) :] * values[-len(kernel) :]) @ vectors[:, -len(kernel) :].T
-    np.testing.assert_allclose(kernel.T @ kernel, best, atol=1e-10)
-
-
 def test_layer_with_skips_gets_the_best_approximation_of_the_mixed_block():
     w = stream("mixed").standard_normal((9, SKIP + Q))
     kernel, _ = initial_distill(w, LAST, np.eye(len(LAST)), 0.6, Q)

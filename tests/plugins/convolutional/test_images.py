@@ -5,11 +5,11 @@ import torch
 from bfc_plugins.convolutional import fit
 from bfc_plugins.convolutional.architecture import Network
 from bfc_plugins.convolutional.attacks import Attack
-from bfc_plugins.convolutional.images import Augmentation, Pixels
+from bfc_plugins.convolutional.images import Pixels, augmented
 from bfc_plugins.convolutional.joint import ConvJoint
-from bfc_plugins.convolutional.layout import layout
 from bfc_plugins.convolutional.losses import Loss
-from bfc_plugins.convolutional.training import minibatches
+from bfc_plugins.convolutional.stages import Stage
+from bfc_plugins.convolutional.training import Sgd, minibatches
 from striped_images import error, stripes
 
 from bfc_bench.learner import Context
@@ -31,7 +31,7 @@ def test_channels_have_mean_0_and_deviation_1_over_the_training_points():
 
 def test_a_crop_is_a_part_of_the_image_with_its_margin():
     images = torch.arange(1.0, 26.0).reshape(1, 1, 5, 5).repeat(60, 1, 1, 1)
-    crops = Augmentation(crop=2)(images, generator())
+    crops = augmented(images, ConvJoint(crop=2), generator())
     padded = torch.nn.functional.pad(images[0, 0], (2, 2, 2, 2))
     allowed = {padded[i : i + 5, j : j + 5].numpy().tobytes() for i in range(5) for j in range(5)}
     seen = {crop[0].contiguous().numpy().tobytes() for crop in crops}
@@ -41,11 +41,11 @@ def test_a_crop_is_a_part_of_the_image_with_its_margin():
 
 def test_flips_and_cutouts():
     images = torch.rand(200, 1, 6, 6) + 1
-    flipped = Augmentation(flip=True)(images, generator())
+    flipped = augmented(images, ConvJoint(flip=True), generator())
     mirrored = (flipped == images.flip(3)).all(dim=(1, 2, 3))
     assert bool((mirrored | (flipped == images).all(dim=(1, 2, 3))).all())
     assert 60 < int(mirrored.sum()) < 140
-    cut = Augmentation(cutout=3)(images, generator()) == 0
+    cut = augmented(images, ConvJoint(cutout=3), generator()) == 0
     sizes = cut.sum(dim=(1, 2, 3))
     assert int(sizes.max()) == 9
     assert int(sizes.min()) >= 1
@@ -112,14 +112,12 @@ def test_the_loss_of_two_classes_is_that_of_their_log_odds():
 
 def test_weights_follow_the_plain_gradient_step():
     """One step of a linear model in a network's head, by hand: w - lr (g + decay w), momentum having nothing yet."""
-    from bfc_plugins.convolutional.training import Sgd
-
-    net = Network(layout("small-vgg", 1, channels=[2]), 3, generator())
+    learner = ConvJoint(channels=[2], epochs=1, batch_size=8, lr=0.1, momentum=0.0, schedule="steps")
+    net = Network(learner.layout(1), 3, generator())
     images, numbers, loss = torch.randn(8, 1, 6, 6), torch.arange(8) % 3, Loss(3)
     before = {name: p.detach().clone() for name, p in net.named_parameters()}
     value = loss(net(images), numbers)
     grads = dict(zip(before, torch.autograd.grad(value, list(net.parameters())), strict=True))
-    sgd = Sgd(ConvJoint(batch_size=8, lr=0.1, momentum=0.0, schedule="steps"), 1, 0.01)
-    sgd.train(net, images, numbers, loss, generator())
+    Sgd(learner, Stage("", 1, (), []), 0.01, loss, generator()).train(net, images, numbers)
     for name, parameter in net.named_parameters():
         torch.testing.assert_close(parameter.detach(), before[name] - 0.1 * (grads[name] + 0.01 * before[name]))

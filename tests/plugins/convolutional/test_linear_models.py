@@ -5,7 +5,6 @@ import pytest
 import torch
 from bfc_plugins.convolutional.architecture import Network
 from bfc_plugins.convolutional.kernel import ConvKernel
-from bfc_plugins.convolutional.layout import layout
 from bfc_plugins.convolutional.tangent import ConvTangent
 from bfc_plugins.convolutional.tangent_training import Tangents
 from striped_images import error, stripes
@@ -18,7 +17,7 @@ from bfc_bench.toolkit.neural_tangents import neural_tangents
 def test_gradients_are_those_of_the_network_and_the_model_is_linear_in_its_parameters():
     """<grad_w g(x; w_0), v> is the derivative of g along v, and the sum of two models is that of their parameters."""
     draws = torch.Generator().manual_seed(0)
-    made = Network(layout("wrn-10-1", 1), 1, draws).double()
+    made = Network(ConvTangent(architecture="wrn-10-1").layout(1), 1, draws).double()
     images = torch.randn(6, 1, 6, 6, dtype=torch.float64, generator=draws)
     tangents = Tangents.at(made, torch.randn(30, 1, 6, 6, dtype=torch.float64, generator=draws))
     features = tangents(images)

@@ -3,12 +3,14 @@
 import pytest
 import torch
 from bfc_plugins.convolutional.architecture import Network, Quadratic
-from bfc_plugins.convolutional.layout import layout
+from bfc_plugins.convolutional.joint import ConvJoint
 from torch.nn.functional import batch_norm, conv2d
 
 
 def network(architecture: str, inputs: int = 3, outputs: int = 10, **options) -> Network:
-    return Network(layout(architecture, inputs, **options), outputs, torch.Generator().manual_seed(0))
+    return Network(
+        ConvJoint(architecture=architecture, **options).layout(inputs), outputs, torch.Generator().manual_seed(0)
+    )
 
 
 def parameters(made: torch.nn.Module) -> int:
@@ -28,7 +30,7 @@ def parameters(made: torch.nn.Module) -> int:
     ],
 )
 def test_blocks_and_parameters_are_those_of_the_papers(architecture, blocks, count):
-    description = layout(architecture, 3)
+    description = ConvJoint(architecture=architecture).layout(3)
     assert description.depth == blocks
     if count is not None:
         made = network(architecture)

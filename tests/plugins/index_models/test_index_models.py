@@ -131,14 +131,6 @@ def test_what_does_not_predict_held_out_points_is_replaced_by_the_mean():
         assert nmse(NeuronGaussNewton(degree=4).fit(train, Context()), teacher) < 2
 
 
-def test_more_starts_never_have_a_larger_training_error():
-    train, _ = sample(3 * D)
-    directions = np.random.default_rng(0).standard_normal((16, D))
-    best = [NeuronGaussNewton()._least_error(directions[:s], train.x, train.y) for s in (1, 4, 16)]
-    errors = [descent.info["training_error"] for descent in best]
-    assert errors == sorted(errors, reverse=True)
-
-
 def test_a_label_that_is_constant_is_fitted_by_a_constant():
     train, _ = sample(60)
     train = replace(train, y=np.full(60, 2.0))

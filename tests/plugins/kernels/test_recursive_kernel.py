@@ -7,7 +7,6 @@ from bfc_plugins.kernels.recursive_kernel import RecursiveKernel
 
 from bfc_bench.errors import BenchError
 from bfc_bench.learner import Context, Data
-from bfc_bench.testing import check_learner
 
 D = 10
 
@@ -20,10 +19,6 @@ def fitted(y, x, **options):
     return RecursiveKernel(**options).fit(
         Data(sample="s", n=len(x), d=D, x=torch.tensor(x), y=torch.tensor(y)), Context(square_mean=np.full(D, 1 / 3))
     )
-
-
-def test_keeps_the_contract():
-    check_learner(RecursiveKernel())
 
 
 def test_the_first_round_is_ridge_regression_with_the_kernel_of_scaled_inputs():

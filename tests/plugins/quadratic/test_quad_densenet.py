@@ -96,20 +96,6 @@ def test_alphas_are_learned_told_or_given():
         told.learner.fit(told.train, Context())
 
 
-def test_layer_with_rate_zero_stays_where_it_started():
-    p = problem()
-    moved, frozen, start = QuadDenseNet.fit_batch(
-        [
-            job(QuadDenseNet(**SMALL), p, 100),
-            job(QuadDenseNet(**SMALL, lr_layers=(0.0, 1.0)), p, 100),
-            job(QuadDenseNet(**SMALL, lr=1e-30), p, 100),
-        ]
-    )
-    np.testing.assert_array_equal(frozen.params["W2"], start.params["W2"])
-    assert not np.array_equal(frozen.params["W3"], start.params["W3"])
-    assert not np.array_equal(moved.params["W2"], start.params["W2"])
-
-
 def test_checkpoints_are_stages_of_the_same_training():
     p = problem()
     one = job(QuadDenseNet(**SMALL, checkpoints=(10, 40), ranks="given"), p, 100)

@@ -8,8 +8,9 @@ from functools import partial
 import jax
 import numpy as np
 import pytest
-from bfc_plugins.quadratic.net import QuadraticNet, default_skips, truncated_square
+from bfc_plugins.quadratic.net import QuadraticNet, truncated_square
 from bfc_plugins.quadratic.predictor import QuadraticPredictor, weight_alignment, weight_correlation
+from bfc_plugins.quadratic.skips import default_skips
 
 from bfc_bench.seeds import stream
 

@@ -70,8 +70,9 @@ def test_a_trapped_kernel_learns_nothing_of_its_missing_degree():
 def test_inputs_off_the_sphere_are_refused(learner):
     data = sample(90)
     message = f"{learner.name} is defined on the unit sphere: every input must have norm 1. Got norms from"
-    with pytest.raises(UsageError, match=message):
-        learner.fit(Data(sample="s", n=90, d=D, x=2 * data.x, y=data.y), Context())
+    for scale in (0.5, 1.001, float("nan"), float("inf")):
+        with pytest.raises(UsageError, match=message):
+            learner.fit(Data(sample="s", n=90, d=D, x=scale * data.x, y=data.y), Context())
     fitted = learner.fit(data, Context())
     with pytest.raises(UsageError, match=message):
         fitted.predict(data.x + 1)

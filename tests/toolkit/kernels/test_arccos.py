@@ -73,10 +73,3 @@ def test_diagonal_is_exact(kernel, depth):
     assert torch.allclose(kernel(x, depth=depth).diagonal(), expected, rtol=1e-15, atol=0)
     # Also between two arrays that hold the same points, where acos would cost eight digits.
     assert torch.allclose(kernel(x, x.clone(), depth=depth).diagonal(), expected, rtol=1e-14, atol=0)
-
-
-@pytest.mark.parametrize("kernel", [nngp, ntk])
-@pytest.mark.parametrize("depth", [1, 2, 3])
-def test_homogeneous_without_bias(kernel, depth):
-    x, z = points(5, 6), points(8, 6, 1)
-    assert torch.allclose(kernel(3 * x, 0.5 * z, depth=depth), 1.5 * kernel(x, z, depth=depth), rtol=1e-12, atol=1e-14)

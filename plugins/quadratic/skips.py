@@ -1,0 +1,71 @@
+"""The skip sets J_2..J_L of a DenseNet, J_l the layers that layer l reads: defaults, checks, and what they assume."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+
+def default_skips(depth: int, squares: bool = True) -> tuple[tuple[int, ...], ...]:
+    """J_2 = {1}, J_3 = {0, 2}, J_l = {0, l-1}, up to l = ``depth`` (L).
+
+    Without ``squares`` layer 2 is the first of the hierarchy: J_2 = {0}, J_3 = {2}, J_4 = {0, 3}, J_l = {0, l-1}.
+    """
+    start = ((1,),) if squares else ((0,), (2,))
+    return (*start, *((0, layer - 1) for layer in range(len(start) + 2, depth + 1)))[: depth - 1]
+
+
+def supposed_form(skips: Sequence[Sequence[int]], depth: int, squares: bool = True) -> dict[str, Any]:
+    """What J_2..J_L assume about the target: L unless it is the default, and J unless it has every allowed link.
+
+    The index rule of BFC line 170 says which links are allowed; without ``squares`` every layer below is.
+    """
+    layers = range(2, len(skips) + 2)
+    widest = [[*range(layer - 2), layer - 1] if squares else [0, *range(2, layer)] for layer in layers]
+    links = [sorted(below) for below in skips]
+    form = {"depth": len(skips) + 1} if len(skips) + 1 != depth else {}
+    return form | ({"skips": links} if links != widest else {})
+
+
+def check_skips(skips: Sequence[Sequence[int]], widths: Sequence[int], squares: bool = True) -> None:
+    """Check that each J_l holds distinct layers below l, including the one directly below."""
+    if len(skips) != len(widths):
+        raise ValueError(
+            f"skips must have one set J_l per layer, {len(widths)} for widths {tuple(widths)}. Got {len(skips)}."
+        )
+    for layer, sources in enumerate(skips, start=2):
+        below = [j for j in range(layer) if squares or j != 1]
+        if not sources or len(set(sources)) != len(sources) or not set(sources) <= set(below):
+            raise ValueError(f"J_{layer} in skips must be distinct layers among {below}. Got {tuple(sources)}.")
+        if below[-1] not in sources:
+            raise ValueError(f"J_{layer} in skips must contain the layer below, {below[-1]}. Got {tuple(sources)}.")
+
+
+def outside_theory(skips: Sequence[Sequence[int]]) -> list[str]:
+    """Why the theory does not cover valid skip sets (BFC footnote 4): layer l-2 in J_l, or no skip link at all."""
+    reasons = []
+    for layer, sources in enumerate(skips, start=2):
+        if layer - 2 in sources:
+            reasons.append(f"J_{layer} = {list(sources)} contains layer {layer - 2}")
+        if layer >= 3 and len(sources) == 1:
+            reasons.append(f"J_{layer} = {list(sources)} has no skip link")
+    return reasons
+
+
+def check_shared_skips(skips: Sequence[Sequence[int]], widths: Sequence[int], d: int | None = None) -> None:
+    """Check that W_{l,l-1} and W_{l,l-3} can be one matrix for l = 3..L: J_l has both, and their widths agree."""
+    sizes_below = [("the input dimension", d)] * 2
+    sizes = [*sizes_below, *((f"widths[{i}]", width) for i, width in enumerate(widths))]
+    for layer, sources in enumerate(skips, start=2):
+        if layer < 3:
+            continue
+        if not {layer - 1, layer - 3} <= set(sources):
+            raise ValueError(
+                f"share_skips needs layers {layer - 1} and {layer - 3} in J_{layer} of skips. Got {tuple(sources)}."
+            )
+        (key, width), (other, needed) = sizes[layer - 1], sizes[layer - 3]
+        if needed is not None and width != needed:
+            raise ValueError(
+                f"share_skips needs {key} to be {other}, {needed}: W_{layer} has one matrix for layers {layer - 3} and "
+                f"{layer - 1}. Got {width}."
+            )
