@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from bfc_plugins.quadratic.net import Params, QuadraticNet, default_skips
+from bfc_plugins.quadratic.net import Params, QuadraticNet
 from bfc_plugins.quadratic.predictor import QuadraticPredictor
+from bfc_plugins.quadratic.skips import default_skips
 from pydantic import Field, PositiveInt
 
 from bfc_bench.learner import Capabilities, Context, Cost, Data, Learner

@@ -176,3 +176,11 @@ def test_a_network_finds_the_direction_of_exponent_2_in_one_pass():
     errors = [nmse(OnePassNetwork().fit(first(train, n), Context()), teacher) for n in (30, 3000)]
     assert errors[0] > 0.3
     assert errors[1] < 0.05
+
+
+def test_more_starts_never_have_a_larger_training_error():
+    train, _ = sample(3 * D)
+    directions = np.random.default_rng(0).standard_normal((16, D))
+    best = [NeuronGaussNewton()._least_error(directions[:s], train.x, train.y) for s in (1, 4, 16)]
+    errors = [descent.info["training_error"] for descent in best]
+    assert errors == sorted(errors, reverse=True)
