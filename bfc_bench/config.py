@@ -113,7 +113,8 @@ PLAINLY = {"list_type": "must be a list", "model_type": "must be a table", "dict
 
 def explain(error: ValidationError, model: type[BaseModel], where: str) -> str:
     """One line per wrong key: where, which key, what was expected, what came, the nearest valid name."""
-    lines, errors = [], error.errors(include_url=False)
+    errors = error.errors(include_url=False)
+    lines, inside = [], {item["loc"][:-1] for item in errors}
     missing = [_dotted_path(item["loc"]) for item in errors if item["type"] == "missing"]
     for item in errors:
         if item["type"] == "extra_forbidden":  # a wrong name is not missing too
@@ -128,16 +129,16 @@ def explain(error: ValidationError, model: type[BaseModel], where: str) -> str:
             fields = _fields_at(model, item["loc"])
             hint = suggest(str(item["loc"][-1]), fields) if fields else " Leave it out: there are no options here."
             lines.append(f"{where}: unknown option {key!r}.{hint}")
+        elif item["type"] == "too_short" and item["loc"] in inside:
+            continue  # the items that are wrong are not counted
         elif item["type"] != "missing":
             expected = PLAINLY.get(item["type"], "") or _expected(item["msg"])
             if item["type"] == "list_type" and isinstance(item["input"], str | int | float):
                 expected += f", such as {_as_list(item['input'])}"
             elif item["type"] == "list_type" and len(item["loc"]) == 1 and isinstance(item["input"], Mapping):
                 expected += f" of tables: write [[{key}]] in place of [{key}]"
-            end = "" if expected.endswith("?") else "."
-            lines.append(
-                f"{where}: {key + ' ' if key else ''}{expected}{end}{_got(item['input']) * (' Got ' not in expected)}"
-            )
+            sentence = f"{key} {expected}".lstrip() + "." * (not expected.endswith("?"))
+            lines.append(f"{where}: {sentence}{_got(item['input']) * (' Got ' not in expected)}")
     return "\n".join(lines)
 
 

@@ -10,6 +10,7 @@ from bfc_bench.plugins.manager import load_plugins
 TWO_CONVOLUTIONS = {"channels": [3, 4, "M", 5]}
 FINISHED = {"finish": "gauss-newton"}
 WRONG = [
+    ("alternating-least-squares", {"features": [0]}, "features[0] must be greater than or equal to 1. Got 0."),
     ("conv-correction", {**TWO_CONVOLUTIONS, "train": 3}, "train must be less than the network's depth, 3. Got 3"),
     ("conv-correction", {**TWO_CONVOLUTIONS, "train": 2, "fix": [0, 2]}, "fix must hold numbers less than train, 2"),
     ("conv-joint", {"architecture": "wrn-12-2"}, "the depth of a wrn 6 n + 4"),
