@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
 
 def sync_suite(stored: StoredSuite, uri: str | None = None) -> SyncReport:
-    """Log the rows that MLflow lacks, and the report if there is one. Raises ``TrackingError``.
+    """Log the rows that MLflow lacks, and the report if there is one.
 
-    ``uri`` is by default ``MLFLOW_TRACKING_URI``, else the store's own database.
+    Raises ``TrackingError``, and ``UsageError`` for an address that MLflow cannot use. ``uri`` is by default
+    ``MLFLOW_TRACKING_URI``, else the store's own database.
     """
     store = stored.store.directory
     uri = default_uri(store, uri)
