@@ -21,14 +21,13 @@ from installed_faulty import install_faulty
 from ray_deeds import deed, kills_its_actor, meets, secrets_seen, where
 from stored_rows import read_results
 from units_of_work import give
-from waiting import wait_until
+from waiting import alive, wait_until
 
 from bfc_bench import BenchError, RunOptions, UsageError, hookimpl, run_suite
 from bfc_bench.executors.base import UnitFailure
 from bfc_bench.extras.ray import pool as ray_pool
 from bfc_bench.extras.ray.cluster import import_ray
 from bfc_bench.extras.ray.executor import RayExecutor
-from bfc_bench.utils.process_start import process_start
 
 needs_ray = pytest.mark.ray
 
@@ -279,11 +278,11 @@ def test_workers_end_with_a_session_that_is_killed(cluster: Any, tmp_path: Path)
     file = tmp_path / "lingers"
     session = subprocess.Popen([sys.executable, "-c", SESSION, cluster.address, str(file)])
     wait_until(file.exists)
-    worker = int(file.read_text())
-    assert process_start(worker)
+    worker = file.read_text()
+    assert alive(worker)
     session.kill()
     session.wait()
-    wait_until(lambda: not process_start(worker), 60)
+    wait_until(lambda: not alive(worker), 60)
 
 
 @needs_ray
