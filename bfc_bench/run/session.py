@@ -70,10 +70,13 @@ class Session:
     @property
     def exit_code(self) -> int:
         """0 if all cells are ok or skipped, 1 if a cell failed (in this run or an earlier one), 130 if interrupted."""
-        if self.interrupted:
-            return 130
-        bad = sum(count for status, count in self.statuses.items() if status not in ("ok", "skipped"))
-        return 1 if bad or self.plan.failed else 0
+        return 130 if self.interrupted else int(self.bad > 0)
+
+    @property
+    def bad(self) -> int:
+        """Number of cells that are not ok, of this run and of those before that it did not run again."""
+        ended = self.statuses.total() - self.statuses["ok"] - self.statuses["skipped"]
+        return ended + len(self.plan.failed)
 
 
 def counts_text(statuses: Mapping[str, int], todo: int) -> str:
