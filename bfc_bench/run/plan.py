@@ -191,13 +191,10 @@ def plan_for(
     plan = Plan(grid, _settings(grid, device, session, executor), Costs(grid, history, device))
     facts = {(task.name, d): grid.tasks[task.name].facts(d) for task in suite.task for d in task.d}
     problem = cache(lambda task, d, replicate: grid.tasks[task].problem(suite.seed, d, replicate, suite.test_size))
-    answers: dict[tuple[str, str, int, int], tuple[str | None, str]] = {}
 
-    def reason_and_fault(cell: Cell) -> tuple[str | None, str]:
-        key = (cell.label, cell.task, cell.d, cell.n)
-        if key not in answers:
-            answers[key] = _reason_and_fault(plan, cell, facts[cell.task, cell.d])
-        return answers[key]
+    @cache
+    def reason_and_fault(task: str, label: str, d: int, n: int) -> tuple[str | None, str]:
+        return _reason_and_fault(plan, grid.cell(task, label, d, n, 0), facts[task, d])
 
     for cell in grid.cells():
         _sort(plan, cell, held.get(cell.id, NO_ROW), redo, reason_and_fault, problem)
@@ -228,7 +225,8 @@ def _settings(grid: Grid, device: Device, session: str, executor: Executor | Non
 
 def _sort(
     plan: Plan, cell: Cell, stored: tuple[str, Origin], redo: Collection[Redo],
-    reason_and_fault: Callable[[Cell], tuple[str | None, str]], problem: Callable[[str, int, int], Problem],
+    reason_and_fault: Callable[[str, str, int, int], tuple[str | None, str]],
+    problem: Callable[[str, int, int], Problem],
 ) -> None:  # fmt: skip
     """Put a cell where it belongs in the plan; ``stored`` is the status and the origin of its row."""
     status, origin = stored
@@ -236,7 +234,7 @@ def _sort(
     if done and not stale and "all" not in redo:
         plan.done.append(cell)
         return
-    reason, fault = reason_and_fault(cell)
+    reason, fault = reason_and_fault(cell.task, cell.label, cell.d, cell.n)
     if done and (fault or reason is not None):  # keep a result that cannot be repeated, for example on this device
         plan.done.append(cell)
     elif reason is not None:
