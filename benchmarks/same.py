@@ -11,7 +11,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from bfc_bench.store.equality import GPU_TOLERANCE, differing, exactly_differing
+from bfc_bench.store.equality import GPUS, differing, tolerance_of
 from bfc_bench.store.row import Row, measured
 from bfc_bench.store.store import Store
 
@@ -37,15 +37,15 @@ def _compare(suite: str, version: int, a: Store, b: Store) -> int:
     close = 0
     for point in both:
         one, other = (_compared(rows[point]) for rows in (rows_a, rows_b))
-        wrong = differing(one, other)
-        close += not wrong and bool(exactly_differing(one, other))
+        wrong = differing(one, other, tolerance_of(one, other))
+        close += not wrong and bool(differing(one, other))
         columns.update(wrong)
         one, other = measured(one), measured(other)
         lines += [f"  {point} {name}: {one[name]} | {other[name]}" for name in wrong]
     alone = len(rows_a) + len(rows_b) - 2 * len(both)
     result = ", ".join(f"{name} in {count}" for name, count in columns.most_common()) or "equal bit for bit"
     if close:
-        result = f"{result if columns else 'equal'}, {close} of GPUs within a relative {GPU_TOLERANCE:g}"
+        result = f"{result if columns else 'equal'}, {close} of GPUs within a relative {GPUS[0]:g}"
     print(f"{suite}@{version}: {len(both)} cells in both, {alone} in one only: {result}")
     print("\n".join(lines[:SHOWN]), end="\n" * bool(lines))
     return int(bool(columns) or alone > 0)

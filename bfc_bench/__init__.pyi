@@ -12,7 +12,7 @@ from .errors import (
     UsageError as UsageError,
 )
 from .estimator import as_sklearn as as_sklearn
-from .executors.base import Executor as Executor, Pool as Pool, Resources as Resources, UnitFailure as UnitFailure
+from .executors.base import Executor as Executor, Pool as Pool, UnitFailure as UnitFailure
 from .learner import (
     BatchLearner as BatchLearner,
     Capabilities as Capabilities,

@@ -52,12 +52,6 @@ class TrackingError(BenchError):
     """MLflow cannot be reached, read or written; the results in the store are not affected."""
 
 
-class TrackingAddressError(TrackingError):
-    """MLflow cannot use the address that it was given."""
-
-    exit_code = 2
-
-
 class Diverged(BenchError):
     """Training produced values that are not finite. Learners raise it; the cell's status is then ``diverged``."""
 

@@ -15,7 +15,7 @@ import pytest
 import units_of_work as unit
 from waiting import alive, wait_until
 
-from bfc_bench.executors.base import Executor, Place, Pool, Promise, Resources, UnitFailure
+from bfc_bench.executors.base import Executor, Place, Pool, Promise, UnitFailure
 from bfc_bench.executors.memory import family
 
 AFTER = (unit.say, "after")
@@ -66,17 +66,17 @@ class ExecutorContract:
 
     def test_units_may_be_submitted_while_others_end(self, pool: Pool) -> None:
         ended = []
-        pool.submit(0, (unit.say, ("0",)), Resources(60.0))
+        pool.submit(0, (unit.say, ("0",)), 60.0)
         for key, outcome in pool.outcomes():
             ended.append((key, outcome))
             if key < 4:
-                pool.submit(key + 1, (unit.say, (str(key + 1),)), Resources(60.0))
+                pool.submit(key + 1, (unit.say, (str(key + 1),)), 60.0)
         assert ended == [(key, str(key).encode()) for key in range(5)]
 
     def test_what_a_unit_raises_is_its_fault(self, pool: Pool) -> None:
         before, raised, after = unit.outcomes(pool, (unit.say, "before"), (unit.fail, "on purpose"), AFTER)
         assert (before, after) == (b"before", b"after")
-        assert "ValueError" in failure(raised, "raised").reason
+        assert "ValueError" in failure(raised, "failed").reason
         assert "on purpose" in raised.reason
         assert "in fail" in raised.traceback
 
@@ -111,14 +111,14 @@ class ExecutorContract:
         needs("memory")
         kept, excess, after = unit.outcomes(pool, (unit.grow, 20_000_000), (unit.grow, 90_000_000), AFTER)
         assert (kept, after) == (b"grown", b"after")
-        failure(excess, "memory")
+        failure(excess, "out-of-memory")
 
     @pytest.mark.usefixtures("elsewhere")
     def test_closing_now_stops_what_runs(self, pool: Pool, tmp_path: Path) -> None:
         """In the middle of ``outcomes``, as after Ctrl-C."""
         file = tmp_path / "lingers"
-        pool.submit(0, (unit.linger, (str(file),)), Resources(600.0))
-        pool.submit(1, (unit.wait_for, (str(file),)), Resources(600.0))
+        pool.submit(0, (unit.linger, (str(file),)), 600.0)
+        pool.submit(1, (unit.wait_for, (str(file),)), 600.0)
         assert next(pool.outcomes()) == (1, b"")
         pool.close(now=True)
         wait_until(lambda: not alive(file.read_text()))

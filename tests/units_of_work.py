@@ -13,7 +13,7 @@ from typing import Any
 from waiting import wait_until
 
 from bfc_bench.executors import worker_context
-from bfc_bench.executors.base import Pool, Resources
+from bfc_bench.executors.base import Pool
 
 MARKS: list[str] = []
 """What units have left in this process."""
@@ -27,7 +27,7 @@ def call(payload: tuple[Callable[..., bytes], tuple[Any, ...]]) -> bytes:
 def outcomes(pool: Pool, *units: tuple[Any, ...], groups: str = "", seconds: float = 60.0, **needs: Any) -> Any:
     """What becomes of units (function, *arguments), in their order; ``groups`` has a letter for each."""
     for key, (function, *arguments) in enumerate(units):
-        pool.submit(key, (function, tuple(arguments)), Resources(seconds, group=groups[key : key + 1], **needs))
+        pool.submit(key, (function, tuple(arguments)), seconds, group=groups[key : key + 1], **needs)
     ended = list(pool.outcomes())
     assert sorted(key for key, _ in ended) == list(range(len(units)))
     return [outcome for _, outcome in sorted(ended, key=lambda unit: unit[0])]

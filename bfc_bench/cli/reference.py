@@ -25,6 +25,7 @@ from bfc_bench.registry import broken_plugins
 from bfc_bench.suite.read import read_suite
 from bfc_bench.tasks.metrics import Invariance, Metric
 from bfc_bench.toolkit.libraries import missing
+from bfc_bench.utils.plain_json import toml_value
 
 BASES = {"int": "integer", "float": "number", "bool": "true or false", "str": "text", "Any": "anything"}
 """Types in words."""
@@ -165,19 +166,8 @@ def options_of(cls: type[Settings]) -> tuple[Option, ...]:
 
 
 def _as_toml(value: Any) -> str:
-    """A value as a suite writes it."""
-    value = plain_option(value)
-    if value is None:
-        return "none"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return f'"{value}"'
-    if isinstance(value, list):
-        return f"[{', '.join(map(_as_toml, value))}]"
-    if isinstance(value, dict):
-        return f"{{{', '.join(f'{key} = {_as_toml(item)}' for key, item in value.items())}}}"
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    """A value as a suite writes it; ``none`` for one that a suite leaves out."""
+    return "none" if value is None else toml_value(plain_option(value))
 
 
 def _values_in_words(annotation: Any, metadata: Iterable[Any]) -> str:

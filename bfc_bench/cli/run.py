@@ -105,7 +105,7 @@ def _conclude(sessions: Sequence[Session], plugins: Plugins, out: Console, suite
                 advised = plugins.manager.hook.bfc_reported(suite=stored)
             print_summary(stored, out)
         following = _next_commands(stored, suite, advised)
-        for line in failure_lines(stored) if _bad(sessions) else []:
+        for line in failure_lines(stored) if any(session.bad for session in sessions) else []:
             print_text(out, line)
     skipped = [why for session in sessions for why in session.plan.skipped.values()]
     if len(skipped) == sum(session.plan.cell_count for session in sessions):
@@ -121,23 +121,17 @@ def _counts(sessions: Sequence[Session]) -> str:
     from bfc_bench.utils.counted import counted
 
     session, plans = sessions[0], [session.plan for session in sessions]
-    statuses, bad = sum((session.statuses for session in sessions), Counter[str]()), _bad(sessions)
+    statuses = sum((session.statuses for session in sessions), Counter[str]())
     cells, done = sum(plan.cell_count for plan in plans), sum(len(plan.done) for plan in plans)
     counts = counts_text(statuses, sum(len(plan.todo) for plan in plans))
     text = f"{session.suite}@{session.version}: {counted(cells, 'cell')}; this run: {counts}."
     if done:
         text += f" Done before: {done}."
-    if bad:
+    if bad := sum(session.bad for session in sessions):
         text += f" Not ok: {bad}; `--redo failed` tries again."
     if any(session.interrupted for session in sessions):
         text += " Interrupted; the same command continues."
     return text
-
-
-def _bad(sessions: Sequence[Session]) -> int:
-    """How many cells are not ok, of this run and of those before that it did not run again."""
-    ended = sum(session.statuses.total() - session.statuses["ok"] - session.statuses["skipped"] for session in sessions)
-    return ended + sum(len(session.plan.failed) for session in sessions)
 
 
 def _next_commands(stored: StoredSuite, suite: str, advised: Sequence[str]) -> list[str]:

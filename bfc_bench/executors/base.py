@@ -25,23 +25,11 @@ different groups never share a process, so that what one leaves there reaches no
 
 @provisional("0.1.0")
 @dataclass(frozen=True)
-class Resources:
-    """What a unit needs while it runs, as far as that is known in advance."""
-
-    seconds: float
-    """Wall time after which the unit is stopped, counted from its call of ``worker_context.clock_starts``."""
-    device: Device = "cpu"
-    group: str = ""
-    """Units of one group may share a process: those of one learner."""
-
-
-@provisional("0.1.0")
-@dataclass(frozen=True)
 class UnitFailure:
     """Why a unit gave no result."""
 
-    kind: Literal["raised", "timeout", "memory", "killed", "lost"]
-    """``lost``: the worker was ended from outside, probably not because of the unit."""
+    kind: Literal["failed", "timeout", "out-of-memory", "killed", "lost"]
+    """The status of a row; ``lost``: the worker was ended from outside, probably not because of the unit."""
     reason: str
     traceback: str = ""
 
@@ -64,7 +52,7 @@ def pickled(payload: Any) -> bytes | UnitFailure:
         return dumps(payload)
     except Exception as error:
         return UnitFailure(
-            "raised", f"its payload cannot be sent to a worker: {describe_error(error)}", traceback.format_exc()
+            "failed", f"its payload cannot be sent to a worker: {describe_error(error)}", traceback.format_exc()
         )
 
 
@@ -75,13 +63,15 @@ class Pool(Protocol):
     def slots(self, device: Device) -> int:
         """How many units on ``device`` can run at once, as far as is known now."""
 
-    def submit(self, key: int, payload: Any, needs: Resources) -> None:
+    def submit(self, key: int, payload: Any, seconds: float, device: Device = "cpu", group: str = "") -> None:
         """Queue a unit.
 
         Args:
             key: Identifies the unit; unique in the pool.
             payload: The argument of the pool's function.
-            needs: What the unit needs.
+            seconds: Wall time after which the unit is stopped, from its call of ``worker_context.clock_starts`` on.
+            device: Where it computes.
+            group: Units of one group may share a process: those of one learner.
 
         Raises:
             BenchError: No worker can run the unit.

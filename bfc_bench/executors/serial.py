@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 
 from bfc_bench.errors import describe_error
-from bfc_bench.executors.base import Executor, Place, Preload, Resources, UnitFailure
+from bfc_bench.executors.base import Executor, Place, Preload, UnitFailure
 from bfc_bench.toolkit.precision import Device
 
 
@@ -41,8 +41,8 @@ class SerialPool:
         """1 on any device."""
         return 1
 
-    def submit(self, key: int, payload: Any, needs: Resources) -> None:
-        """Queue a unit; ``needs`` is ignored."""
+    def submit(self, key: int, payload: Any, seconds: float, device: Device = "cpu", group: str = "") -> None:
+        """Queue a unit; what it needs is ignored."""
         self._queue.append((key, payload))
 
     def outcomes(self) -> Iterator[tuple[int, Any | UnitFailure]]:
@@ -53,7 +53,7 @@ class SerialPool:
             try:
                 outcome = self._call(payload)
             except Exception as error:
-                outcome = UnitFailure("raised", describe_error(error), traceback.format_exc())
+                outcome = UnitFailure("failed", describe_error(error), traceback.format_exc())
             self._running = {}
             yield key, outcome
 

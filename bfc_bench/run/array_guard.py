@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from bfc_bench.learner import Array, ArrayKind, Column, Data
-from bfc_bench.run.frames import from_frame, to_frame
+from bfc_bench.run.frames import to_frame
 from bfc_bench.toolkit.arrays import convert, to_numpy
 
 
@@ -45,9 +45,7 @@ class ArrayGuard:
 
     def _is_unchanged(self, x: np.ndarray, given: Array, columns: tuple[Column, ...]) -> bool:
         if columns:
-            return [str(name) for name in given.columns] == [column.name for column in columns] and _same_bits(
-                from_frame(given, columns), x
-            )
+            return bool(to_frame(x, columns).equals(given))
         if self._kind == "jax":
             x = x.astype(given.dtype, copy=False)  # float32 unless x64 is enabled
         return _same_bits(to_numpy(given), x)

@@ -76,7 +76,7 @@ def _run(items: list[CellFit], guard: ArrayGuard) -> list[FinishedCell]:
                 del item.ranking[0]
             else:
                 item.outcome = outcome
-    seconds = {name: value for name, value in stopwatch.seconds().items() if value is not None}
+    seconds = stopwatch.seconds()
     tests = _predictions(items, "test inputs", [item.test_x for item in items], guard)
     trains = _predictions(items, "inputs", [item.train.x[:TRAIN_POINTS] for item in items], guard)
     shared = {"trained_together": len(items), "peak_memory_bytes": memory.bytes()}

@@ -1,4 +1,4 @@
-"""Converts the numbers of a table to a pandas frame and back.
+"""Converts the numbers of a table to a pandas frame.
 
 Shapes: m rows, k columns.
 """
@@ -33,13 +33,3 @@ def to_frame(x: np.ndarray, columns: Sequence[Column]) -> pd.DataFrame:
         else:
             series[column.name] = np.array(x[:, i])
     return pd.DataFrame(series)
-
-
-def from_frame(frame: pd.DataFrame, columns: Sequence[Column]) -> np.ndarray:
-    """The numbers (m, k) of a frame that ``to_frame`` made."""
-    parts = []
-    for column in columns:
-        series = frame[column.name]
-        codes = series.cat.codes.to_numpy(dtype=float) if column.levels else None
-        parts.append(series.to_numpy(dtype=float) if codes is None else np.where(codes < 0, np.nan, codes))
-    return np.column_stack(parts)

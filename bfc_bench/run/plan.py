@@ -20,7 +20,7 @@ from bfc_bench.run.theories import theory_of
 from bfc_bench.run.work_units import Batch, RunSettings
 from bfc_bench.store import Redo
 from bfc_bench.store.row import Origin
-from bfc_bench.store.store import KnownCell, Store
+from bfc_bench.store.store import Store
 from bfc_bench.suite.model import Budget
 from bfc_bench.tasks.task import Problem
 from bfc_bench.toolkit.gpu import cell_memory
@@ -30,6 +30,8 @@ from bfc_bench.version import __version__
 SHORTEST_SECONDS: Mapping[Device, float] = {"cpu": 5.0, "cuda": 60.0}
 """A batch with a shorter estimated time than this is not divided further, but joined with others of its learner. A
 process on a GPU takes seconds to start."""
+NO_ROW = ("", Origin(None, None, None))
+"""Status and origin of a cell without a row."""
 NEAR_LIMIT = 0.5
 """Fraction of the time limit of a cell above which an estimated time is near it, since estimates may be half of it."""
 
@@ -184,21 +186,18 @@ def plan_for(
     """Plan the cells of a grid, given what the store has already."""
     suite = grid.suite
     held = store.known_cells(suite.name, suite.version) if store else {}
-    missing = bool(redo) or any(cell.id not in held or held[cell.id].status != "ok" for cell in grid.cells())
+    missing = bool(redo) or any(held.get(cell.id, NO_ROW)[0] != "ok" for cell in grid.cells())
     history = store.columns(suite.name, suite.version) if store and missing else []
     plan = Plan(grid, _settings(grid, device, session, executor), Costs(grid, history, device))
     facts = {(task.name, d): grid.tasks[task.name].facts(d) for task in suite.task for d in task.d}
     problem = cache(lambda task, d, replicate: grid.tasks[task].problem(suite.seed, d, replicate, suite.test_size))
-    answers: dict[tuple[str, str, int, int], tuple[str | None, str]] = {}
 
-    def reason_and_fault(cell: Cell) -> tuple[str | None, str]:
-        key = (cell.label, cell.task, cell.d, cell.n)
-        if key not in answers:
-            answers[key] = _reason_and_fault(plan, cell, facts[cell.task, cell.d])
-        return answers[key]
+    @cache
+    def reason_and_fault(task: str, label: str, d: int, n: int) -> tuple[str | None, str]:
+        return _reason_and_fault(plan, grid.cell(task, label, d, n, 0), facts[task, d])
 
     for cell in grid.cells():
-        _sort(plan, cell, held.get(cell.id), redo, reason_and_fault, problem)
+        _sort(plan, cell, held.get(cell.id, NO_ROW), redo, reason_and_fault, problem)
     run = [cell for cell in plan.todo if cell not in plan.broken]
     plan.peak_bytes = max((plan.costs.bytes(cell) for cell in run if plan.device(cell) == "cpu"), default=0.0)
     plan.peak_gpu_bytes = max((plan.costs.bytes(cell) for cell in run if plan.device(cell) != "cpu"), default=0.0)
@@ -225,31 +224,31 @@ def _settings(grid: Grid, device: Device, session: str, executor: Executor | Non
 
 
 def _sort(
-    plan: Plan, cell: Cell, stored: KnownCell | None, redo: Collection[Redo],
-    reason_and_fault: Callable[[Cell], tuple[str | None, str]], problem: Callable[[str, int, int], Problem],
+    plan: Plan, cell: Cell, stored: tuple[str, Origin], redo: Collection[Redo],
+    reason_and_fault: Callable[[str, str, int, int], tuple[str | None, str]],
+    problem: Callable[[str, int, int], Problem],
 ) -> None:  # fmt: skip
-    """Put a cell where it belongs in the plan; ``stored`` is what the store has of it."""
-    done = stored is not None and stored.status == "ok"
-    current = plan.common.release, plan.device(cell)
-    stale = stored is not None and (stored.origin.release, stored.origin.device) != current
+    """Put a cell where it belongs in the plan; ``stored`` is the status and the origin of its row."""
+    status, origin = stored
+    done, stale = status == "ok", (origin.release, origin.device) != (plan.common.release, plan.device(cell))
     if done and not stale and "all" not in redo:
         plan.done.append(cell)
         return
-    reason, fault = reason_and_fault(cell)
+    reason, fault = reason_and_fault(cell.task, cell.label, cell.d, cell.n)
     if done and (fault or reason is not None):  # keep a result that cannot be repeated, for example on this device
         plan.done.append(cell)
     elif reason is not None:
         plan.skipped[cell] = reason
-        if stored is None or stored.status != "skipped":
+        if status != "skipped":
             plan.to_skip.append(cell)
-    elif stored is None or stored.status == "skipped" or _runs_again(stored, stale, redo):
+    elif status in ("", "skipped") or _runs_again(status, stale, redo):
         plan.todo.append(cell)
         if fault := fault or _key_fault(plan, cell, problem(cell.task, cell.d, cell.replicate)):
             plan.broken[cell] = fault
     else:
         (plan.done if done else plan.failed).append(cell)
         if stale:
-            plan.stale[replace(stored.origin, learner_version=None)] += 1
+            plan.stale[replace(origin, learner_version=None)] += 1
 
 
 def _gpu_bytes(budget: Budget, executor: Executor | None) -> int:
@@ -282,8 +281,8 @@ def _key_fault(plan: Plan, cell: Cell, problem: Problem) -> str:
     return ""
 
 
-def _runs_again(known: KnownCell, stale: bool, redo: Collection[Redo]) -> bool:
-    applies = {"all": True, "stale": stale, "failed": known.status != "ok", "killed": known.status == "killed"}
+def _runs_again(status: str, stale: bool, redo: Collection[Redo]) -> bool:
+    applies = {"all": True, "stale": stale, "failed": status != "ok", "killed": status == "killed"}
     return any(applies[choice] for choice in redo)
 
 

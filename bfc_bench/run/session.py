@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from bfc_bench.errors import BenchError, PluginError, describe_error
-from bfc_bench.executors.base import Executor, Pool, Preload, Resources, UnitFailure, usable_cores
+from bfc_bench.executors.base import Executor, Pool, Preload, UnitFailure, usable_cores
 from bfc_bench.executors.environment import not_dumpable
 from bfc_bench.plugins.manager import Plugins, load_plugins
 from bfc_bench.run.cell import make_row, run_batch
@@ -33,15 +33,6 @@ from bfc_bench.store.store import Store
 from bfc_bench.toolkit.precision import Device
 from bfc_bench.utils.escape_control import visible
 from bfc_bench.utils.masking import masker
-
-STATUS: dict[str, Status] = {
-    "raised": "failed",
-    "timeout": "timeout",
-    "memory": "out-of-memory",
-    "killed": "killed",
-    "lost": "killed",
-}
-"""Status of a cell by kind of failure."""
 
 
 @dataclass(repr=False)
@@ -79,10 +70,13 @@ class Session:
     @property
     def exit_code(self) -> int:
         """0 if all cells are ok or skipped, 1 if a cell failed (in this run or an earlier one), 130 if interrupted."""
-        if self.interrupted:
-            return 130
-        bad = sum(count for status, count in self.statuses.items() if status not in ("ok", "skipped"))
-        return 1 if bad or self.plan.failed else 0
+        return 130 if self.interrupted else int(self.bad > 0)
+
+    @property
+    def bad(self) -> int:
+        """Number of cells that are not ok, of this run and of those before that it did not run again."""
+        ended = self.statuses.total() - self.statuses["ok"] - self.statuses["skipped"]
+        return ended + len(self.plan.failed)
 
 
 def counts_text(statuses: Mapping[str, int], todo: int) -> str:
@@ -160,8 +154,8 @@ def _run(session: Session, plugins: Plugins, open_pool: Callable[[], Pool], unti
             if time.monotonic() > until:
                 return
             batches[len(batches)] = batch
-            needs = Resources(plan.common.cell_seconds, device=batch.common.device, group=batch.learner.name)
-            pool.submit(len(batches) - 1, batch, needs)
+            common = batch.common
+            pool.submit(len(batches) - 1, batch, common.cell_seconds, common.device, batch.learner.name)
 
         planned = plan.batches(pool.slots("cpu"), slots.get("cuda"))
         waiting = iter([plan.single(cell) for batch in planned for cell in batch.cells] if alone else planned)
@@ -181,7 +175,8 @@ def _run(session: Session, plugins: Plugins, open_pool: Callable[[], Pool], unti
                 lost.add(cell.id)  # perhaps not because of the cell
                 submit(batch)
             else:
-                row = make_row(batch, batch.cells[0], STATUS[report.kind], visible(report.reason))
+                status: Status = "killed" if report.kind == "lost" else report.kind
+                row = make_row(batch, batch.cells[0], status, visible(report.reason))
                 commit([FinishedCell(row, visible(report.traceback, TRACEBACK))])
             for batch in islice(waiting, 1):  # with a time limit, a batch is queued when a worker is free
                 submit(batch)
@@ -232,4 +227,4 @@ def _checked_report(batch: Batch, sent: object) -> tuple[list[FinishedCell], dic
     try:
         return receive(batch, sent)
     except Exception as error:
-        return UnitFailure("raised", f"the worker sent an invalid result: {describe_error(error)}")
+        return UnitFailure("failed", f"the worker sent an invalid result: {describe_error(error)}")

@@ -19,15 +19,14 @@ class Stopwatch:
     def __init__(self) -> None:
         self._cpu, self._wall, self._queued = time.process_time(), time.perf_counter(), _queued()
 
-    def seconds(self) -> dict[str, float | None]:
-        """The columns of a row for the time until now: ``fit_cpu_seconds``, wall and waiting time."""
+    def seconds(self) -> dict[str, float]:
+        """The columns of a row for the time until now: CPU and wall time, and waiting time where it is known."""
         cpu, wall = time.process_time() - self._cpu, time.perf_counter() - self._wall
-        now = _queued()
-        wait = None
+        seconds, now = {"fit_cpu_seconds": cpu, "fit_wall_seconds": wall}, _queued()
         if self._queued is not None and now is not None:
-            queued = sum(seconds - self._queued.get(thread, 0.0) for thread, seconds in now.items())
-            wait = max(0.0, wall - cpu - queued)
-        return {"fit_cpu_seconds": cpu, "fit_wall_seconds": wall, "fit_wait_seconds": wait}
+            queued = sum(waited - self._queued.get(thread, 0.0) for thread, waited in now.items())
+            seconds["fit_wait_seconds"] = max(0.0, wall - cpu - queued)
+        return seconds
 
 
 def _queued() -> dict[str, float] | None:

@@ -31,15 +31,13 @@ class SuiteTheories:
 
     def __init__(self, definition: Mapping[str, Any], plugins: Plugins) -> None:
         self._definition, self._plugins = definition, plugins
-        self._asked: dict[Key, Theory | None] = {}
+        self._asked = cache(self._ask)
         self.why_none: dict[Key, str] = {}
         """Why a learner that was asked has no theory, where this is known."""
 
     def get(self, key: Key, /) -> Theory | None:
         """The theory of a task, d and label, or None."""
-        if key not in self._asked:
-            self._asked[key] = self._ask(*key)
-        return self._asked[key]
+        return self._asked(*key)
 
     @cached_property
     def _grid(self) -> Grid | None:

@@ -16,8 +16,7 @@ from pydantic_core import from_json, to_json
 from bfc_bench.run.work_units import Batch
 from bfc_bench.store.artifacts import checked_files, digests
 from bfc_bench.store.row import ROW_BYTES, Row, checked
-from bfc_bench.utils.escape_control import visible
-from bfc_bench.utils.masking import mask_all
+from bfc_bench.utils.escape_control import visible, with_texts
 from bfc_bench.utils.plain_json import plain_json
 
 TRACEBACK = 50_000
@@ -43,7 +42,7 @@ class FinishedCell(NamedTuple):
         """
         row = self.row
         texts = {name: getattr(row, name) for name in TEXTS}
-        cleaned = mask_all(texts, mask)
+        cleaned = with_texts(texts, mask)
         row = replace(row, **cleaned) if cleaned != texts else row
         return self._replace(row=row, traceback=mask(self.traceback))
 

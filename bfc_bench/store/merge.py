@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bfc_bench.errors import StoreError, UsageError
-from bfc_bench.store.equality import GPU_TOLERANCE, ROUNDING, beyond_rounding, exactly_differing
+from bfc_bench.store.equality import BITS, ROUNDING, differing, tolerance_of
 from bfc_bench.store.new_folder import new_folder
 from bfc_bench.store.records import CELL, FINISHED, ROW, STARTED, Record, insert, records_of
 from bfc_bench.store.row import cell_id, curve_digest, outcome, parse
@@ -61,7 +61,7 @@ def merge(sources: Sequence[Path], into: Path, *, prefer: str = "") -> Merged:
 
     Of two equal rows of a cell, that of ``into`` is kept, else that of the store named first. Rows are equal if they
     agree in all columns but those about the run (``row.measured``), within rounding, and with a tolerance for rows made
-    on GPUs (``equality.beyond_rounding``). Runs are sorted by time, in each store's own order. The store with the last
+    on GPUs (``store.equality``). Runs are sorted by time, in each store's own order. The store with the last
     run of a suite defines what is current of it. Artifacts follow their rows.
     """
     paths = {str(path) for path in (*sources, into)}
@@ -148,7 +148,9 @@ class _Merge:
         ]
         for rows in list(self.conflicts.values())[:SHOWN]:
             first, *others = rows.values()
-            columns = sorted({c for other in others for c in beyond_rounding(first, other)})
+            columns = sorted(
+                {c for other in others for c in differing(first, other, tolerance_of(first, other, ROUNDING))}
+            )
             runs = [self.sources.get(name, self.target).provenance(rows[name].get("provenance", "")) for name in rows]
             pairs = zip(rows.items(), runs, strict=True)
             results = "; ".join(f"{outcome(row)} in {name} ({machine(run or {})})" for (name, row), run in pairs)
@@ -238,6 +240,5 @@ def _tolerance(one: Record, other: Record) -> float | None:
     if one[ROW] == other[ROW]:
         return 0.0
     a, b = parse(one[ROW]), parse(other[ROW])
-    if not exactly_differing(a, b):
-        return 0.0
-    return None if beyond_rounding(a, b) else GPU_TOLERANCE if a.get("device") == "cuda" else ROUNDING
+    tolerances = (BITS, tolerance_of(a, b, ROUNDING))
+    return next((relative for relative, floor in tolerances if not differing(a, b, (relative, floor))), None)

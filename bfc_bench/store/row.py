@@ -125,11 +125,6 @@ class Row:
     axes: dict[str, Any] = field(default_factory=dict)
     """Values on the axes of the grids of task and learner, by name, e.g. {"m": 2}; empty without grids."""
 
-    @property
-    def origin(self) -> Origin:
-        """Release, device and learner version that made the row."""
-        return Origin(self.release, self.device, self.learner_version)
-
     def as_dict(self) -> dict[str, Any]:
         """The row as plain data, in the order of ``COLUMNS``, then ``axes`` if there are any.
 

@@ -6,7 +6,6 @@ import json
 import time
 from array import array
 from collections.abc import Generator, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -34,14 +33,6 @@ _ORDER = " ORDER BY task, label, d, n, replicate, rowid"
 _BY_ROWID = "SELECT r.rowid, row FROM json_each(?) j CROSS JOIN rows r ON r.rowid = j.value ORDER BY j.key"
 READ_TOGETHER = 1000
 """Number of rows that are read by one query."""
-
-
-@dataclass(frozen=True, slots=True)
-class KnownCell:
-    """Status and origin of the row of a cell."""
-
-    status: str
-    origin: Origin
 
 
 class Store(Database):
@@ -110,12 +101,12 @@ class Store(Database):
         query = f"SELECT DISTINCT {column} FROM rows r WHERE suite = ? AND version = ?{'' if every else _CURRENT}"
         return sorted(value for (value,) in self.stream(query, (suite, version)))
 
-    def known_cells(self, suite: str, version: int) -> dict[str, KnownCell]:
-        """What is known of each cell, of all definitions, without parsing rows."""
+    def known_cells(self, suite: str, version: int) -> dict[str, tuple[str, Origin]]:
+        """Status and origin of the row of each cell, of all definitions, without parsing rows."""
         query = 'SELECT cell, status, "release", device, learner_version FROM rows WHERE suite = ? AND version = ?'
-        distinct: dict[tuple[Any, ...], KnownCell] = {}
+        distinct: dict[tuple[Any, ...], tuple[str, Origin]] = {}
         return {
-            cell: distinct.setdefault((status, *origin), KnownCell(status, Origin(*origin)))
+            cell: distinct.setdefault((status, *origin), (status, Origin(*origin)))
             for cell, status, *origin in self.stream(query, (suite, version))
         }
 

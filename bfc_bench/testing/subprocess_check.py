@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from bfc_bench.errors import BenchError
-from bfc_bench.executors.base import Resources, UnitFailure
+from bfc_bench.executors.base import UnitFailure
 from bfc_bench.executors.processes import ProcessExecutor
 from bfc_bench.executors.worker_context import clock_starts
 from bfc_bench.testing import Check, CheckReport, checks_of
@@ -49,7 +49,7 @@ def check_in_subprocess(
             outcome = _run(partial(_test, name, kind, dict(options), position, journal), seconds)
             checks = [Check(**json.loads(line)) for line in journal.read_text().splitlines()]
         if isinstance(outcome, UnitFailure):
-            if outcome.kind == "raised":
+            if outcome.kind == "failed":
                 raise BenchError(f"check: {name} could not be tested: {outcome.reason}\n{outcome.traceback}".strip())
             unchecked = [requirement.name for requirement in subject.requirements[len(checks) :]]
             untested = [Check(requirement, "failed", outcome.reason) for requirement in unchecked[:1]]
@@ -62,7 +62,7 @@ def check_in_subprocess(
 def _run(test: partial[bytes], seconds: float) -> bytes | UnitFailure:
     pool = ProcessExecutor().open(test, jobs=1)
     try:
-        pool.submit(0, None, Resources(seconds))
+        pool.submit(0, None, seconds)
         [(_, outcome)] = pool.outcomes()
         return outcome
     finally:

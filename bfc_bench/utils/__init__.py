@@ -1,1 +1,1 @@
-"""Helpers without dependencies: files, plain JSON, credentials, control characters, processes, hook markers."""
+"""Helpers without dependencies: files, plain JSON, credentials, control characters, hook markers."""

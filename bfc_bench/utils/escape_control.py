@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 TEXT = 10_000
@@ -24,8 +25,13 @@ def visible(text: str, limit: int = TEXT) -> str:
 
 def all_visible(value: Any) -> Any:
     """Plain data with ``visible`` applied to every text and key, without a limit."""
+    return with_texts(value, lambda text: visible(text, len(text)))
+
+
+def with_texts(value: Any, change: Callable[[str], str]) -> Any:
+    """Plain data with every text and key in it changed."""
     if isinstance(value, str):
-        return value if value.isprintable() else visible(value, len(value))
+        return change(value)
     if isinstance(value, dict):
-        return {all_visible(name): all_visible(inner) for name, inner in value.items()}
-    return [all_visible(inner) for inner in value] if isinstance(value, list) else value
+        return {change(name): with_texts(inner, change) for name, inner in value.items()}
+    return [with_texts(inner, change) for inner in value] if isinstance(value, list) else value

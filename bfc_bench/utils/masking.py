@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
 from urllib.parse import unquote
 
 # Every pattern takes time proportional to the text, which a learner may choose.
@@ -52,15 +51,6 @@ def masker(*addresses: str) -> Callable[[str], str]:
         return text
 
     return mask
-
-
-def mask_all(value: Any, mask: Callable[[str], str]) -> Any:
-    """Plain data with every text and key in it masked."""
-    if isinstance(value, str):
-        return mask(value)
-    if isinstance(value, dict):
-        return {mask(name): mask_all(inner, mask) for name, inner in value.items()}
-    return [mask_all(inner, mask) for inner in value] if isinstance(value, list) else value
 
 
 def is_credential(name: str, value: str) -> bool:

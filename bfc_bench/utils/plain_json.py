@@ -1,4 +1,4 @@
-"""Converts values to plain data and canonical JSON, and computes digests of it."""
+"""Converts values to plain data, canonical JSON and TOML, and computes digests."""
 
 from __future__ import annotations
 
@@ -73,6 +73,15 @@ def canonical_json(value: Any) -> str:
 def readable_json(value: Any) -> bytes:
     """JSON with sorted keys that is indented, as a file for people and programs."""
     return json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False).encode() + b"\n"
+
+
+def toml_value(value: Any) -> str:
+    """A plain value as TOML writes it: like JSON, apart from tables and one control character."""
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{toml_value(key)} = {toml_value(item)}" for key, item in value.items()) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(toml_value, value)) + "]"
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def digest(value: Any, size: int = 8) -> str:

@@ -79,7 +79,7 @@ def plugins(shown: dict[str, Any]) -> Plugins:
 def test_the_executor_runs_units_and_survives_one_that_raises(plugins: Plugins) -> None:
     pool = plugins.executor("futures", {"units_per_worker": 1}).open(abs, jobs=1)
     for key, payload in enumerate((-3, "three")):
-        pool.submit(key, payload, bfc_bench.Resources(60.0))
+        pool.submit(key, payload, 60.0)
     found = dict(pool.outcomes())
     pool.close()
     assert found[0] == 3

@@ -22,7 +22,7 @@ from waiting import wait_until
 
 from bfc_bench.errors import BenchError
 from bfc_bench.executors import worker_context
-from bfc_bench.executors.base import Preload, Resources, UnitFailure
+from bfc_bench.executors.base import Preload, UnitFailure
 from bfc_bench.executors.environment import ENVIRONMENT
 from bfc_bench.executors.processes import ProcessExecutor, ProcessPool
 from bfc_bench.executors.processes.fork_server import CAN_FORK
@@ -185,12 +185,12 @@ def test_a_unit_that_holds_too_much_is_ended_and_far_too_much_is_refused_to_it(
     pool: ProcessPool, grows: Callable[[int], bytes]
 ) -> None:
     kept, excess, asked = outcomes(pool, (grows, 20_000_000), (grows, 90_000_000), (refused,))
-    assert (kept, failure(excess).kind, asked) == (b"grown", "memory", b"refused")
+    assert (kept, failure(excess).kind, asked) == (b"grown", "out-of-memory", b"refused")
 
 
 def test_a_crash_at_the_limit_is_for_want_of_memory(pool: ProcessPool) -> None:
     (fault,) = outcomes(pool, (crowded,))
-    assert (failure(fault).kind, "nearly all of the 0.1 GB allowed" in fault.reason) == ("memory", True), fault
+    assert (failure(fault).kind, "nearly all of the 0.1 GB allowed" in fault.reason) == ("out-of-memory", True), fault
 
 
 def test_workers_do_at_their_end_what_was_registered_for_it(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -212,7 +212,7 @@ class Ending:
 @pytest.mark.parametrize("start", ["fork", "spawn"] if CAN_FORK else ["spawn"])
 def test_workers_that_cannot_start_end_the_run_with_a_reason(start: Any) -> None:
     pool = ProcessExecutor(start=start).open(Ending(), jobs=2)
-    pool.submit(0, (say, ("never",)), Resources(60.0))
+    pool.submit(0, (say, ("never",)), 60.0)
     with pytest.raises(BenchError, match="worker processes in a row ended before they could work"):
         list(pool.outcomes())
     pool.close(now=True)
@@ -242,8 +242,8 @@ def test_an_import_that_cannot_precede_a_fork_is_left_out_and_the_others_are_mad
 @forks
 def test_workers_outlive_the_slot_that_had_to_start_another_process_to_fork_them() -> None:
     pool = opened({"a": start_a_thread}, jobs=2)
-    pool.submit(0, (say, ("quick",)), Resources(60.0, group="a"))
-    pool.submit(1, (nap, (2.0,)), Resources(60.0))
+    pool.submit(0, (say, ("quick",)), 60.0, group="a")
+    pool.submit(1, (nap, (2.0,)), 60.0)
     pool.close()
     assert [isinstance(outcome, bytes) for _, outcome in sorted(pool.outcomes())] == [True, True]
 
@@ -257,7 +257,7 @@ def test_no_learner_of_this_project_starts_a_thread_when_it_is_imported() -> Non
     steps = {name: partial(import_parts, [part]) for name, part in zip(names, sent, strict=True)}
     pool = opened(steps)
     for key, learner in enumerate(steps):
-        pool.submit(key, (who, ()), Resources(300.0, group=learner))
+        pool.submit(key, (who, ()), 300.0, group=learner)
     told = [text.split() for _, text in pool.outcomes()]  # type: ignore[union-attr]
     pool.close()
     assert {threads for _, _, threads, _ in told} == {b"1"}
@@ -268,7 +268,7 @@ def test_no_learner_of_this_project_starts_a_thread_when_it_is_imported() -> Non
 def test_the_memory_of_what_is_imported_is_charged_to_no_unit() -> None:
     units = [(grow, 20_000_000), (grow, 20_000_000), (grow, 90_000_000)]
     kept, other, excess = alone(*units, groups="aaa", preload={"a": partial(fill, 300_000_000)}, jobs=2)
-    assert (kept, other, failure(excess).kind) == (b"grown", b"grown", "memory")
+    assert (kept, other, failure(excess).kind) == (b"grown", b"grown", "out-of-memory")
 
 
 @forks
@@ -348,14 +348,14 @@ def test_workers_on_a_gpu_repeat_themselves_and_those_on_the_cores_are_as_ever(m
 def test_a_unit_for_a_gpu_is_refused_where_there_is_none(pool: ProcessPool) -> None:
     assert pool.slots("cuda") == 0
     with pytest.raises(BenchError, match=r"a unit needs a GPU, and none is visible here\. Use --device cpu"):
-        pool.submit(0, (who, ()), Resources(60.0, device="cuda"))
+        pool.submit(0, (who, ()), 60.0, device="cuda")
 
 
 def test_the_pool_knows_which_units_run(tmp_path: Path) -> None:
     pool, go, before = opened(jobs=2), tmp_path / "go", time.monotonic()
     try:
         for key in range(3):
-            pool.submit(key, (wait_for, (str(go),)), Resources(60.0))
+            pool.submit(key, (wait_for, (str(go),)), 60.0)
         wait_until(lambda: len(pool.running()) == 2)
         assert set(pool.running()) == {0, 1}
         assert all(before <= began <= time.monotonic() for began in pool.running().values())

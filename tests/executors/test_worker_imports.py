@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from bfc_bench.cli.new import write_distribution
-from bfc_bench.executors.base import Resources
 from bfc_bench.executors.processes import ProcessExecutor
 from bfc_bench.executors.processes.fork_server import CAN_FORK
 from bfc_bench.learner import Learner
@@ -60,7 +59,7 @@ def test_after_a_first_fit_no_worker_imports_parts_of_libraries(
         monkeypatch.syspath_prepend(tmp_path / arrays / "src")
     pool = ProcessExecutor().open(fit, {place: partial(preload, place) for place in LEARNERS}, jobs=1)
     for key, place in enumerate(LEARNERS * 2):
-        pool.submit(key, place, Resources(300.0, group=place))
+        pool.submit(key, place, 300.0, group=place)
     imported: dict[int, Any] = dict(pool.outcomes())
     pool.close()
     first, again = ([imported[key + start] for key in range(len(LEARNERS))] for start in (0, len(LEARNERS)))

@@ -68,7 +68,7 @@ def test_sleeping_is_waiting_on_a_crowded_core_too(crowded: None) -> None:
 
 def test_where_the_system_does_not_say_nothing_is_made_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bfc_bench.run.stopwatch._queued", lambda: None)
-    assert Stopwatch().seconds()["fit_wait_seconds"] is None
+    assert "fit_wait_seconds" not in Stopwatch().seconds()
 
 
 NAPS = {"short": 0.1, "long": 0.4}

@@ -14,7 +14,7 @@ from bfc_bench import RunOptions, open_store, run_suite
 from bfc_bench.cli.app import run
 from bfc_bench.errors import StoreError, UsageError
 from bfc_bench.store.artifacts import digests
-from bfc_bench.store.equality import GPU_TOLERANCE
+from bfc_bench.store.equality import GPUS
 from bfc_bench.store.merge import merge
 from bfc_bench.store.records import TABLES
 from bfc_bench.store.row import Row, cell_id, curve_digest
@@ -299,7 +299,7 @@ def test_each_measured_column_of_gpus_has_the_tolerance_and_no_other_row(column,
     change = {column: BY_LITTLE[column]}
     a, b = made("a", [ON_GPU]), made("b", [replace(ON_GPU, **change)])
     done = merge([a, b], tmp_path / "c")
-    assert (done.equal, done.close) == (1, {GPU_TOLERANCE: 1})
+    assert (done.equal, done.close) == (1, {GPUS[0]: 1})
     on_cpu = replace(ON_GPU, device="cpu")
     a, b = made("d", [on_cpu]), made("e", [replace(on_cpu, **change)])
     with pytest.raises(StoreError, match=f"they differ in {column}"):

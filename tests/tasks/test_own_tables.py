@@ -10,7 +10,7 @@ from data_files import load, refuses
 
 from bfc_bench.errors import UsageError
 from bfc_bench.plugins.manager import load_plugins
-from bfc_bench.run.frames import from_frame, to_frame
+from bfc_bench.run.frames import to_frame
 from bfc_bench.tasks.build import build_part
 from bfc_bench.tasks.data.arrays import saved
 from bfc_bench.tasks.data_task import DataTask
@@ -204,7 +204,6 @@ def test_frames_have_what_the_table_keeps(hard):
     assert given.city.dtype == "category"
     pd.testing.assert_frame_equal(given.astype({"city": object}), held, check_dtype=False)
     np.testing.assert_array_equal(data.y, made.train(40).y)
-    np.testing.assert_array_equal(from_frame(given, data.columns), data.x)
     assert data.sample != made.train(40).sample
     filled = problem(hard, missing="median").framed.train(40)
     assert not np.isnan(filled.x[:, 1]).any()

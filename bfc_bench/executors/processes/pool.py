@@ -10,7 +10,7 @@ from threading import Event, Thread
 from typing import Any, TypeAlias
 
 from bfc_bench.errors import BenchError
-from bfc_bench.executors.base import Preload, Resources, UnitFailure, pickled
+from bfc_bench.executors.base import Preload, UnitFailure, pickled
 from bfc_bench.executors.environment import NO_GPU, worker_variables
 from bfc_bench.executors.processes.fork_server import ForkServer
 from bfc_bench.executors.processes.launch import SpawnedProcess
@@ -23,7 +23,7 @@ FAILED_STARTS = 3
 """Number of workers for one unit that may end before they are ready, before the pool gives up."""
 
 Outcome: TypeAlias = bytes | UnitFailure
-Queue: TypeAlias = "SimpleQueue[tuple[int, Any, Resources] | None]"
+Queue: TypeAlias = "SimpleQueue[tuple[int, Any, float, str] | None]"
 
 
 class ProcessPool:
@@ -54,20 +54,20 @@ class ProcessPool:
         """The number of workers on the CPU, or on all GPUs together."""
         return self._jobs if device == "cpu" else len(self._gpus) * self._jobs_per_gpu
 
-    def submit(self, key: int, payload: Any, needs: Resources) -> None:
-        """Queue a unit. Its worker is killed after ``needs.seconds`` on the unit's clock.
+    def submit(self, key: int, payload: Any, seconds: float, device: Device = "cpu", group: str = "") -> None:
+        """Queue a unit. Its worker is killed after ``seconds`` on the unit's clock.
 
         Raises ``BenchError`` if it needs a GPU and none is visible.
         """
-        if not self.slots(needs.device):
+        if not self.slots(device):
             raise BenchError("executor 'processes': a unit needs a GPU, and none is visible here. Use --device cpu.")
-        if needs.device not in self._queues:
-            self._queues[needs.device] = SimpleQueue()
-            for start in self._starts(needs.device):
-                self._threads.append(Thread(target=self._work, args=(self._queues[needs.device], start), daemon=True))
+        if device not in self._queues:
+            self._queues[device] = SimpleQueue()
+            for start in self._starts(device):
+                self._threads.append(Thread(target=self._work, args=(self._queues[device], start), daemon=True))
                 self._threads[-1].start()
         self._left.add(key)
-        self._queues[needs.device].put((key, payload, needs))
+        self._queues[device].put((key, payload, seconds, group))
 
     def outcomes(self) -> Iterator[tuple[int, Outcome]]:
         """(key, result or UnitFailure) of units as they end. Raises ``BenchError`` if workers cannot start."""
@@ -110,11 +110,11 @@ class ProcessPool:
     def _work(self, queue: Queue, start: Start) -> None:
         """Run units of a queue one after the other."""
         while (unit := queue.get()) is not None and not self._stop.is_set():
-            key, payload, needs = unit
+            key, payload, seconds, group = unit
             self._running[key] = time.monotonic()
             outcome: Outcome | BenchError
             try:
-                outcome = self._outcome(start, payload, needs)
+                outcome = self._outcome(start, payload, seconds, group)
             except BenchError as error:
                 outcome = error
             except Exception as error:
@@ -122,12 +122,12 @@ class ProcessPool:
             del self._running[key]
             self._ended.put((key, outcome))
 
-    def _outcome(self, start: Start, payload: Any, needs: Resources) -> Outcome:
+    def _outcome(self, start: Start, payload: Any, seconds: float, group: str) -> Outcome:
         """The outcome of a unit. A worker that ends before it has begun is replaced."""
         if isinstance(message := pickled(payload), UnitFailure):
             return message
         for _ in range(FAILED_STARTS):
-            with Supervision(start, message, needs) as worker:
+            with Supervision(start, message, seconds, group) as worker:
                 outcome = worker.run(self._stop)
             if worker.started or self._stop.is_set():
                 return outcome

@@ -11,10 +11,12 @@ from contextlib import suppress
 from multiprocessing.connection import wait
 from tempfile import TemporaryFile
 from threading import Event
-from typing import Any, BinaryIO, Protocol, Self, TypeAlias
+from typing import Any, BinaryIO, Self, TypeAlias
 
-from bfc_bench.executors.base import Resources, UnitFailure
+from bfc_bench.executors.base import UnitFailure
 from bfc_bench.executors.memory import Memory, dirty, family, memory
+from bfc_bench.executors.processes.fork_server import ForkedProcess
+from bfc_bench.executors.processes.launch import SpawnedProcess
 from bfc_bench.executors.processes.worker import RAISED, RESULT, end_group
 
 TICK = 0.1
@@ -31,37 +33,23 @@ NEARLY = 0.9
 does not check allocations."""
 
 
-class WorkerProcess(Protocol):
-    """A process that runs ``work``."""
-
-    @property
-    def status(self) -> int | None:
-        """File descriptor that is readable when ``exit_code`` may have changed, if there is one."""
-
-    def exit_code(self) -> int | None:
-        """None while it runs, then its exit code, or the negative number of the signal that ended it."""
-
-    def abandon(self) -> None:
-        """End it before it has begun."""
-
-
-Start: TypeAlias = Callable[[str, int, int], WorkerProcess]
+Start: TypeAlias = Callable[[str, int, int], ForkedProcess | SpawnedProcess]
 """Starts a worker for a unit of a group, with the file descriptors of unit and notes that ``work`` takes."""
 
 
 class Supervision:
     """A worker and its unit. As a context it closes their files."""
 
-    def __init__(self, start: Start, payload: bytes, needs: Resources) -> None:
-        """Start a worker for a pickled payload. Raises ``OSError`` if that is not possible."""
-        self._needs = needs
+    def __init__(self, start: Start, payload: bytes, seconds: float, group: str) -> None:
+        """Start a worker for a pickled payload of a group. Raises ``OSError`` if that is not possible."""
+        self._limit = seconds
         self._unit = _file()
         self._unit.write(payload)
         self._unit.seek(0)
         self._notes, theirs = os.pipe()
         os.set_blocking(self._notes, False)
         try:
-            self._process = start(needs.group, self._unit.fileno(), theirs)
+            self._process = start(group, self._unit.fileno(), theirs)
         finally:
             os.close(theirs)
         self._pid = 0
@@ -105,7 +93,7 @@ class Supervision:
         outcome = self._unit.read() if code == 0 else b""
         if outcome[:1] == RESULT:
             return outcome[1:]
-        return UnitFailure("raised", *json.loads(outcome[1:])) if outcome[:1] == RAISED else self._death(code)
+        return UnitFailure("failed", *json.loads(outcome[1:])) if outcome[:1] == RAISED else self._death(code)
 
     def _listen(self) -> bool:
         """Read the worker's notes. Returns False if no more can come."""
@@ -125,7 +113,7 @@ class Supervision:
 
     def _late(self) -> UnitFailure | None:
         """Why the worker must be stopped for its time."""
-        own = self._needs.seconds if self.started else 0.0
+        own = self._limit if self.started else 0.0
         limit = own if self._clock else own + START_SECONDS
         if self._seconds <= limit:
             return None
@@ -145,7 +133,7 @@ class Supervision:
             used = now.held - self._before.held + sum(map(dirty, children))
         if used <= self._allowed:
             return None
-        return UnitFailure("memory", f"took {_gb(used)} of memory; {_gb(self._allowed)} are allowed")
+        return UnitFailure("out-of-memory", f"took {_gb(used)} of memory; {_gb(self._allowed)} are allowed")
 
     def _kill(self) -> None:
         """Kill the worker and what it has started, and wait until it has ended."""
@@ -160,7 +148,7 @@ class Supervision:
         """The failure of a unit whose worker has ended without an outcome."""
         if code < 0 and self._allowed and self._asked > NEARLY * self._allowed:
             return UnitFailure(
-                "memory", f"{death(code)} when it had taken nearly all of the {_gb(self._allowed)} allowed"
+                "out-of-memory", f"{death(code)} when it had taken nearly all of the {_gb(self._allowed)} allowed"
             )
         return UnitFailure("lost" if -code in OUTSIDE else "killed", death(code))
 

@@ -16,7 +16,7 @@ from bfc_bench.run.options import RunOptions
 from bfc_bench.run.provenance import package_versions, processor
 from bfc_bench.run.session import run_cells
 from bfc_bench.seeds import stream
-from bfc_bench.store.equality import GPU_TOLERANCE, closely_differing, differing
+from bfc_bench.store.equality import GPUS, differing, tolerance_of
 from bfc_bench.store.row import Row, outcome
 from bfc_bench.store.store import Store
 from bfc_bench.stored_suite import OpenStore
@@ -142,10 +142,10 @@ class Cells:
             return
         one, other = _of_common_options(stored, new)
         result, both = outcome(other), f"{outcome(one)} in the bundle, {outcome(other)} here"
-        if not differing(one, other):
+        if not differing(one, other, tolerance_of(one, other)):
             verdict, remark = "reproduced", result
-        elif not (columns := closely_differing(one, other)):
-            verdict, remark = "consistent", f"{result}, equal within a relative {GPU_TOLERANCE:g}"
+        elif not (columns := differing(one, other, GPUS)):
+            verdict, remark = "consistent", f"{result}, equal within a relative {GPUS[0]:g}"
         elif self._are_alike(stored, new):
             verdict, remark = "alike", f"{both}, as two trainings may differ"
         else:

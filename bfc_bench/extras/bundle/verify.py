@@ -16,7 +16,6 @@ from bfc_bench.extras.bundle.cells import Cells, Verification
 from bfc_bench.extras.bundle.write import facts_of
 from bfc_bench.plugins.manager import Plugins
 from bfc_bench.report.tables import with_interval
-from bfc_bench.run.executor_selection import DEFAULT
 from bfc_bench.store.equality import close
 from bfc_bench.store.merge import merge
 from bfc_bench.stored_suite import OpenStore, open_store
@@ -35,7 +34,7 @@ def verify(
     cells: int = 3,
     seconds: float = 10.0,
     draw: str = "",
-    executor: str = DEFAULT,
+    executor: str = "processes",
     into: Path | None = None,
     tell: Callable[[str], None] = lambda text: None,
     listeners: Sequence[object] = (),

@@ -20,7 +20,8 @@ from bfc_bench.store.store import Store
 from bfc_bench.store.unpacking import STORE
 from bfc_bench.stored_suite import OpenStore, StoredSuite
 from bfc_bench.utils.command_lines import without_folders
-from bfc_bench.utils.masking import mask_all, masker
+from bfc_bench.utils.escape_control import with_texts
+from bfc_bench.utils.masking import masker
 from bfc_bench.utils.plain_json import canonical_json, finite, readable_json
 
 LICENCE = "CC-BY-4.0"
@@ -115,7 +116,7 @@ def _public(table: str, record: Record) -> Record:
         return (*record[:TRACEBACK], "", *record[TRACEBACK + 1 :])
     if table != "sessions":
         return record
-    provenance = mask_all(json.loads(record[PROVENANCE]), masker())
+    provenance = with_texts(json.loads(record[PROVENANCE]), masker())
     command = without_folders(str(provenance.get("command", "")))
     return (*record[:PROVENANCE], canonical_json({**provenance, "command": command}))
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bfc_bench.errors import BenchError, TrackingAddressError, TrackingError
+from bfc_bench.errors import BenchError, TrackingError, UsageError
 from bfc_bench.extras.mlflow.database import artifact_root, database_file, database_uri, make_database
 from bfc_bench.toolkit.libraries import install_command, missing
 from bfc_bench.utils.masking import masked
@@ -82,16 +82,14 @@ def _open(uri: str) -> MlflowClient:
     from mlflow import MlflowClient
 
     if uri.startswith("file:") or ("://" not in uri and uri != "databricks"):
-        raise TrackingAddressError(
-            f"MLflow at {masked(uri)}: must be an address, such as http://HOST:5000 or sqlite:///FILE.db."
-        )
+        raise UsageError(f"MLflow at {masked(uri)}: must be an address, such as http://HOST:5000 or sqlite:///FILE.db.")
     if (file := database_file(uri)) is not None:
         make_database(file)
     return MlflowClient(tracking_uri=uri)
 
 
-def _translated(error: Exception, uri: str) -> TrackingError:
-    kind = TrackingAddressError if type(error).__name__ in _ADDRESS_ERRORS else TrackingError
+def _translated(error: Exception, uri: str) -> BenchError:
+    kind = UsageError if type(error).__name__ in _ADDRESS_ERRORS else TrackingError
     reason = _REFUSALS.get(getattr(error, "error_code", ""), "") or _silence(error)
     reason = reason or masked(" ".join(str(error).split()), uri)[:300] or type(error).__name__
     return kind(f"MLflow at {masked(uri)}: {reason}")

@@ -6,14 +6,10 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from bfc_bench.analysis.theory import Theories
 from bfc_bench.store.row import Row
 from bfc_bench.utils.plain_json import digest
-
-if TYPE_CHECKING:
-    from bfc_bench.analysis.exponents import Exponent
 
 LEVELS = (0.1, 0.01)
 """Levels of NMSE or error rate for N*; the exponent uses the first."""
@@ -34,14 +30,12 @@ class ReplicateSummary:
     """Values by metric and step: at step 0 ``nstar/*`` unless censored and ``fit/*`` unless the fit is refused."""
     ill_behaved: list[str] = field(default_factory=list)
     """For each level above which the curve rises again: the n of the first and last crossing."""
-    exponent: str = ""
-    """The exponent of its (task, label) with its range and tests, or the reason for its absence."""
 
     @property
     def tags(self) -> dict[str, str]:
         """Tags of the run."""
         hashed = digest(sorted((name, *sorted(values.items())) for name, values in self.metrics.items()))
-        return {SUMMARY: hashed, "bfc.exponent": self.exponent, "bfc.ill_behaved": "; ".join(self.ill_behaved)}
+        return {SUMMARY: hashed, "bfc.ill_behaved": "; ".join(self.ill_behaved)}
 
 
 Summaries = defaultdict[tuple[str, int, str, int], ReplicateSummary]
@@ -81,13 +75,3 @@ def _add_bars(found: Summaries, rows: Iterable[Row]) -> None:
                 exponent = scaling.exponent
                 bounds = zip(EXPONENT, (exponent.value, exponent.lo, exponent.hi), strict=True)
                 summary.metrics |= {name: {0: float(value)} for name, value in bounds if math.isfinite(value)}
-                summary.exponent = _in_words(exponent)
-
-
-def _in_words(exponent: Exponent) -> str:
-    """An exponent with its range and tests, or the reason for its absence."""
-    if exponent.refused:
-        return f"no exponent: {exponent.refused}"
-    counts = f"values: {exponent.uncensored}, bounds: {exponent.censored}"
-    about = (f"{exponent.axis} = {exponent.dims[0]}..{exponent.dims[-1]}", counts, exponent.curvature, exponent.note)
-    return f"{exponent.value:.3g} [{exponent.lo:.3g}, {exponent.hi:.3g}] ({'; '.join(filter(None, about))})"

@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
 
 def sync_suite(stored: StoredSuite, uri: str | None = None) -> SyncReport:
-    """Log the rows that MLflow lacks, and the report if there is one. Raises ``TrackingError``.
+    """Log the rows that MLflow lacks, and the report if there is one.
 
-    ``uri`` is by default ``MLFLOW_TRACKING_URI``, else the store's own database.
+    Raises ``TrackingError``, and ``UsageError`` for an address that MLflow cannot use. ``uri`` is by default
+    ``MLFLOW_TRACKING_URI``, else the store's own database.
     """
     store = stored.store.directory
     uri = default_uri(store, uri)
@@ -50,8 +51,6 @@ def log_report(client: MlflowClient, experiment: str, stored: StoredSuite) -> st
     tags = {
         **identity,
         "bfc.content": content,
-        "bfc.version": str(stored.version),
-        "bfc.git": session["provenance"].get("git") or "",
         NOTE: f"Report of {stored.name}@{stored.version}: {cells}. Open `report.html` under Artifacts.",
     }
     run_id = str(client.create_run(experiment, tags=tags, run_name=f"report · {session['id']}").info.run_id)

@@ -40,10 +40,10 @@ def actor_class() -> type[Any]:
             self._lock, self._pool = Lock(), open_pool(*arguments)
             return ""
 
-        def run(self, key: int, payload: bytes, needs: Any) -> Any:
+        def run(self, key: int, payload: bytes, *needs: Any) -> Any:
             """Submit a unit and wait for the next outcome, which may be another unit's. Each call gets one."""
             with self._lock:
-                self._pool.submit(key, payload, needs)
+                self._pool.submit(key, payload, *needs)
             return next(self._pool.outcomes())
 
         def close(self, now: bool) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bfc_bench.errors import BenchError, UsageError, describe_error
-from bfc_bench.executors.base import Preload, Resources, UnitFailure, pickled
+from bfc_bench.executors.base import Preload, UnitFailure, pickled
 from bfc_bench.executors.processes.pool import Outcome
 from bfc_bench.extras.ray.cluster import Cluster, Node, first_line
 from bfc_bench.extras.ray.node import actor_class
@@ -66,7 +66,7 @@ class RayPool:
         self._opening: dict[Any, NodePool] = {}
         """By the pending answer of the actor."""
         self._left_out: set[str] = set()
-        self._queues: dict[Device, deque[tuple[int, Any, Resources]]] = {"cpu": deque(), "cuda": deque()}
+        self._queues: dict[Device, deque[tuple[int, Any, float, str]]] = {"cpu": deque(), "cuda": deque()}
         self._calls: dict[Any, NodePool] = {}
         """Units that run, by pending answer."""
         self._ended: deque[tuple[int, Outcome]] = deque()
@@ -78,9 +78,9 @@ class RayPool:
         count = sum(pool.slots[device] for pool in self._pools.values())
         return min(count, self._jobs or count) if device == "cpu" else count
 
-    def submit(self, key: int, payload: Any, needs: Resources) -> None:
+    def submit(self, key: int, payload: Any, seconds: float, device: Device = "cpu", group: str = "") -> None:
         """Queue a unit."""
-        self._queues[needs.device].append((key, payload, needs))
+        self._queues[device].append((key, payload, seconds, group))
 
     def outcomes(self) -> Iterator[tuple[int, Outcome]]:
         """(key, result or UnitFailure) of units as they end. Raises ``BenchError`` if there is no node for them."""
@@ -168,13 +168,13 @@ class RayPool:
         for device, queue in self._queues.items():
             busy = sum(pool.slots[device] - pool.free(device) for pool in self._pools.values())
             while queue and busy < self.slots(device):
-                key, payload, needs = queue.popleft()
+                key, payload, seconds, group = queue.popleft()
                 if isinstance(message := pickled(payload), UnitFailure):
                     self._ended.append((key, message))
                     continue
                 pool = max(self._pools.values(), key=lambda pool: pool.free(device))
                 pool.running[key] = device, time.monotonic()
-                self._calls[pool.actor.run.remote(key, message, needs)] = pool
+                self._calls[pool.actor.run.remote(key, message, seconds, device, group)] = pool
                 busy += 1
 
     def _receive(self) -> None:

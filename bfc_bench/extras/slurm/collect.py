@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bfc_bench.extras.slurm.job import ShardJob, sharded_runs, states
-from bfc_bench.extras.slurm.queue import tasks
+from bfc_bench.extras.slurm.job import ShardJob, sharded_runs
+from bfc_bench.extras.slurm.queue import states
 from bfc_bench.store.merge import NEWER, merge
 
 
@@ -19,7 +19,7 @@ def collect(store: Path) -> list[str]:
 
 
 def _collect(store: Path, job: ShardJob) -> str:
-    running = sum(state != "ended" for state in states(job, tasks(job)))
+    running = sum(state != "ended" for state in states(job))
     folders = [job.store(number) for number in range(len(job.cells))]
     folders = [folder for folder in folders if (folder / "results.sqlite").exists()]
     counts = merge(folders, store, prefer=NEWER) if folders else "no rows yet"

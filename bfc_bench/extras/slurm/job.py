@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import re
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,6 @@ from bfc_bench.run.grid import Cell
 from bfc_bench.toolkit.precision import Device
 from bfc_bench.utils.files import make_folder, write_file
 from bfc_bench.utils.plain_json import canonical_json
-from bfc_bench.utils.process_start import process_start
 
 
 @dataclass(frozen=True)
@@ -62,17 +61,14 @@ class ShardJob:
         """The log of a shard."""
         return self.folder / f"shard-{number}.log"
 
-    def note_process(self, number: int, process: int) -> None:
-        """Record the process that runs a shard on this machine."""
-        write_file(self.folder / f"shard-{number}.process", f"{process} {process_start(process)}".encode())
-
     def runs_here(self, number: int) -> bool:
-        """Whether a process of this machine runs a shard."""
+        """Whether a process of this machine runs a shard: it holds a lock on the log, which ends with it."""
         try:
-            process, started = (self.folder / f"shard-{number}.process").read_text().split()
-        except (OSError, ValueError):
-            return False
-        return process_start(int(process)) == started
+            with self.log(number).open("rb") as log:
+                fcntl.flock(log, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError as error:
+            return isinstance(error, BlockingIOError)
+        return False
 
     @property
     def array(self) -> str:
@@ -99,9 +95,3 @@ def next_folder(store: Path, suite: str) -> Path:
     """The folder of the next job of a store."""
     numbers = [int(match[0]) for path in (store / SHARDS).glob("*") if (match := re.match(r"\d+", path.name))]
     return (store / SHARDS / f"{max(numbers, default=0) + 1:04}-{re.sub(r'[^A-Za-z0-9_.-]', '_', suite)}").resolve()
-
-
-def states(job: ShardJob, squeue: dict[int, str]) -> Sequence[str]:
-    """The state of each shard, by what SLURM says of its tasks: ``running`` here, a word of SLURM, or ``ended``."""
-    local = ["running" if job.runs_here(number) else "ended" for number in range(len(job.cells))]
-    return [squeue.get(number, state) for number, state in enumerate(local)]

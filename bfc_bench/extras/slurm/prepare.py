@@ -7,8 +7,8 @@ from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
-from bfc_bench.extras.slurm.job import ShardJob, next_folder, sharded_runs, states
-from bfc_bench.extras.slurm.queue import tasks
+from bfc_bench.extras.slurm.job import ShardJob, next_folder, sharded_runs
+from bfc_bench.extras.slurm.queue import states
 from bfc_bench.run.grid import Cell, Grid
 from bfc_bench.run.options import RunOptions
 from bfc_bench.run.plan import Plan, plan_for
@@ -42,8 +42,7 @@ def prepare(
 
 def _running(job: ShardJob) -> list[Cell]:
     """The cells of the shards of a job that have not ended."""
-    shard_states = states(job, tasks(job))
-    return [cell for part, state in zip(job.cells, shard_states, strict=True) if state != "ended" for cell in part]
+    return [cell for part, state in zip(job.cells, states(job), strict=True) if state != "ended" for cell in part]
 
 
 def divide(plan: Plan, shards: int, workers: int) -> tuple[tuple[Cell, ...], ...]:

@@ -43,6 +43,13 @@ def send(text: str) -> str:
     return _call("sbatch", "--parsable", text=text).strip().split(";")[0]
 
 
+def states(job: ShardJob) -> list[str]:
+    """The state of each shard: a word of SLURM, ``running`` for one of this machine, or ``ended``."""
+    local = ["running" if job.runs_here(number) else "ended" for number in range(len(job.cells))]
+    by_number = tasks(job)
+    return [by_number.get(number, state) for number, state in enumerate(local)]
+
+
 def tasks(job: ShardJob) -> dict[int, str]:
     """What SLURM says of the shards of a job that have not ended, by number: ``PENDING (Priority)``, ``RUNNING``."""
     if not job.array:

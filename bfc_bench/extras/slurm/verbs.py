@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import shlex
 import signal
 import subprocess
 import sys
-from contextlib import closing, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -93,10 +94,10 @@ def _run_here(job: ShardJob) -> list[int]:
         for number in range(len(job.cells)):
             command = [sys.executable, "-m", __package__ or "", str(job.folder), str(number)]
             with job.log(number).open("ab") as log:
+                fcntl.flock(log, fcntl.LOCK_EX)  # which the process inherits
                 started.append(
                     subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
                 )
-            job.note_process(number, started[-1].pid)
         return [process.wait() for process in started]
     except BaseException:
         for process in started:
@@ -110,12 +111,12 @@ def _run_here(job: ShardJob) -> list[int]:
 def status(store: options.StoreOption = options.STORE) -> None:
     """Show the shards of every submitted job: what SLURM says of each, and how many of its cells have a row."""
     from bfc_bench.cli.tables import print_table
-    from bfc_bench.extras.slurm.job import sharded_runs, states
-    from bfc_bench.extras.slurm.queue import tasks
+    from bfc_bench.extras.slurm.job import sharded_runs
+    from bfc_bench.extras.slurm.queue import states
 
     lines = []
     for job in sharded_runs(store):
-        for number, state in enumerate(states(job, tasks(job))):
+        for number, state in enumerate(states(job)):
             log = str(job.log(number)) if job.log(number).exists() else ""
             lines.append([job.name, str(number), state, f"{_rows(job, number)} of {len(job.cells[number])}", log])
     print_table(options.console(), ["job", "shard", "state", "rows", "log"], lines, omit=[("log",)])
@@ -127,7 +128,7 @@ def _rows(job: ShardJob, number: int) -> int:
 
     if not (job.store(number) / "results.sqlite").exists():
         return 0
-    with closing(Store(job.store(number))) as shard:
+    with Store(job.store(number)) as shard:
         return sum(len(shard.known_cells(*suite)) for suite in shard.suites())
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from importlib.resources import files
-from typing import Any
 
 from bfc_bench.extras.try_table.table_facts import TableFacts
 from bfc_bench.utils.escape_control import visible
+from bfc_bench.utils.plain_json import toml_value
 
 SMALLEST = 16
 """The smallest size is at least this, unless the table is too small for three sizes then."""
@@ -43,22 +42,22 @@ def suite_text(facts: TableFacts, name: str) -> str:
     ]
     lines = [
         *(f"# {visible(' '.join(comment.split()))}" for comment in comments),
-        f"name = {_toml(name)}",
+        f"name = {toml_value(name)}",
         "version = 1",
         "# Repetitions with other training and test rows; more make the answer surer.",
         "replicates = 5",
         f"# Errors for which the number of rows is given: {measure}.",
-        f"levels = {_toml(levels)}",
+        f"levels = {toml_value(levels)}",
         "",
         "[[task]]",
-        f"name = {_toml(plain_name(facts.target))}",
-        f"n = {_toml(sizes(facts.pool))}",
+        f"name = {toml_value(plain_name(facts.target))}",
+        f"n = {toml_value(sizes(facts.pool))}",
         "",
         "# Standardizing, the fill of missing values and the categories use the n training rows only.",
         "[task.data]",
-        *(f"{key} = {_toml(value)}" for key, value in facts.data.items()),
+        *(f"{key} = {toml_value(value)}" for key, value in facts.data.items()),
         "",
-        learners.replace("GAMMAS", _toml([round(share / facts.d, 6) for share in (0.1, 1.0)])),
+        learners.replace("GAMMAS", toml_value([round(share / facts.d, 6) for share in (0.1, 1.0)])),
     ]
     return "\n".join(lines)
 
@@ -66,12 +65,3 @@ def suite_text(facts: TableFacts, name: str) -> str:
 def plain_name(text: str) -> str:
     """A text as a name of a suite or a task: letters, digits and hyphens."""
     return re.sub(r"[^A-Za-z0-9]+", "-", text).strip("-").lower() or "table"
-
-
-def _toml(value: Any) -> str:
-    """A value as TOML writes it: like JSON, apart from tables and one control character."""
-    if isinstance(value, dict):
-        return "{ " + ", ".join(f"{_toml(key)} = {_toml(item)}" for key, item in value.items()) + " }"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_toml, value)) + "]"
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

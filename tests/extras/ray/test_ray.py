@@ -21,14 +21,13 @@ from installed_faulty import install_faulty
 from ray_deeds import deed, kills_its_actor, meets, secrets_seen, where
 from stored_rows import read_results
 from units_of_work import give
-from waiting import wait_until
+from waiting import alive, wait_until
 
 from bfc_bench import BenchError, RunOptions, UsageError, hookimpl, run_suite
-from bfc_bench.executors.base import Resources, UnitFailure
+from bfc_bench.executors.base import UnitFailure
 from bfc_bench.extras.ray import pool as ray_pool
 from bfc_bench.extras.ray.cluster import import_ray
 from bfc_bench.extras.ray.executor import RayExecutor
-from bfc_bench.utils.process_start import process_start
 
 needs_ray = pytest.mark.ray
 
@@ -101,7 +100,7 @@ def opened(cluster: Any, call: Callable[[Any], Any] = deed, jobs: int | None = N
 
 def outcomes(pool: Any, *payloads: Any, seconds: float = 60.0, **needs: Any) -> list[Any]:
     for key, payload in enumerate(payloads):
-        pool.submit(key, payload, Resources(seconds, **needs))
+        pool.submit(key, payload, seconds, **needs)
     found = dict(pool.outcomes())
     return [found[key] for key in range(len(payloads))]
 
@@ -158,7 +157,7 @@ def test_a_node_that_joins_is_used(cluster: Any) -> None:
     with opened(cluster) as pool:
         seen: Counter[str] = Counter()
         keys = iter(range(3000))
-        pool.submit(next(keys), (where, 0.1), Resources(60.0))
+        pool.submit(next(keys), (where, 0.1), 60.0)
         added: Any = None
         for _, outcome in pool.outcomes():
             assert isinstance(outcome, bytes)
@@ -169,7 +168,7 @@ def test_a_node_that_joins_is_used(cluster: Any) -> None:
                 added = add(cluster, "late", num_cpus=1)
                 more = 8  # than the slots of both nodes have room for
             for key in islice(keys, more):
-                pool.submit(key, (where, 0.1), Resources(60.0))
+                pool.submit(key, (where, 0.1), 60.0)
         cluster.remove_node(added, allow_graceful=False)
     assert set(seen) == {"a", "late"}
     wait_until(lambda: sum(n["Alive"] for n in states(cluster)) == 2)
@@ -248,7 +247,7 @@ def test_gpus_are_shared_out_and_the_rest_keeps_to_the_cores(cluster: Any) -> No
                 assert (pool.slots("cpu"), pool.slots("cuda")) == (5, 2 * share)
                 for key in range(16):
                     device = "cuda" if key % 2 else "cpu"
-                    pool.submit(key, (where, 0.5), Resources(60.0, device=device))  # type: ignore[arg-type]
+                    pool.submit(key, (where, 0.5), 60.0, device=device)  # type: ignore[arg-type]
                 found = dict(pool.outcomes())
             on_gpus = {found[key].decode() for key in range(1, 16, 2)}
             assert on_gpus == {f"g {gpu} {told} -" for gpu in (0, 1)}
@@ -266,11 +265,10 @@ def test_workers_get_variables_but_no_credentials(cluster: Any, monkeypatch: pyt
 
 SESSION = """
 import sys
-from bfc_bench.executors.base import Resources
 from bfc_bench.extras.ray.executor import RayExecutor
 from units_of_work import call, linger
 pool = RayExecutor(address=sys.argv[1]).open(call)
-pool.submit(0, (linger, (sys.argv[2],)), Resources(600.0))
+pool.submit(0, (linger, (sys.argv[2],)), 600.0)
 list(pool.outcomes())
 """
 
@@ -280,11 +278,11 @@ def test_workers_end_with_a_session_that_is_killed(cluster: Any, tmp_path: Path)
     file = tmp_path / "lingers"
     session = subprocess.Popen([sys.executable, "-c", SESSION, cluster.address, str(file)])
     wait_until(file.exists)
-    worker = int(file.read_text())
-    assert process_start(worker)
+    worker = file.read_text()
+    assert alive(worker)
     session.kill()
     session.wait()
-    wait_until(lambda: not process_start(worker), 60)
+    wait_until(lambda: not alive(worker), 60)
 
 
 @needs_ray

@@ -44,8 +44,8 @@ def start(*arguments):
 def processes(store, number):
     """The process of a shard of the last job."""
     (job, *_) = reversed(sharded_runs(store)) if sharded_runs(store) else [None]
-    path = job and job.folder / f"shard-{number}.process"
-    return int(path.read_text().split()[0]) if path and path.exists() and job.runs_here(number) else 0
+    path = job and job.store(number) / "lock"
+    return int(path.read_text() or 0) if path and path.exists() and job.runs_here(number) else 0
 
 
 def test_without_a_store_there_is_nothing_to_collect(store, refused):
