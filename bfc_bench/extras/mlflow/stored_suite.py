@@ -51,6 +51,8 @@ def log_report(client: MlflowClient, experiment: str, stored: StoredSuite) -> st
     tags = {
         **identity,
         "bfc.content": content,
+        "bfc.version": str(stored.version),
+        "bfc.git": session["provenance"].get("git") or "",
         NOTE: f"Report of {stored.name}@{stored.version}: {cells}. Open `report.html` under Artifacts.",
     }
     run_id = str(client.create_run(experiment, tags=tags, run_name=f"report · {session['id']}").info.run_id)

@@ -191,6 +191,7 @@ def _contradicts(run: Run, curve: ReplicateCurve, summary: ReplicateSummary | No
 def _tags(curve: ReplicateCurve, summary: ReplicateSummary | None) -> dict[str, str]:
     return {
         "bfc.kind": "curve",
+        "bfc.version": str(curve.first.suite_version),
         POINTS: json.dumps(curve.digests, separators=(",", ":")),
         "bfc.failures": curve.failures,
         **(summary.tags if summary else {}),

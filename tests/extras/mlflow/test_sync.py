@@ -39,6 +39,7 @@ def test_every_finite_value_is_at_step_n_with_the_time_of_its_row(up_to_date, ro
     assert run.info.status == "FINISHED"
     assert run.info.end_time == round(1000 * max(row.finished_at for row in rows if row.replicate == 1))
     assert run.data.tags["bfc.kind"] == "curve"
+    assert run.data.tags["bfc.version"] == "1"
     assert "step = n" in held["tags"]["mlflow.note.content"]
 
 
