@@ -12,7 +12,7 @@ from synthetic import DIMS, LAWS, row, rows
 from bfc_bench.analysis.compute import cost_curves
 from bfc_bench.analysis.curves import curves
 from bfc_bench.analysis.scaling import scalings
-from bfc_bench.analysis.stages import Quantity, StageErrors
+from bfc_bench.analysis.stages import at_largest_n, stage_curves
 from bfc_bench.report import marks, plots
 from bfc_bench.report.axis import log_axis, log_ticks, spaced_ticks
 from bfc_bench.report.axis_plots import errors_against
@@ -257,15 +257,14 @@ def test_many_replicates_are_a_band_whose_drawing_does_not_grow_with_them():
 
 
 def test_feature_errors_have_a_panel_per_layer_and_a_line_per_stage():
-    values = {
-        ("S2", "joint", "after layer 2"): (1e-2, 2e-2), ("S2", "joint", "final"): (1e-7,),
-        ("S2", "frozen", "final"): (1e-2,), ("S3", "joint", "final"): (1e-6,),
-    }  # fmt: skip
-    errors = [
-        StageErrors("t", 20, 1000, label, stage, Quantity("feature_errors", layer), found)
-        for (layer, label, stage), found in values.items()
-    ]
-    figure = plots.feature_errors(errors)
+    cells = [
+        row(label="joint", replicate=r, stages={"after layer 2": {"feature_errors": {"S2": error}}},
+            feature_errors={"S2": 1e-7, "S3": 1e-6} if r == 0 else {})
+        for r, error in enumerate((1e-2, 2e-2))
+    ]  # fmt: skip
+    cells += [row(label="frozen", feature_errors={"S2": 1e-2})]
+    features = [curve for curve in stage_curves(cells) if curve.metric.startswith("feature_errors.")]
+    figure = plots.feature_errors(sorted(at_largest_n(features), key=lambda curve: curve.metric))
     assert figure.panels == ["S2, d = 20", "S3, d = 20"]
     assert figure.x.log
     assert figure.y.names == ["joint · after layer 2", "joint · final", "frozen · final"]
