@@ -1,4 +1,4 @@
-"""Writes the HTML report of a suite: one self-contained page, with figure files beside it."""
+"""Writes the HTML report of a suite: one self-contained page."""
 
 from __future__ import annotations
 
@@ -52,12 +52,11 @@ def write_report(
     theories: Theories | None = None,
     artifacts: Sequence[tuple[Row, Mapping[str, Path]]] = (),
     key: str = "",
-    suffixes: Sequence[str] = (),
     complete: bool = False,
 ) -> Path:
-    """Write ``report.html`` and its figures into ``directory``.
+    """Write ``report.html`` into ``directory``, and beside it the artifacts that do not fit into the page.
 
-    The page is self-contained. It is written last, so that it is never newer than its figures.
+    The page is written last, so that it is never newer than these.
 
     Args:
         directory: Folder to write to.
@@ -70,7 +69,6 @@ def write_report(
         theories: Theories of the learners.
         artifacts: Rows with their artifacts by name, as ``Store.artifacts`` gives them.
         key: Key that ``report.source_key.key_of`` reads from the page.
-        suffixes: Formats of figure files beside the page, which does not need them.
         complete: Whether each task has all its figures and tables, even if there are more than ``LARGE`` rows.
 
     Returns:
@@ -80,7 +78,7 @@ def write_report(
         OutputError: A file cannot be written.
     """
     make_folder(directory)
-    gallery = Gallery(directory, suffixes)
+    gallery = Gallery()
     rows = Rows.of(rows)
     measured = rows.distinct("label")
     statuses, finished = Counter(rows.column("status")), rows.number("finished_at")
@@ -109,7 +107,6 @@ def write_report(
         part.artifacts = {label: cells[part.name, label] for label in styles if (part.name, label) in cells}
     page = template("report.html", library(), page_script(), flat=flat_texts, shell=shlex.quote).render(
         key=key,
-        suffixes=suffixes,
         suite=suite,
         release=__version__,
         verdicts={word: sum(v.verdict == word for v in verdicts) for word in SIGNS} if verdicts else {},

@@ -369,14 +369,11 @@ class StoredSuite:
         inside(inside(self.store.directory, "reports"), f"{self.name}@{self.version}")
         return self.store.directory / "reports" / f"{self.name}@{self.version}"
 
-    def report(
-        self, directory: str | Path | None = None, *, figures: Sequence[str] = (), tasks: Sequence[str] = (),
-    ) -> Path:  # fmt: skip
+    def report(self, directory: str | Path | None = None, *, tasks: Sequence[str] = ()) -> Path:
         """Write the report and return the path of its page.
 
         Args:
             directory: Folder to write to; by default one in the store.
-            figures: Formats of figure files beside the page: any of ``svg``, ``png``, ``pdf`` and ``json``.
             tasks: Tasks to write about, with all their figures and tables; by default all, in a large suite with
                 learning curves and N* alone.
 
@@ -412,7 +409,6 @@ class StoredSuite:
             theories=self.theories,
             artifacts=artifacts,
             key=key,
-            suffixes=figures,
             complete=bool(tasks),
         )
 
