@@ -16,8 +16,8 @@ from bfc_bench.analysis.theory import Theories
 from bfc_bench.report import axis_plots, section, tables
 from bfc_bench.report.answers import answers
 from bfc_bench.report.artifacts import show
-from bfc_bench.report.gallery import Gallery
 from bfc_bench.report.headline import headline
+from bfc_bench.report.page_figures import of_plugin
 from bfc_bench.report.style import assign
 from bfc_bench.report.tables import ReportTable, TableCell, estimate, listing, worst
 from bfc_bench.report.template import template
@@ -64,7 +64,7 @@ def write_report(
         rows: At most one row per (task, d, label, n, replicate).
         sessions: The store's records of the runs.
         levels: Levels of error for N*.
-        extra_figures: Figures of plugins by file stem: charts of Altair or figures of Matplotlib.
+        extra_figures: Figures of plugins by name: charts of Altair or figures of Matplotlib.
         verdicts: Verdicts on the suite's claims.
         theories: Theories of the learners.
         artifacts: Rows with their artifacts by name, as ``Store.artifacts`` gives them.
@@ -78,7 +78,6 @@ def write_report(
         OutputError: A file cannot be written.
     """
     make_folder(directory)
-    gallery = Gallery()
     rows = Rows.of(rows)
     measured = rows.distinct("label")
     statuses, finished = Counter(rows.column("status")), rows.number("finished_at")
@@ -92,7 +91,6 @@ def write_report(
             name,
             groups[name],
             definitions.get(name, {}),
-            gallery,
             styles,
             levels=levels,
             asymptotic=_asymptotic(suite, name),
@@ -112,7 +110,7 @@ def write_report(
         verdicts={word: sum(v.verdict == word for v in verdicts) for word in SIGNS} if verdicts else {},
         answers=answers(sections),
         first_answers=FIRST_ANSWERS,
-        headline=headline(suite, verdicts, sections, gallery),
+        headline=headline(suite, verdicts, sections),
         command=_command(suite, sessions),
         setup=flat_texts(setup),
         rows=rows,
@@ -125,8 +123,8 @@ def write_report(
         learners=_learners(rows, list(styles)),
         sections=sections,
         folded=len(sections) > FIRST_ANSWERS,
-        axes=axis_plots.axis_sections([curve for part in sections for curve in part.curves], levels, gallery, styles),
-        extra=[gallery.add_foreign(figure, stem, stem) for stem, figure in (extra_figures or {}).items()],
+        axes=axis_plots.axis_sections([curve for part in sections for curve in part.curves], levels, styles),
+        extra=[of_plugin(figure, name) for name, figure in (extra_figures or {}).items()],
         claims=_claims(verdicts),
         signs=SIGNS,
         expected_errors=expected_errors(verdicts),

@@ -20,7 +20,7 @@ from bfc_bench.analysis.thresholds import NStars
 from bfc_bench.report import cost_plots, plots, sphere_plots, tables
 from bfc_bench.report.artifacts import ShownCell
 from bfc_bench.report.drawing import Drawing
-from bfc_bench.report.gallery import Gallery, Picture
+from bfc_bench.report.page_figures import PageFigure, for_page
 from bfc_bench.report.style import Styles
 from bfc_bench.report.tables import Record, ReportTable, TableCell, estimate, listing, number, pivot, with_interval
 from bfc_bench.store.row import Row
@@ -68,8 +68,8 @@ class Section:
     """Curves after each stage of training."""
     costs: Sequence[CostCurve] = ()
     """Curves against operations or CPU time."""
-    pictures: list[Picture] = field(default_factory=list)
-    trimmed: Picture | None = None
+    pictures: list[PageFigure] = field(default_factory=list)
+    trimmed: PageFigure | None = None
     grids: Sequence[ReportTable] = ()
     """N* and its exponents, which readers see at once."""
     further: Sequence[ReportTable] = ()
@@ -108,11 +108,11 @@ class Section:
 
 
 def build(
-    name: str, rows: Sequence[Row], definition: Mapping[str, Any], gallery: Gallery, styles: Styles,
+    name: str, rows: Sequence[Row], definition: Mapping[str, Any], styles: Styles,
     *, levels: Sequence[float], asymptotic: Mapping[str, float] | None = None,
     theories: Theories | None = None, brief: bool = False,
 ) -> Section:  # fmt: skip
-    """Build the section of one task and write its figures."""
+    """Build the section of one task with its figures."""
     rows = Rows.of(rows)
     metric = metric_of(rows)
     place = {label: index for index, label in enumerate(styles)}
@@ -126,19 +126,19 @@ def build(
         section.trimmed_curves = [curve for curve in robust if np.isfinite(curve.values).any()]
         section.stages = sorted(stage_curves(rows, metric), key=lambda curve: place[curve.label])
         section.costs = cost_curves(rows, measured, shown_cost(rows))
-    _draw(section, gallery)
+    _draw(section)
     section.grids = [*_thresholds(section), _exponents(section)]
     if not brief:
         section.further = [*_errors(section), _laws(section), *_stages(section), _tuning(section), _cost(section)]
     return section
 
 
-def _draw(section: Section, gallery: Gallery) -> None:
+def _draw(section: Section) -> None:
     """Draw the figures of a section."""
 
-    def add(figure: Drawing, title: str, stem: str) -> Picture:
+    def add(figure: Drawing, title: str, what: str) -> PageFigure:
         figure.title = f"{section.name}: {title}"
-        return gallery.add(figure, title, f"{stem}-{section.name}")
+        return for_page(figure, title, f"{what}-{section.name}")
 
     metric, styles = section.metric_name, section.styles
     if section.curves:

@@ -244,5 +244,5 @@ def test_a_suite_of_parts_from_outside_runs_is_judged_and_reported(
     assert (fits["kind"], fits["verdict"]) == ("overfits", "supported")
     assert near["statement"] == "The largest_error of ridge-on-squares is at most 50 (waves, d = 3, n = 14)."
     bench("report", "--output", str(tmp_path / "report"))
-    assert 'id="figure-every-cell"' in (tmp_path / "report" / "report.html").read_text()
+    assert 'id="figure-plot-every-cell"' in (tmp_path / "report" / "report.html").read_text()
     assert bench("best").startswith("ridge-on-squares ")

@@ -18,12 +18,12 @@ from bfc_bench.report.style import Styles
 
 
 @dataclass(frozen=True)
-class Picture:
+class PageFigure:
     """A figure as the page shows it."""
 
     title: str
-    stem: str
-    """Its anchor in the page."""
+    anchor: str
+    """Its anchor in the page, without ``figure-``."""
     description: str
     """The figure in words."""
     spec: str = ""
@@ -35,53 +35,39 @@ class Picture:
     notes: Sequence[str] = ()
 
 
-class Gallery:
-    """The figures of a page, under distinct names."""
+def for_page(figure: Drawing, title: str, anchor: str) -> PageFigure:
+    """A figure for the page."""
+    return PageFigure(
+        title=title,
+        anchor=anchor,
+        description=" ".join(figure.descriptions) or title,
+        spec=for_script(_without_texts(figure)),
+        styles={label: figure.styles[label] for label in figure.labels},
+        notes=figure.notes,
+    )
 
-    def __init__(self) -> None:
-        self._taken: set[str] = set()
 
-    def add(self, figure: Drawing, title: str, stem: str) -> Picture:
-        """A figure for the page; characters of ``stem`` that are unsafe in names are replaced."""
-        return Picture(
-            title=title,
-            stem=self._distinct(stem),
-            description=" ".join(figure.descriptions) or title,
-            spec=for_script(_for_page(figure)),
-            styles={label: figure.styles[label] for label in figure.labels},
-            notes=figure.notes,
+def of_plugin(figure: Any, name: str) -> PageFigure:
+    """The figure of a plugin for the page.
+
+    ``figure`` is an object with ``to_dict``, such as a chart of Altair, or one with ``savefig``, such as a figure of
+    Matplotlib. Raises ``UsageError`` for others.
+    """
+    anchor = "plot-" + re.sub(r"[^A-Za-z0-9._-]+", "-", name)
+    if hasattr(figure, "to_dict"):
+        return PageFigure(name, anchor, name, for_script(figure.to_dict()))
+    if not hasattr(figure, "savefig"):
+        raise UsageError(
+            f"The plot {name!r} of a plugin must give a chart of Altair or a figure of Matplotlib, not "
+            f"{type(figure).__name__}."
         )
-
-    def add_foreign(self, figure: Any, title: str, stem: str) -> Picture:
-        """The figure of a plugin for the page.
-
-        ``figure`` is an object with ``to_dict``, such as a chart of Altair, or one with ``savefig``, such as a figure
-        of Matplotlib. Raises ``UsageError`` for others.
-        """
-        stem = self._distinct(stem)
-        if hasattr(figure, "to_dict"):
-            return Picture(title, stem, title, for_script(figure.to_dict()))
-        if not hasattr(figure, "savefig"):
-            raise UsageError(
-                f"The plot {title!r} of a plugin must give a chart of Altair or a figure of Matplotlib, not "
-                f"{type(figure).__name__}."
-            )
-        stream = BytesIO()
-        figure.savefig(stream, format="svg", metadata={"Date": None})
-        # A script in a picture with such an address does not run, and its ids do not meet those of the page.
-        return Picture(title, stem, title, image=f"data:image/svg+xml;base64,{b64encode(stream.getvalue()).decode()}")
-
-    def _distinct(self, stem: str) -> str:
-        base = stem = re.sub(r"[^A-Za-z0-9._-]+", "-", stem).strip("-.") or "figure"
-        count = 1
-        while stem.lower() in self._taken:
-            count += 1
-            stem = f"{base}-{count}"
-        self._taken.add(stem.lower())
-        return stem
+    stream = BytesIO()
+    figure.savefig(stream, format="svg", metadata={"Date": None})
+    # A script in a picture with such an address does not run, and its ids do not meet those of the page.
+    return PageFigure(name, anchor, name, image=f"data:image/svg+xml;base64,{b64encode(stream.getvalue()).decode()}")
 
 
-def _for_page(figure: Drawing) -> dict[str, Any]:
+def _without_texts(figure: Drawing) -> dict[str, Any]:
     """The specification for a page, which says in its own text what the title and the notes say."""
     spec = {name: value for name, value in figure.spec().items() if name not in ("$schema", "title", "description")}
     return spec | {"data": {"groups": _grouped(figure.records)}}
