@@ -19,7 +19,7 @@ from bfc_bench.analysis.thresholds import threshold
 from bfc_bench.report.axis import Axis, log_axis
 from bfc_bench.report.drawing import FONT, UPRIGHT, Drawing, Mark, Record
 from bfc_bench.report.marks import BAR, LINE, MARKER, OPEN, stroke
-from bfc_bench.report.pictures import save
+from bfc_bench.report.pictures import picture
 from bfc_bench.report.style import FAINT, INK, PALETTE, SHAPES
 from bfc_bench.utils.files import write_file
 
@@ -193,12 +193,12 @@ def pairing() -> str:
 
 def main() -> None:
     """Draw all pictures."""
-    for stem, draw in {"n-star": n_star, "exponent": exponent, "verdicts": verdicts}.items():
-        save(draw().spec(), FOLDER, f"concept-{stem}")
-        print(FOLDER / f"concept-{stem}.svg")
-    path = FOLDER / "concept-pairing.svg"
-    write_file(path, pairing().encode())
-    print(path)
+    drawings = {"n-star": n_star, "exponent": exponent, "verdicts": verdicts}
+    contents = {stem: picture(draw().spec(), "svg") for stem, draw in drawings.items()}
+    for stem, content in {**contents, "pairing": pairing().encode()}.items():
+        path = FOLDER / f"concept-{stem}.svg"
+        write_file(path, content)
+        print(path)
 
 
 if __name__ == "__main__":

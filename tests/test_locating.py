@@ -5,7 +5,6 @@ import json
 import shutil
 from collections import Counter
 from dataclasses import replace
-from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -23,7 +22,6 @@ from bfc_bench.errors import UsageError
 from bfc_bench.learner import BatchLearner, Predictor
 from bfc_bench.run.session import run_cells
 from bfc_bench.strategies.api import grid_of
-from bfc_bench.strategies.rounds import results
 from bfc_bench.strategies.strategy import strategy_of
 from bfc_bench.suite.model import Suite
 
@@ -167,7 +165,7 @@ def test_plan_says_what_the_next_round_computes(suite, tmp_path, capsys):
 
     options = RunOptions(store=store, executor="serial")
     grid = grid_of(suite, ["locate.factor=1.1"], load_plugins(), (), ())
-    for cells in strategy_of(grid, partial(results, grid, options)):
+    for cells in strategy_of(grid, options):
         before = planned()
         assert (before["todo"], before["done"]) == (len(cells), len(numbers(store)) if store.exists() else 0)
         run_cells(replace(grid, only=tuple(cells)), options)

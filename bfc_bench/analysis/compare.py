@@ -99,19 +99,7 @@ class ThresholdComparison:
         return record
 
 
-def compare_labels(rows: Iterable[Row], a: str, b: str, metric: str = "nmse") -> list[Comparison]:
-    """Compare two predictors at every task, d and n that both have."""
-    return _decided([comparison for pair in _pairs(rows, (a, b), metric) for comparison in _compare_sizes(*pair)])
-
-
-def compare_thresholds(
-    rows: Iterable[Row], names: Sequence[str], levels: Sequence[float], metric: str = "nmse"
-) -> list[ThresholdComparison]:
-    """Compare N* of each two of the predictors at every task and d that both have."""
-    return compare_curves(_pairs(rows, names, metric), levels)
-
-
-def _pairs(rows: Iterable[Row], names: Sequence[str], metric: str) -> Iterator[tuple[Curve, Curve]]:
+def pairs_of(rows: Iterable[Row], names: Sequence[str], metric: str = "nmse") -> Iterator[tuple[Curve, Curve]]:
     """The curves of each two of the predictors at every task and d that both have."""
     for task, group in by_task(rows).items():
         used = metric_of(group, metric)
@@ -129,9 +117,9 @@ def require_known(rows: Iterable[Row], where: str, field: str, wanted: Iterable[
             raise UsageError(f"{where}: the results have no {field} {name!r}.{suggest(name, values)}")
 
 
-def compare(a: Curve, b: Curve) -> list[Comparison]:
-    """Compare two curves of one task, d and metric at every shared n that both have."""
-    return _decided(_compare_sizes(a, b))
+def compare(pairs: Iterable[tuple[Curve, Curve]]) -> list[Comparison]:
+    """Compare pairs of learning curves, each on one task at one d, at every shared n that both have."""
+    return _decided([comparison for pair in pairs for comparison in _compare_sizes(*pair)])
 
 
 def _compare_sizes(a: Curve, b: Curve) -> list[Comparison]:
@@ -139,7 +127,7 @@ def _compare_sizes(a: Curve, b: Curve) -> list[Comparison]:
     return [_compare_at(int(n), a, b, replicates) for n in np.intersect1d(a.n[a.shared], b.n[b.shared])]
 
 
-def compare_curves(pairs: Iterable[tuple[Curve, Curve]], levels: Collection[float]) -> list[ThresholdComparison]:
+def compare_thresholds(pairs: Iterable[tuple[Curve, Curve]], levels: Collection[float]) -> list[ThresholdComparison]:
     """Compare N* of pairs of learning curves, each on one task at one d."""
     return _decided([_compare_n_star(*pair, level) for pair in pairs for level in levels])
 

@@ -45,7 +45,7 @@ class CostCurve:
         A size that costs no more than a smaller one replaces it.
         """
         rising = np.array([cost < self.costs[k + 1 :].min(initial=math.inf) for k, cost in enumerate(self.costs)])
-        return replace(_at(self.curve, rising), n=self.costs[rising]) if rising.sum() > 1 else None
+        return replace(self.curve.at(rising), n=self.costs[rising]) if rising.sum() > 1 else None
 
 
 def cost_curves(rows: Iterable[Row], curves: Iterable[Curve], cost: CostName) -> list[CostCurve]:
@@ -63,25 +63,13 @@ def cost_curves(rows: Iterable[Row], curves: Iterable[Curve], cost: CostName) ->
         has_cost = curve.shared & [len(at_n) > 0 for at_n in by_n]
         if has_cost.any():
             means = [_geometric_mean(at_n) for at_n, keep in zip(by_n, has_cost, strict=True) if keep]
-            cost_points.append(CostCurve(_at(curve, has_cost), cost, np.array(means)))
+            cost_points.append(CostCurve(curve.at(has_cost), cost, np.array(means)))
     return cost_points
 
 
 def _geometric_mean(costs: np.ndarray) -> float:
     """The geometric mean of positive costs; without rounding if they are equal, so that equal costs stay equal."""
     return float(costs[0] if (costs == costs[0]).all() else np.exp(np.log(costs).mean()))
-
-
-def _at(curve: Curve, kept: np.ndarray) -> Curve:
-    """The curve at some of its sizes, (K,) booleans."""
-    return replace(
-        curve,
-        n=curve.n[kept],
-        values=curve.values[:, kept],
-        floors=np.broadcast_to(curve.floors, curve.values.shape)[:, kept],
-        statuses=tuple(at_n for at_n, keep in zip(curve.statuses, kept, strict=False) if keep),
-        tried=None if curve.tried is None else curve.tried[:, kept],
-    )
 
 
 def least_costs(curves: Iterable[CostCurve], levels: Sequence[float]) -> list[NStars]:

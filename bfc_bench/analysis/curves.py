@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
@@ -101,6 +101,22 @@ class Curve:
     def name(self) -> str:
         """``LABEL``, or ``LABEL/STAGE`` for an intermediate predictor."""
         return self.label if self.stage is None else f"{self.label}/{self.stage}"
+
+    @property
+    def stage_name(self) -> str:
+        """Name of the stage; ``final`` for the final predictor."""
+        return self.stage or "final"
+
+    def at(self, kept: np.ndarray) -> Curve:
+        """The curve at some of its sizes, (K,) booleans."""
+        return replace(
+            self,
+            n=self.n[kept],
+            values=self.values[:, kept],
+            floors=np.broadcast_to(self.floors, self.values.shape)[:, kept],
+            statuses=tuple(at_n for at_n, keep in zip(self.statuses, kept, strict=False) if keep),
+            tried=None if self.tried is None else self.tried[:, kept],
+        )
 
     @property
     def failures(self) -> np.ndarray:
@@ -360,10 +376,7 @@ def _curve(rows: Rows, metric: str, stage: str | None) -> Curve | None:
         )
     ok = rows.ok
     values, floors = (np.full((len(replicates), len(n)), fill) for fill in (math.nan, FLOOR))
-    path = tuple(metric.split("."))
-    prefix = ("chosen", "measured") if path[0] in BESIDES else ()
-    path = (*prefix, *path) if stage is None else ("stages", stage, *path)
-    values[line[ok], column[ok]] = rows.number(*path)[ok]
+    values[line[ok], column[ok]] = rows.number(*path_of(metric, stage))[ok]
     floors[line, column] = floors_of(rows, metric)
     if np.isnan(values).all() and ok.any():
         return None
@@ -386,6 +399,14 @@ def _curve(rows: Rows, metric: str, stage: str | None) -> Curve | None:
         test_pool=least(rows.number("chosen", "data", "test_pool")),
         axes=rows.distinct("axes")[0] or {},
     )
+
+
+def path_of(metric: str, stage: str | None) -> tuple[str, ...]:
+    """Where a row has a metric of its final predictor, or of the one after a stage."""
+    path = tuple(metric.split("."))
+    if stage is not None:
+        return ("stages", stage, *path)
+    return ("chosen", "measured", *path) if path[0] in BESIDES else path
 
 
 def shared_sizes(n: np.ndarray, tried: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""``bfc-bench report``: write one self-contained HTML file, and its figures as SVG, PNG or PDF if you ask for them."""
+"""``bfc-bench report``: write one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -17,10 +17,6 @@ def report(
     output: Annotated[
         Path | None, typer.Option("--output", metavar="DIR", help="Folder to write to; in the store by default.")
     ] = None,
-    figures: Annotated[
-        str,
-        typer.Option("--figures", metavar="LIST", help="Formats of figure files beside the page: svg, png, pdf, json."),
-    ] = "none",
     task: TaskOption = None,
 ) -> None:
     """Write the HTML report of a suite from the rows in the store.
@@ -35,11 +31,8 @@ def report(
         raise UsageError(f"--output must be a folder. {output} is a file.")
     if output is None and store.is_file():
         raise UsageError(f"--output must name a folder for the report, as {store} is a bundle.")
-    suffixes = [] if figures == "none" else [suffix.strip() for suffix in figures.split(",")]
-    if unknown := set(suffixes) - {"svg", "png", "pdf", "json"}:
-        raise UsageError(f"--figures must be of svg, png, pdf and json, with commas, or none. Got {min(unknown)!r}.")
     with open_store(store) as suites:
         stored = suites[suite]
-        page = stored.report(output, figures=suffixes, tasks=task or ())
+        page = stored.report(output, tasks=task or ())
         print_summary(stored, console(160))
     typer.echo(f"Report: {page}")

@@ -85,13 +85,13 @@ class Plugins:
         return self.executors.get(name).parse(options, f"executor {name!r}")
 
     def figures(self, rows: Sequence[Row]) -> dict[str, Any]:
-        """The figures of all plots for the rows of a suite, by file stem. A plot that raises is left out."""
+        """The figures of all plots for the rows of a suite, by name. A plot that raises is left out."""
         figures: dict[str, Any] = {}
         for name in self.plots:
             with isolated(partial(self._failed, self.plots.origin(name), f"plot {name!r}")):
-                drawn = {str(stem): figure for stem, figure in self.plots.get(name)(rows).items()}
+                drawn = {str(key): figure for key, figure in self.plots.get(name)(rows).items()}
                 if clashing := sorted(drawn.keys() & figures.keys()):
-                    raise ValueError(f"the file stem {clashing[0]!r} is another plot's")
+                    raise ValueError(f"the name {clashing[0]!r} is another plot's")
                 for figure in drawn.values():
                     draw_figure(figure)  # many errors of a figure appear only here
                 figures |= drawn

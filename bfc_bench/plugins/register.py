@@ -74,7 +74,7 @@ class Register:
 
     @provisional("0.1.0")
     def plot(self, name: str, plot: Callable[[Sequence[Row]], Mapping[str, Any]]) -> None:
-        """A plot; ``plot(rows)`` returns ``{file stem: chart}`` for the report."""
+        """A plot; ``plot(rows)`` returns ``{name: chart}`` for the report."""
         self._add(self.plugin, "plot", plot, name)
 
     @provisional("0.1.0")

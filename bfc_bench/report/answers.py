@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from typing import TypeAlias
 
-from bfc_bench.analysis.compare import ThresholdComparison, compare_curves
+from bfc_bench.analysis.compare import ThresholdComparison, compare_thresholds
 from bfc_bench.analysis.curves import by_task, curves, metric_of
 from bfc_bench.analysis.scaling import scalings
 from bfc_bench.analysis.thresholds import NStars
@@ -158,7 +158,7 @@ def _between(section: Section, a: str, b: str) -> Comparisons:
     levels = {scaling.level for scaling in section.scalings}
     of_a, of_b = ({curve.d: curve for curve in section.curves if curve.label == label} for label in (a, b))
     pairs = [(of_a[d], of_b[d]) for d in of_a.keys() & of_b.keys()]
-    return {(found.level, found.d): found for found in compare_curves(pairs, levels)}
+    return {(found.level, found.d): found for found in compare_thresholds(pairs, levels)}
 
 
 def _is_ahead(found: ThresholdComparison) -> bool:

@@ -11,7 +11,7 @@ from bfc_bench.analysis.scaling import ascending, on_axis, scalings
 from bfc_bench.report import marks
 from bfc_bench.report.axis import Positions
 from bfc_bench.report.drawing import Drawing, Mark, Record
-from bfc_bench.report.gallery import Gallery, Picture
+from bfc_bench.report.page_figures import PageFigure, for_page
 from bfc_bench.report.plots import LEARNER, thresholds_against
 from bfc_bench.report.style import Styles, assign
 from bfc_bench.report.tables import ReportTable, TableCell, exponent_cells, listing, number
@@ -29,25 +29,21 @@ class AxisSection:
     """What a report shows of one axis."""
 
     axis: str
-    pictures: Sequence[Picture]
+    pictures: Sequence[PageFigure]
     exponents: ReportTable
 
 
-def axis_sections(
-    curves: Sequence[Curve], levels: Sequence[float], gallery: Gallery, styles: Styles
-) -> list[AxisSection]:
+def axis_sections(curves: Sequence[Curve], levels: Sequence[float], styles: Styles) -> list[AxisSection]:
     """The figures and exponents of each axis on which two values or more have results, in order of appearance."""
     sections = []
     for axis in dict.fromkeys(axis for curve in curves for axis in curve.axes):
         along = [c for c in curves if axis in c.axes and any(values for _, values in marks.measured(c))]
         if len({on_axis(curve.axes[axis]) for curve in along}) > 1:
-            sections.append(_section(axis, along, levels, gallery, styles))
+            sections.append(_section(axis, along, levels, styles))
     return sections
 
 
-def _section(
-    axis: str, curves: Sequence[Curve], levels: Sequence[float], gallery: Gallery, styles: Styles
-) -> AxisSection:
+def _section(axis: str, curves: Sequence[Curve], levels: Sequence[float], styles: Styles) -> AxisSection:
     families = [curve.family(axis)[2] for curve in curves]
     styles = {label: style for label, style in styles.items() if label in families}
     styles = {**styles, **assign(label for label in families if label not in styles)}
@@ -55,8 +51,8 @@ def _section(
     sizes = thresholds_against(growth, f"N* against {axis}", styles)
     errors = errors_against(curves, axis, f"Error at the largest n against {axis}", styles)
     pictures = [
-        gallery.add(sizes, f"N* against {axis}", f"thresholds-axis-{axis}"),
-        gallery.add(errors, f"error at the largest n against {axis}", f"errors-axis-{axis}"),
+        for_page(sizes, f"N* against {axis}", f"thresholds-axis-{axis}"),
+        for_page(errors, f"error at the largest n against {axis}", f"errors-axis-{axis}"),
     ]
     lines = [
         {"task": scaling.task, "d": scaling.d, "name": TableCell(scaling.label, kind="text")} | exponent_cells(scaling)

@@ -8,7 +8,7 @@ from bfc_bench.analysis.compare import require_known
 from bfc_bench.analysis.compute import cost_curves, shown_cost
 from bfc_bench.analysis.curves import Curve, by_task
 from bfc_bench.analysis.scaling import scalings
-from bfc_bench.analysis.stages import stage_errors
+from bfc_bench.analysis.stages import stage_curves
 from bfc_bench.errors import UsageError, suggest
 from bfc_bench.report import cost_plots, plots
 from bfc_bench.report.drawing import Drawing
@@ -62,8 +62,8 @@ def figure(
         if costs:
             drawn = cost_plots.error_against_cost(costs, title, styles)
     else:
-        errors = [e for e in stage_errors(rows, "nmse") if is_shown(e.task, e.label, e.d)]
-        drawn = plots.feature_errors(features_at_largest_n(errors), title, styles)
+        stages = [curve for curve in stage_curves(rows) if is_shown(curve.task, curve.label, curve.d)]
+        drawn = plots.feature_errors(features_at_largest_n(stages), title, styles)
     if drawn is None or not drawn.records:
         raise UsageError(f"The results have nothing for a figure of kind {kind!r}: {KINDS[kind]}.")
     return drawn

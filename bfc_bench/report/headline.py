@@ -8,16 +8,14 @@ from typing import Any
 from bfc_bench.analysis.claims.verdict import Verdict
 from bfc_bench.report import plots
 from bfc_bench.report.drawing import Drawing
-from bfc_bench.report.gallery import Gallery, Picture
+from bfc_bench.report.page_figures import PageFigure, for_page
 from bfc_bench.report.section import Section
 
 OF_DIMENSION = ("exponent", "slope")
 """Kinds of claims about N* against d."""
 
 
-def headline(
-    suite: Mapping[str, Any], verdicts: Sequence[Verdict], sections: Sequence[Section], gallery: Gallery
-) -> Picture | None:
+def headline(suite: Mapping[str, Any], verdicts: Sequence[Verdict], sections: Sequence[Section]) -> PageFigure | None:
     """The figure of the first claim whose task has curves, else of the first task with curves; its title says which."""
     by_task = {section.name: section for section in sections if any(curve.points for curve in section.curves)}
     if not by_task:
@@ -31,7 +29,7 @@ def headline(
         if isinstance(task, str) and task in by_task:
             statement, entry, first = f"{verdict.sign} {verdict.words}: {verdict.statement}", claim, by_task[task]
             break
-    return gallery.add(_figure(first, entry), statement, "headline")
+    return for_page(_figure(first, entry), statement, "headline")
 
 
 def _figure(section: Section, entry: Mapping[str, Any]) -> Drawing:

@@ -1,4 +1,4 @@
-"""Writes the HTML report of a suite: one self-contained page, with figure files beside it."""
+"""Writes the HTML report of a suite: one self-contained page."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from bfc_bench.analysis.theory import Theories
 from bfc_bench.report import axis_plots, section, tables
 from bfc_bench.report.answers import answers
 from bfc_bench.report.artifacts import show
-from bfc_bench.report.gallery import Gallery
 from bfc_bench.report.headline import headline
+from bfc_bench.report.page_figures import of_plugin
 from bfc_bench.report.style import assign
 from bfc_bench.report.tables import ReportTable, TableCell, estimate, listing, worst
 from bfc_bench.report.template import template
@@ -52,12 +52,11 @@ def write_report(
     theories: Theories | None = None,
     artifacts: Sequence[tuple[Row, Mapping[str, Path]]] = (),
     key: str = "",
-    suffixes: Sequence[str] = (),
     complete: bool = False,
 ) -> Path:
-    """Write ``report.html`` and its figures into ``directory``.
+    """Write ``report.html`` into ``directory``, and beside it the artifacts that do not fit into the page.
 
-    The page is self-contained. It is written last, so that it is never newer than its figures.
+    The page is written last, so that it is never newer than these.
 
     Args:
         directory: Folder to write to.
@@ -65,12 +64,11 @@ def write_report(
         rows: At most one row per (task, d, label, n, replicate).
         sessions: The store's records of the runs.
         levels: Levels of error for N*.
-        extra_figures: Figures of plugins by file stem: charts of Altair or figures of Matplotlib.
+        extra_figures: Figures of plugins by name: charts of Altair or figures of Matplotlib.
         verdicts: Verdicts on the suite's claims.
         theories: Theories of the learners.
         artifacts: Rows with their artifacts by name, as ``Store.artifacts`` gives them.
         key: Key that ``report.source_key.key_of`` reads from the page.
-        suffixes: Formats of figure files beside the page, which does not need them.
         complete: Whether each task has all its figures and tables, even if there are more than ``LARGE`` rows.
 
     Returns:
@@ -80,7 +78,6 @@ def write_report(
         OutputError: A file cannot be written.
     """
     make_folder(directory)
-    gallery = Gallery(directory, suffixes)
     rows = Rows.of(rows)
     measured = rows.distinct("label")
     statuses, finished = Counter(rows.column("status")), rows.number("finished_at")
@@ -94,7 +91,6 @@ def write_report(
             name,
             groups[name],
             definitions.get(name, {}),
-            gallery,
             styles,
             levels=levels,
             asymptotic=_asymptotic(suite, name),
@@ -109,13 +105,12 @@ def write_report(
         part.artifacts = {label: cells[part.name, label] for label in styles if (part.name, label) in cells}
     page = template("report.html", library(), page_script(), flat=flat_texts, shell=shlex.quote).render(
         key=key,
-        suffixes=suffixes,
         suite=suite,
         release=__version__,
         verdicts={word: sum(v.verdict == word for v in verdicts) for word in SIGNS} if verdicts else {},
         answers=answers(sections),
         first_answers=FIRST_ANSWERS,
-        headline=headline(suite, verdicts, sections, gallery),
+        headline=headline(suite, verdicts, sections),
         command=_command(suite, sessions),
         setup=flat_texts(setup),
         rows=rows,
@@ -128,8 +123,8 @@ def write_report(
         learners=_learners(rows, list(styles)),
         sections=sections,
         folded=len(sections) > FIRST_ANSWERS,
-        axes=axis_plots.axis_sections([curve for part in sections for curve in part.curves], levels, gallery, styles),
-        extra=[gallery.add_foreign(figure, stem, stem) for stem, figure in (extra_figures or {}).items()],
+        axes=axis_plots.axis_sections([curve for part in sections for curve in part.curves], levels, styles),
+        extra=[of_plugin(figure, name) for name, figure in (extra_figures or {}).items()],
         claims=_claims(verdicts),
         signs=SIGNS,
         expected_errors=expected_errors(verdicts),

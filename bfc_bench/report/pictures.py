@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
-
-from bfc_bench.utils.files import inside, make_folder, write_file
 
 FORMATS = ("svg", "png", "pdf", "json")
 PNG_SCALE = 2.0
@@ -48,15 +44,3 @@ def _compact(svg: str) -> str:
     pattern = r'(id="clip|url\(#clip)(\d+)'
     svg = re.sub(pattern, lambda found: f"{found[1]}{numbers.setdefault(found[2], len(numbers) + 1)}", svg)
     return re.sub(r' (?:d|transform)="[^"]*"', lambda place: re.sub(r"(\.\d\d)\d+", r"\1", place[0]), svg)
-
-
-def save(spec: dict[str, Any], directory: Path, stem: str, suffixes: Sequence[str] = ("svg",)) -> None:
-    """Write a figure as files; files of the other ``FORMATS`` with this stem are removed."""
-    if suffixes:
-        make_folder(directory)
-    for suffix in FORMATS:
-        path = inside(directory, f"{stem}.{suffix}")
-        if suffix in suffixes:
-            write_file(path, picture(spec, suffix))
-        else:
-            path.unlink(missing_ok=True)

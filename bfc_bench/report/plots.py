@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from bfc_bench.analysis.curves import Curve
 from bfc_bench.analysis.scaling import Scaling, ascending
-from bfc_bench.analysis.stages import StageErrors
 from bfc_bench.analysis.thresholds import NStars
 from bfc_bench.report import marks
 from bfc_bench.report.axis import Axis, Positions, log_axis
@@ -154,26 +153,30 @@ def _n_star_in_words(by_label: Mapping[str, Scaling]) -> Iterator[str]:
             yield f"{label} {', '.join(sizes)}"
 
 
-def feature_errors(errors: Sequence[StageErrors], title: str = "", styles: Styles | None = None) -> Drawing:
+def feature_errors(curves: Sequence[Curve], title: str = "", styles: Styles | None = None) -> Drawing:
     """Draw the relative Procrustes errors P of hidden features after each stage, one panel per d and layer.
+
+    ``curves`` are those of the features after each stage, at one size each (``stages.at_largest_n``).
 
     Each learner and stage has a line of its own, so that many learners at one error stay apart; the marker is the
     geometric mean, the dots are replicates, and the stages of a learner are joined.
     """
-    labels = in_order((error.label for error in errors), styles)
-    lines = list(dict.fromkeys((label, error.stage) for label in labels for error in errors if error.label == label))
-    panels = {(error.d, error.quantity.part): f"{error.quantity.part}, d = {error.d}" for error in errors}
-    x = log_axis("P", "feature error P (relative)", [value for error in errors for value in error.values])
+    labels = in_order((curve.label for curve in curves), styles)
+    lines = list(dict.fromkeys((label, of.stage_name) for label in labels for of in curves if of.label == label))
+    layers = [curve.metric.partition(".")[2] for curve in curves]
+    panels = {(of.d, layer): f"{layer}, d = {of.d}" for of, layer in zip(curves, layers, strict=True)}
+    points = [point for curve in curves for point in marks.measured(curve)]
+    x = log_axis("P", "feature error P (relative)", [value for _, values in points for value in values])
     names = [f"{label} · {stage}" for label, stage in lines]
     y = Axis("line", "", (len(lines) - 0.4, -0.6), list(range(len(lines))), names, log=False)
     height, columns = 30 + 22 * max(3, len(lines)), max(1, len({layer for _, layer in panels}))
     figure = Drawing(x, y, panels.values(), labels, styles, title, columns=columns, height=height)
     means = list[Record]()
-    for error in errors:
-        line = lines.index((error.label, error.stage))
-        at = {"panel": panels[error.d, error.quantity.part], "label": error.label, "line": line, "stage": error.stage}
-        mean = {"P": error.interval.mean, "values": error.values, "replicates": len(error.values)}
-        means.append(at | mean | marks.interval(error.interval.lo, error.interval.hi))
+    for curve, layer, (point, values) in zip(curves, layers, points, strict=True):
+        line, stage = lines.index((curve.label, curve.stage_name)), curve.stage_name
+        at = {"panel": panels[curve.d, layer], "label": curve.label, "line": line, "stage": stage}
+        mean = {"P": point.mean, "values": values, "replicates": len(values)}
+        means.append(at | mean | marks.interval(point.lo, point.hi))
     tooltip = LEARNER | {"stage": "stage", "P": "P", "interval": "interval", "replicates": "replicates"}
     joined = Mark({"type": "line", "strokeWidth": 1, "strokeDash": [2, 3]}, order="line")
     looks = (joined, Mark(marks.MARKER, shape=True, tooltip=tooltip))

@@ -14,13 +14,13 @@ from bfc_bench.analysis.compute import IN_WORDS, CostCurve, cost_curves, least_c
 from bfc_bench.analysis.curves import Curve, CurvePoint, curves, metric_of
 from bfc_bench.analysis.laws import MIN_SIZES, ScalingLaw, scaling_laws
 from bfc_bench.analysis.scaling import Scaling, scalings
-from bfc_bench.analysis.stages import Quantity, StageErrors, stage_errors
+from bfc_bench.analysis.stages import at_largest_n, stage_curves
 from bfc_bench.analysis.theory import Theories, expected_exponent, expected_n_star, harmonics_slope
 from bfc_bench.analysis.thresholds import NStars
 from bfc_bench.report import cost_plots, plots, sphere_plots, tables
 from bfc_bench.report.artifacts import ShownCell
 from bfc_bench.report.drawing import Drawing
-from bfc_bench.report.gallery import Gallery, Picture
+from bfc_bench.report.page_figures import PageFigure, for_page
 from bfc_bench.report.style import Styles
 from bfc_bench.report.tables import Record, ReportTable, TableCell, estimate, listing, number, pivot, with_interval
 from bfc_bench.store.row import Row
@@ -64,11 +64,12 @@ class Section:
     brief: bool = False
     """Whether readers must ask for the other figures and tables of the task."""
     trimmed_curves: Sequence[Curve] = ()
-    stages: Sequence[StageErrors] = ()
+    stages: Sequence[Curve] = ()
+    """Curves after each stage of training."""
     costs: Sequence[CostCurve] = ()
     """Curves against operations or CPU time."""
-    pictures: list[Picture] = field(default_factory=list)
-    trimmed: Picture | None = None
+    pictures: list[PageFigure] = field(default_factory=list)
+    trimmed: PageFigure | None = None
     grids: Sequence[ReportTable] = ()
     """N* and its exponents, which readers see at once."""
     further: Sequence[ReportTable] = ()
@@ -107,11 +108,11 @@ class Section:
 
 
 def build(
-    name: str, rows: Sequence[Row], definition: Mapping[str, Any], gallery: Gallery, styles: Styles,
+    name: str, rows: Sequence[Row], definition: Mapping[str, Any], styles: Styles,
     *, levels: Sequence[float], asymptotic: Mapping[str, float] | None = None,
     theories: Theories | None = None, brief: bool = False,
 ) -> Section:  # fmt: skip
-    """Build the section of one task and write its figures."""
+    """Build the section of one task with its figures."""
     rows = Rows.of(rows)
     metric = metric_of(rows)
     place = {label: index for index, label in enumerate(styles)}
@@ -123,21 +124,21 @@ def build(
     if not brief:
         robust = curves(rows, "nmse_trimmed") if metric == "nmse" else []
         section.trimmed_curves = [curve for curve in robust if np.isfinite(curve.values).any()]
-        section.stages = sorted(stage_errors(rows, metric), key=lambda errors: place[errors.label])
+        section.stages = sorted(stage_curves(rows, metric), key=lambda curve: place[curve.label])
         section.costs = cost_curves(rows, measured, shown_cost(rows))
-    _draw(section, gallery)
+    _draw(section)
     section.grids = [*_thresholds(section), _exponents(section)]
     if not brief:
         section.further = [*_errors(section), _laws(section), *_stages(section), _tuning(section), _cost(section)]
     return section
 
 
-def _draw(section: Section, gallery: Gallery) -> None:
+def _draw(section: Section) -> None:
     """Draw the figures of a section."""
 
-    def add(figure: Drawing, title: str, stem: str) -> Picture:
+    def add(figure: Drawing, title: str, what: str) -> PageFigure:
         figure.title = f"{section.name}: {title}"
-        return gallery.add(figure, title, f"{stem}-{section.name}")
+        return for_page(figure, title, f"{what}-{section.name}")
 
     metric, styles = section.metric_name, section.styles
     if section.curves:
@@ -282,13 +283,14 @@ def _laws(section: Section) -> ReportTable:
 def _stages(section: Section) -> Iterable[ReportTable]:
     """Error and P_l after each stage, at the largest n of each d."""
 
-    def cell(errors: StageErrors) -> TableCell:
-        mean = errors.interval
-        remarks = tables.worst(errors.worst) if mean.count > 1 else ()
-        return estimate(mean.mean, mean.lo, mean.hi, *remarks)
+    def cell(curve: Curve) -> TableCell:
+        (point,) = curve.points
+        remarks = tables.worst(point.worst) if point.replicates > 1 else ()
+        return estimate(point.mean, point.lo, point.hi, *remarks)
 
-    def head(quantity: Quantity) -> str:
-        return QUANTITIES[quantity.kind].format(quantity.part) if quantity.part else section.metric_name
+    def head(metric: str) -> str:
+        kind, _, part = metric.partition(".")
+        return QUANTITIES[kind].format(part) if part else section.metric_name
 
     note = (
         "P: relative Procrustes distance of the hidden features from the target's, of as many as the target has, the "
@@ -296,12 +298,12 @@ def _stages(section: Section) -> Iterable[ReportTable]:
         "Means are geometric, with t-intervals; those of errors in parts of the target (unbiased estimates that may be "
         "negative) and of error rates on data are arithmetic, and intervals of error rates count the test points too."
     )
-    dims = sorted({errors.d for errors in section.stages})
+    at_n = at_largest_n(section.stages)
+    dims = sorted({curve.d for curve in at_n})
     for d in dims:
-        n = max(errors.n for errors in section.stages if errors.d == d)
-        at_n = (errors for errors in section.stages if (errors.d, errors.n) == (d, n))
-        title, below = f"After each stage, d = {d}, n = {n:,}", note if d == dims[-1] else ""
-        yield pivot(title, at_n, LABEL | {"stage": "stage"}, "quantity", cell, head=head, note=below)
+        at_d = [curve for curve in at_n if curve.d == d]
+        title, below = f"After each stage, d = {d}, n = {at_d[0].n[0]:,}", note if d == dims[-1] else ""
+        yield pivot(title, at_d, LABEL | {"stage_name": "stage"}, "metric", cell, head=head, note=below)
 
 
 def _tuning(section: Section) -> ReportTable:
@@ -326,12 +328,10 @@ def _ranked(records: Iterable[Record], order: Sequence[str]) -> list[Record]:
     return sorted(records, key=lambda record: order.index(record["label"]))
 
 
-def features_at_largest_n(stages: Sequence[StageErrors]) -> list[StageErrors]:
+def features_at_largest_n(stages: Sequence[Curve]) -> list[Curve]:
     """Feature errors P_l at the largest n, by d and layer."""
-    features = [errors for errors in stages if errors.quantity.kind == "feature_errors"]
-    largest = {d: max(errors.n for errors in features if errors.d == d) for d in {errors.d for errors in features}}
-    at_largest = (errors for errors in features if errors.n == largest[errors.d])
-    return sorted(at_largest, key=lambda errors: (errors.d, errors.quantity.part))
+    features = at_largest_n([curve for curve in stages if curve.metric.startswith("feature_errors.")])
+    return sorted(features, key=lambda curve: (curve.d, curve.metric))
 
 
 def _degree_curves(section: Section) -> dict[tuple[int, str], dict[int, Curve]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
@@ -16,31 +17,21 @@ ENTRY = "window.vegaEmbed = vegaEmbed;"
 @cache
 def library() -> str:
     """The bundle, 0.9 MB. It is kept in the user's cache folder, because making it takes a second."""
-    try:
-        folder = cache_folder() / "vega"
-        file = inside(folder, f"vl-convert-{version('vl-convert-python')}.js")
-        if file.exists() and (text := file.read_text(encoding="utf-8")).endswith(MARK):
-            return text
-    except (OutputError, OSError):
-        return _made()
-    text = _made()
-    try:
-        make_folder(folder, private=True)
+    text = ""
+    with suppress(OutputError, OSError):  # without a cache, each process makes it
+        file = inside(cache_folder() / "vega", f"vl-convert-{version('vl-convert-python')}.js")
+        if file.exists():
+            return file.read_text(encoding="utf-8")
+        text = _made()
+        make_folder(file.parent, private=True)
         write_file(file, text.encode(), private=True)
-    except OutputError:
-        pass  # the next report makes it again
-    return text
-
-
-MARK = "//end"
-"""The last characters of the bundle: a file without them is not complete."""
+    return text or _made()
 
 
 def _made() -> str:
     import vl_convert
 
-    text = vl_convert.javascript_bundle(ENTRY)
-    return text.replace("</script", "<\\/script").replace("<!--", "<\\!--") + MARK
+    return vl_convert.javascript_bundle(ENTRY).replace("</script", "<\\/script").replace("<!--", "<\\!--")
 
 
 @cache

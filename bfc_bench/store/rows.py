@@ -207,11 +207,6 @@ class Rows(Sequence[Row]):
         values = self._columns.values[name]
         return [values[code] for code in codes[np.argsort(first)]]
 
-    def by_layout(self) -> Iterator[tuple[np.ndarray, tuple[NumberPath, ...]]]:
-        """For each distinct layout: which rows have it, (N,) booleans, and its paths, in order of appearance."""
-        for code in self._layouts:
-            yield self._layout == code, self._columns.paths[code]
-
     def names(self, *path: str) -> list[str]:
         """The keys below a path, in order of appearance: the names of stages for ``"stages"``."""
         depth = len(path)

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from bfc_bench.analysis.curves import Curve
-from bfc_bench.analysis.scaling import scalings
-from bfc_bench.analysis.thresholds import NStars
+from bfc_bench.analysis.thresholds import NStars, thresholds
 from bfc_bench.store.export import Records
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ class Curves(list[Curve]):
 
     def thresholds(self, levels: Sequence[float]) -> Records[NStars]:
         """N* of each curve: the training points that it needs to reach each of the levels of error."""
-        return Records(reached for scaling in scalings(self, levels) for reached in scaling.reached)
+        return Records(thresholds(self, levels))
 
     def __repr__(self) -> str:
         return f"<{len(self)} learning curves: .frame() makes a table of them>"

@@ -26,33 +26,31 @@ def open_store(directory: str | Path = DEFAULT_STORE, *, plugins: Plugins | None
     return OpenStore(store_folder(Path(directory)), plugins or load_plugins())
 
 
-def reference_results(suite: str, *, path: str | Path | None = None) -> StoredSuite:
+def reference_results(suite: str) -> StoredSuite:
     """The published results of a suite, to lay your own beside: rows, curves, N*, claims.
 
     They are in a bundle ``reference/SUITE.zip`` beside the file of the suite. The README of ``suites/reference`` says
-    which suites of bfc-bench have one.
+    which suites of bfc-bench have one; ``open_store`` reads any other bundle.
 
     Args:
         suite: Name of the suite.
-        path: Another bundle, such as one of ``docs/runs`` of the source, or the folder of a store.
 
     Raises:
         UnknownSuite: The suite is unknown or has no published results.
-        StoreError: The bundle or the store cannot be read.
+        StoreError: The bundle cannot be read.
     """
     plugins = load_plugins()
-    if path is None:
-        if suite not in plugins.suites:
-            raise UnknownSuite(f"there is no suite {suite!r}.{suggest(suite, plugins.suites)}")
-        file = plugins.suites.get(suite)
-        path = file.parent / "reference" / f"{suite}.zip"
-        if not path.is_file():
-            there = ", ".join(sorted(bundle.stem for bundle in path.parent.glob("*.zip"))) or "none"
-            raise UnknownSuite(
-                f"{suite} comes without published results (suites with them: {there}). Name a bundle that has them, "
-                f"such as docs/runs/seed-0.zip of the source: reference_results({suite!r}, path=...)."
-            )
-    return open_store(path, plugins=plugins)[suite]
+    if suite not in plugins.suites:
+        raise UnknownSuite(f"there is no suite {suite!r}.{suggest(suite, plugins.suites)}")
+    folder = plugins.suites.get(suite).parent / "reference"
+    bundle = folder / f"{suite}.zip"
+    if not bundle.is_file():
+        there = ", ".join(sorted(other.stem for other in folder.glob("*.zip"))) or "none"
+        raise UnknownSuite(
+            f"{suite} comes without published results (suites with them: {there}). Open a bundle that has them, such "
+            f"as docs/runs/seed-0.zip of the source: open_store(...)[{suite!r}]."
+        )
+    return open_store(bundle, plugins=plugins)[suite]
 
 
 class OpenStore(Mapping[str, "StoredSuite"], AbstractContextManager["OpenStore"]):

@@ -18,8 +18,9 @@ from bfc_bench.analysis.claims.mean_evidence import MIN_REPLICATES
 from bfc_bench.analysis.compare import (
     Comparison,
     ThresholdComparison,
-    compare_labels,
+    compare,
     compare_thresholds,
+    pairs_of,
     require_known,
 )
 from bfc_bench.analysis.compute import CostName, FrontierPoint, cost_curves, frontiers, least_costs
@@ -29,7 +30,7 @@ from bfc_bench.analysis.laws import ScalingLaw, law_of, scaling_laws
 from bfc_bench.analysis.replicates_needed import ReplicatesNeeded, replicates_needed
 from bfc_bench.analysis.scaling import Scaling, scalings
 from bfc_bench.analysis.theory import Expected, Theories, expected
-from bfc_bench.analysis.thresholds import NStars, thresholds
+from bfc_bench.analysis.thresholds import NStars
 from bfc_bench.errors import UsageError, suggest
 from bfc_bench.plugins.manager import Plugins
 from bfc_bench.store.export import Records, frame_of
@@ -149,7 +150,7 @@ class StoredSuite:
 
     def thresholds(self, levels: Levels = None, rows: Rows | None = None) -> Records[NStars]:
         """N*(level) of each curve; ``levels`` are by default the suite's, and ``rows`` all current ones."""
-        return Records(thresholds(self.curves(rows=rows), self._levels(levels)))
+        return self.curves(rows=rows).thresholds(self._levels(levels))
 
     def exponents(self, levels: Levels = None, axis: str = "d") -> Records[Scaling]:
         """Growth of N*(level) with d, or along another axis, for each (task, label) with several values."""
@@ -277,7 +278,7 @@ class StoredSuite:
         Raises:
             UsageError: The results have no such label, task or d, or no cell that both have.
         """
-        comparisons = compare_labels(self._rows_to_compare((a, b), tasks, dims), a, b, metric)
+        comparisons = compare(pairs_of(self._rows_to_compare((a, b), tasks, dims), (a, b), metric))
         if not comparisons:
             raise UsageError(f"compare: {a!r} and {b!r} have no {metric} at the same task, d and n.")
         return Records(comparisons)
@@ -299,7 +300,7 @@ class StoredSuite:
             UsageError: As of ``compare``.
         """
         rows, names = self._rows_to_compare(labels, tasks, dims), labels or self.labels
-        if not (comparisons := compare_thresholds(rows, names, self._levels(levels), metric)):
+        if not (comparisons := compare_thresholds(pairs_of(rows, names, metric), self._levels(levels))):
             raise UsageError(f"compare: no two of {', '.join(names)} have {metric} at the same task and d.")
         return Records(comparisons)
 
@@ -353,15 +354,12 @@ class StoredSuite:
         from bfc_bench.report.figures import figure
 
         tasks = [task] if isinstance(task, str) and task else list(task)
-        curves = sorted(self.curves(metric), key=lambda curve: self._place(curve.label))
+        place = {label: index for index, label in enumerate(self.labels)}
+        curves = sorted(self.curves(metric), key=lambda curve: place.get(curve.label, len(place)))
         return figure(
             kind, curves, self.columns(), tasks=tasks, labels=learners, dims=d, levels=self._levels(levels),
             title=self.name,
         )  # fmt: skip
-
-    def _place(self, label: str) -> int:
-        """The place of a label in the suite; labels that it does not have come last."""
-        return self.labels.index(label) if label in self.labels else len(self.labels)
 
     @property
     def directory(self) -> Path:
@@ -369,14 +367,11 @@ class StoredSuite:
         inside(inside(self.store.directory, "reports"), f"{self.name}@{self.version}")
         return self.store.directory / "reports" / f"{self.name}@{self.version}"
 
-    def report(
-        self, directory: str | Path | None = None, *, figures: Sequence[str] = (), tasks: Sequence[str] = (),
-    ) -> Path:  # fmt: skip
+    def report(self, directory: str | Path | None = None, *, tasks: Sequence[str] = ()) -> Path:
         """Write the report and return the path of its page.
 
         Args:
             directory: Folder to write to; by default one in the store.
-            figures: Formats of figure files beside the page: any of ``svg``, ``png``, ``pdf`` and ``json``.
             tasks: Tasks to write about, with all their figures and tables; by default all, in a large suite with
                 learning curves and N* alone.
 
@@ -412,7 +407,6 @@ class StoredSuite:
             theories=self.theories,
             artifacts=artifacts,
             key=key,
-            suffixes=figures,
             complete=bool(tasks),
         )
 

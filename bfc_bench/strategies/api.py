@@ -6,7 +6,6 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -123,12 +122,12 @@ def run_as_asked(
     tell: Callable[[str], None] = lambda text: None,
 ) -> list[Session]:
     """Run a suite by its own strategy (``strategies.strategy_of``), after ``change`` of its grid."""
-    from bfc_bench.strategies.rounds import results, run_rounds
+    from bfc_bench.strategies.rounds import run_rounds
     from bfc_bench.strategies.strategy import strategy_of
 
     grid, options = _prepared(suite, options)
     grid = change(grid)
-    return list(run_rounds(grid, strategy_of(grid, partial(results, grid, options), tell), options))
+    return list(run_rounds(grid, strategy_of(grid, options, tell), options))
 
 
 def _prepared(suite: str | Path | Suite, options: RunOptions) -> tuple[Grid, RunOptions]:

@@ -8,8 +8,8 @@ same n, so that one strategy continues what another has begun.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from math import inf
 from pathlib import Path
@@ -24,8 +24,6 @@ from bfc_bench.stored_suite import StoredSuite
 
 Rounds: TypeAlias = Iterator[Sequence[Cell]]
 """A strategy."""
-See: TypeAlias = Callable[[], AbstractContextManager[StoredSuite | None]]
-"""Opens the results of a suite so far; None if there is no store yet."""
 
 
 @contextmanager

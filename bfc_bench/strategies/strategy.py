@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import replace
-from functools import partial
 
 from bfc_bench.executors.base import Executor
 from bfc_bench.run.grid import Cell, Grid
@@ -13,17 +12,17 @@ from bfc_bench.run.plan import Plan, plan_for
 from bfc_bench.store import Redo
 from bfc_bench.stored_suite import StoredSuite
 from bfc_bench.strategies.locating import locating
-from bfc_bench.strategies.rounds import Rounds, See, results
+from bfc_bench.strategies.rounds import Rounds
 from bfc_bench.strategies.until_decided import UntilDecided, with_looks
 from bfc_bench.toolkit.precision import Device
 
 
-def strategy_of(grid: Grid, see: See, tell: Callable[[str], None] = lambda text: None) -> Rounds:
+def strategy_of(grid: Grid, options: RunOptions, tell: Callable[[str], None] = lambda text: None) -> Rounds:
     """The strategy that a suite asks for: the sizes that locate N*, else all cells at once.
 
     ``tell`` is called with what there is to say of a curve.
     """
-    return locating(grid, see, tell) if grid.suite.locate else iter([tuple(grid.cells())])
+    return locating(grid, options, tell) if grid.suite.locate else iter([tuple(grid.cells())])
 
 
 def next_plan(
@@ -35,7 +34,7 @@ def next_plan(
     With ``last`` it is a run until claims are decided, which makes no look at more replicates.
     """
     if last is None:
-        rounds = strategy_of(grid, partial(results, grid, options))
+        rounds = strategy_of(grid, options)
     else:
         grid = with_looks(grid, options, last)
         rounds = UntilDecided(grid, options, last, lambda text: None).rounds()

@@ -9,7 +9,7 @@ from claim_cases import BEATS, CASES, SWEPT
 from claim_results import GRID, SWEEP, cell, cells, spread, verdict
 
 from bfc_bench.analysis.claims.mean_evidence import evidence
-from bfc_bench.analysis.compare import compare_labels
+from bfc_bench.analysis.compare import compare, pairs_of
 from bfc_bench.analysis.curves import curves
 from bfc_bench.errors import UsageError
 from bfc_bench.store.row import BESIDES
@@ -312,7 +312,7 @@ def test_the_mean_of_error_rates_on_data_is_that_of_tables_in_claims_and_compari
     found = verdict({"kind": "reaches", "task": "t", "label": "a", "at_most": 0.02}, rows)
     assert found.estimate == pytest.approx(a.mean[0]) == pytest.approx(0.0212)
     beats = verdict({"kind": "beats", "task": "t", "label": "a", "against": "b"}, rows)
-    (compared,) = compare_labels(rows, "a", "b", "error_rate")
+    (compared,) = compare(pairs_of(rows, ("a", "b"), "error_rate"))
     assert beats.estimate == pytest.approx(compared.ratio) == pytest.approx(a.mean[0] / b.mean[0])
     often = verdict({**SUCCEEDS, "level": 0.02, "metric": "error_rate"}, rows)
     assert often.estimate == 0.6
@@ -325,7 +325,7 @@ def test_the_test_of_two_error_rates_on_data_is_that_of_their_difference_where_b
     a, b = (0.2 + 0.01 * scale * np.log(spread(name, 10)) for name in "ab")
     a += 1e-3 * scale
     rows = [*shares_of("a", a), *shares_of("b", b)]
-    (compared,) = compare_labels(rows, "a", "b", "error_rate")
+    (compared,) = compare(pairs_of(rows, ("a", "b"), "error_rate"))
     assert compared.p == pytest.approx(stats.ttest_rel(a, b).pvalue, rel=1e-2)
 
 

@@ -4,62 +4,52 @@ import math
 
 import pytest
 import synthetic
-from scipy import stats
 
-from bfc_bench.analysis.curves import curves
-from bfc_bench.analysis.stages import Quantity, stage_errors
+from bfc_bench.analysis.stages import at_largest_n, stage_curves
 
 
-def row(replicate=0, **values):
-    return synthetic.row(task="t", label="a", d=10, n=100, replicate=replicate, nmse=0.1, **values)
+def row(replicate=0, n=100, **values):
+    return synthetic.row(task="t", label="a", d=10, n=n, replicate=replicate, nmse=0.1, **values)
 
 
-def values_of(rows):
-    return {(found.stage, found.quantity): found.values for found in stage_errors(rows)}
+def means(rows):
+    return {(curve.stage_name, curve.metric): curve.mean.tolist() for curve in stage_curves(rows)}
 
 
 def test_stages_come_in_order_of_training_and_end_with_the_final_predictor():
     stages = {name: {"nmse": 0.5, "feature_errors": {"S2": 0.2}} for name in ("late", "early")}
-    found = stage_errors([row(r, stages=stages, feature_errors={"S2": 0.01, "S3": 0.02}) for r in range(2)])
-    names = [(e.stage, e.quantity.kind, e.quantity.part) for e in found]
-    assert names == [
-        ("late", "nmse", ""), ("late", "feature_errors", "S2"),
-        ("early", "nmse", ""), ("early", "feature_errors", "S2"),
-        ("final", "nmse", ""), ("final", "feature_errors", "S2"), ("final", "feature_errors", "S3"),
+    found = means([row(r, stages=stages, feature_errors={"S2": 0.01, "S3": 0.02}) for r in range(2)])
+    assert list(found) == [
+        ("late", "nmse"), ("late", "feature_errors.S2"),
+        ("early", "nmse"), ("early", "feature_errors.S2"),
+        ("final", "nmse"), ("final", "feature_errors.S2"), ("final", "feature_errors.S3"),
     ]  # fmt: skip
-    assert found[-1].values == (0.02, 0.02)
+    assert found["final", "feature_errors.S3"] == pytest.approx([0.02])
 
 
 def test_what_was_not_measured_is_left_out():
     broken = row(stages={"early": {"reason": "diverged"}}, feature_errors={"S2": math.nan, "S3": 0.0})
-    assert values_of([broken]) == {
-        ("final", Quantity("nmse")): (0.1,),
-        ("final", Quantity("feature_errors", "S3")): (1e-16,),
-    }
-    assert stage_errors([row()]) == []
-
-
-def test_an_error_rate_of_0_is_that_of_half_a_point_as_in_a_curve():
-    rows = [row(r, error_rate=rate, part_errors={"p": 0.1}) for r, rate in enumerate((0.0, 1e-3, 1e-3))]
-    found = next(e for e in stage_errors(rows, "error_rate") if e.quantity.kind == "error_rate")
-    assert found.interval.mean == pytest.approx(curves(rows, "error_rate")[0].mean[0])
+    found = means([broken])
+    assert list(found) == [("final", "nmse"), ("final", "feature_errors.S3")]
+    assert found["final", "feature_errors.S3"] == pytest.approx([1e-16])
+    assert stage_curves([row()]) == []
 
 
 def test_other_measures_of_features_stand_beside_p():
     measured = {"uncut_errors": {"S2": 0.02}, "span_errors": {"S2": 1e-3}, "cka": {"S2": 0.75}}
-    found = values_of([row(feature_errors={"S2": 0.01}, chosen={"measured": measured}, stages={"early": measured})])
-    assert found["final", Quantity("feature_errors", "S2")] == (0.01,)
+    found = means([row(feature_errors={"S2": 0.01}, chosen={"measured": measured}, stages={"early": measured})])
+    assert found["final", "feature_errors.S2"] == pytest.approx([0.01])
     for stage in ("early", "final"):
-        assert found[stage, Quantity("uncut_errors", "S2")] == (0.02,)
-        assert found[stage, Quantity("span_errors", "S2")] == (1e-3,)
-        assert found[stage, Quantity("cka_distance", "S2")] == (0.25,)
+        assert found[stage, "uncut_errors.S2"] == pytest.approx([0.02])
+        assert found[stage, "span_errors.S2"] == pytest.approx([1e-3])
+        assert found[stage, "cka_distance.S2"] == pytest.approx([0.25])
 
 
-def test_errors_in_parts_of_the_target_are_averaged_as_they_are():
-    errors = (0.010, 0.020, -0.001, 0.015, 0.012)
-    (_, found) = stage_errors([row(r, part_errors={"degree2": error}) for r, error in enumerate(errors)])
-    expected = stats.ttest_1samp(errors, 0).confidence_interval(0.95)
-    assert (found.stage, found.quantity, found.values) == ("final", Quantity("part_errors", "degree2"), errors)
-    assert (found.interval.lo, found.interval.hi) == pytest.approx((expected.low, expected.high))
-    assert found.interval.mean == pytest.approx(0.0112)
-    assert found.worst == 0.020
+def test_the_largest_size_is_one_at_which_something_was_measured_in_all_replicates():
+    rows = [row(r, n, part_errors={"degree2": n * (r + 1)}) for r in range(2) for n in (100, 200)]
+    rows += [row(0, 400, status="failed"), row(1, 800, part_errors={"degree2": 1.0})]
+    found = at_largest_n(stage_curves(rows))
+    assert [(curve.metric, curve.n.tolist(), curve.values.ravel().tolist()) for curve in found] == [
+        ("nmse", [200], [0.1, 0.1]), ("part_errors.degree2", [200], [200, 400]),
+    ]  # fmt: skip
+    assert at_largest_n([]) == []

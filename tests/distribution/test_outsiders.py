@@ -243,6 +243,6 @@ def test_a_suite_of_parts_from_outside_runs_is_judged_and_reported(
     fits, near = json.loads(bench("results", "--what", "claims", "--format", "json"))
     assert (fits["kind"], fits["verdict"]) == ("overfits", "supported")
     assert near["statement"] == "The largest_error of ridge-on-squares is at most 50 (waves, d = 3, n = 14)."
-    bench("report", "--output", str(tmp_path / "report"), "--figures", "svg")
-    assert (tmp_path / "report" / "figures" / "every-cell.svg").exists()
+    bench("report", "--output", str(tmp_path / "report"))
+    assert 'id="figure-plot-every-cell"' in (tmp_path / "report" / "report.html").read_text()
     assert bench("best").startswith("ridge-on-squares ")

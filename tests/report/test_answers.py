@@ -4,7 +4,7 @@ import re
 import pytest
 from synthetic import row
 
-from bfc_bench.analysis.compare import NO_DIFFERENCE, compare_thresholds
+from bfc_bench.analysis.compare import NO_DIFFERENCE, compare_thresholds, pairs_of
 from bfc_bench.analysis.curves import curves
 from bfc_bench.analysis.scaling import scalings
 from bfc_bench.report import html
@@ -94,7 +94,7 @@ def test_a_lead_is_tested_together_with_all_levels_and_d_that_it_is_chosen_from(
     assert "times fewer than b, between" in alone.lead
     (chosen,) = answered(rows, levels=(0.1,))
     assert not chosen.ahead
-    assert {found.verdict for found in compare_thresholds(rows, ("a", "b"), (0.1,))} == {NO_DIFFERENCE}
+    assert {found.verdict for found in compare_thresholds(pairs_of(rows, ("a", "b")), (0.1,))} == {NO_DIFFERENCE}
 
 
 def test_the_exponent_in_d_stands_beside_the_learner():

@@ -36,7 +36,7 @@ def allows(rules, script):
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
-    return write_report(tmp_path_factory.mktemp("pages"), suite=SUITE, rows=[row(nmse=0.5)], suffixes=()).read_text()
+    return write_report(tmp_path_factory.mktemp("pages"), suite=SUITE, rows=[row(nmse=0.5)]).read_text()
 
 
 def test_a_report_has_the_policy_and_only_scripts_that_it_allows(page):

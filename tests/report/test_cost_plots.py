@@ -8,7 +8,6 @@ from synthetic import DIMS, SIZES, rows
 from bfc_bench.analysis.compute import cost_curves, frontier
 from bfc_bench.analysis.curves import curves
 from bfc_bench.report import cost_plots
-from bfc_bench.report.gallery import Gallery
 from bfc_bench.report.section import build
 from bfc_bench.report.style import assign
 
@@ -54,14 +53,14 @@ def test_a_learner_whose_cost_does_not_grow_has_one_point_and_equal_costs_no_pic
     figure = cost_plots.error_against_cost(cost_curves(made, curves(made), "fit_flops"))
     points = [record["n"] for record in figure.records if (record["part"], record.get("label")) == ("mean", "joint")]
     assert points == [SIZES[-1]] * len(DIMS)
-    section = build("t", declared(lambda row: 1e6 * row.d), {}, Gallery(tmp_path), assign(LABELS), levels=[0.1])
+    section = build("t", declared(lambda row: 1e6 * row.d), {}, assign(LABELS), levels=[0.1])
     assert not any("against operations" in picture.title for picture in section.pictures)
 
 
 @pytest.mark.parametrize(("flops", "cost"), [(lambda row: 1e3 * row.n**2, "FLOPs"), (lambda row: None, "CPU s")])
 def test_the_report_shows_operations_if_they_are_declared_and_else_seconds(tmp_path, flops, cost):
     made, styles = declared(flops), assign(sorted(LABELS, reverse=True))
-    section = build("teacher-L3", made, {}, Gallery(tmp_path), styles, levels=[0.1])
+    section = build("teacher-L3", made, {}, styles, levels=[0.1])
     words = {"FLOPs": "operations of the fit", "CPU s": "CPU time of the fit"}[cost]
     assert f"NMSE against {words}" in [picture.title for picture in section.pictures]
     (table,) = [grid for grid in section.grids if grid.caption.startswith("N*, ")]
@@ -71,7 +70,7 @@ def test_the_report_shows_operations_if_they_are_declared_and_else_seconds(tmp_p
 
 
 def test_the_table_of_laws_has_their_exponent_floor_and_checks(tmp_path):
-    section = build("teacher-L3", declared(), {}, Gallery(tmp_path), assign(LABELS), levels=[0.1])
+    section = build("teacher-L3", declared(), {}, assign(LABELS), levels=[0.1])
     (table,) = [grid for grid in section.further if grid.caption.startswith("Laws: NMSE")]
     assert "Exponent b and floor c of one law" in table.note
     remarks = [cell.remarks for line in table.lines for cell in line if cell.remarks]

@@ -1,7 +1,6 @@
 import json
 import re
 from collections import Counter
-from xml.etree import ElementTree
 
 import pytest
 from html_page import Page
@@ -11,8 +10,8 @@ from bfc_bench.analysis.claims.verdict import SIGNS
 from bfc_bench.analysis.curves import curves
 from bfc_bench.errors import UsageError
 from bfc_bench.report import plots
-from bfc_bench.report.gallery import Gallery
 from bfc_bench.report.html import flat_texts, write_report
+from bfc_bench.report.page_figures import for_page, of_plugin
 from bfc_bench.report.style import assign
 from bfc_bench.report.tables import MISSING
 from bfc_bench.report.vega import library, page_script
@@ -36,16 +35,15 @@ class Foreign:
     """A plugin's figure as Matplotlib has them."""
 
     def savefig(self, stream, format, **options):
-        stream.write(
-            {"svg": b"<svg xmlns='http://www.w3.org/2000/svg'/>", "pdf": b"%PDF-1.4", "png": b"\x89PNG"}[format]
-        )
+        assert format == "svg"
+        stream.write(b"<svg xmlns='http://www.w3.org/2000/svg'/>")
 
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
     return write_report(
         tmp_path_factory.mktemp("report"), suite=SUITE, rows=rows(), sessions=SESSIONS, verdicts=VERDICTS,
-        extra_figures={"from a/plugin": Foreign()}, suffixes=["svg"],
+        extra_figures={"from a/plugin": Foreign()},
     )  # fmt: skip
 
 
@@ -57,7 +55,7 @@ def page(written):
 def test_the_page_is_self_contained(page):
     loads = [value for _, name, value in page.attributes if name in ("src", "href", "xlink:href", "srcset", "data")]
     assert loads
-    allowed = r"#|figures/|rows\.parquet$|data:image/svg\+xml;base64,"
+    allowed = r"#|rows\.parquet$|data:image/svg\+xml;base64,"
     assert all(re.match(allowed, value) for value in loads)
     assert not page.tags.keys() & {"link", "iframe", "object"}
     assert not re.search(r"@import|url\((?!#)|https?://", "".join(page.text))
@@ -112,35 +110,24 @@ def test_heavy_tails_unfold_the_trimmed_curves(page):
     assert "Trimmed NMSE" in page.text
 
 
-def test_every_figure_is_in_the_page_and_on_disk(written, page):
-    stems = {
-        re.sub(r"\.svg$", "", value) for _, name, value in page.attributes if name == "href" and "figures/" in value
-    }
-    assert len(stems) == 2 * 5 + 1 + 1  # five of each task, that of the first screen, the plugin's
-    assert len(specs(written.read_text())) == 2 * 5 + 1
+def test_every_figure_is_in_the_page(written, page):
+    assert len(specs(written.read_text())) == 2 * 5 + 1  # five of each task, that of the first screen
     images = [value for tag, name, value in page.attributes if (tag, name) == ("img", "src")]
     assert len(images) == 1  # the plugin's; the page draws the others
-    for stem in stems:
-        ElementTree.parse(written.parent / f"{stem}.svg")
-    assert {file.stem for file in (written.parent / "figures").iterdir()} == {
-        stem.removeprefix("figures/") for stem in stems
-    }
+    assert [file.name for file in written.parent.iterdir()] == ["report.html"]
 
 
-def test_the_records_of_a_figure_in_the_page_are_those_of_its_file(tmp_path):
-    cells = rows(tasks=("teacher-L3",))
-    path = write_report(tmp_path, suite=SUITE, rows=cells, suffixes=["json"])
-    text = path.read_text()
-    for stem, spec in zip(re.findall(r'<figure class="picture" id="figure-([^"]+)"', text), specs(text), strict=True):
-        file = json.loads((tmp_path / "figures" / f"{stem}.json").read_text())
-        unpacked = [
-            {**shared, **dict(zip(names, line, strict=True))}
-            for shared, names, lines in spec["data"]["groups"] for line in lines
-        ]  # fmt: skip
-        assert sorted(map(str, map(sorted, map(dict.items, unpacked)))) == sorted(
-            map(str, map(sorted, map(dict.items, file["data"]["values"])))
-        )
-        assert spec["spec"] == file["spec"]
+def test_the_records_of_a_figure_in_the_page_are_those_of_the_figure():
+    figure = plots.learning_curves(curves(rows(tasks=("teacher-L3",))))
+    spec = json.loads(for_page(figure, "t", "x").spec)
+    unpacked = [
+        {**shared, **dict(zip(names, line, strict=True))}
+        for shared, names, lines in spec["data"]["groups"] for line in lines
+    ]  # fmt: skip
+    assert sorted(map(str, map(sorted, map(dict.items, unpacked)))) == sorted(
+        map(str, map(sorted, map(dict.items, figure.records)))
+    )
+    assert spec["spec"] == json.loads(json.dumps(figure.spec()["spec"]))
 
 
 def test_a_learner_has_one_mark_in_the_whole_page_that_of_its_curves(written):
@@ -176,36 +163,20 @@ def test_the_order_of_the_suite_decides_the_colours(tmp_path):
     ids=["no rows", "all failed", "all skipped", "one size", "zero error", "binary", "two dimensions", "similar names"],
 )
 def test_poor_results_still_make_a_page(cells, tmp_path):
-    path = write_report(tmp_path, suite={"name": "small"}, rows=cells, suffixes=["svg"])
+    path = write_report(tmp_path, suite={"name": "small"}, rows=cells)
     page = Page(without_scripts(path.read_text(encoding="utf-8")))
-    files = {value for _, name, value in page.attributes if name == "href" and value.startswith("figures/")}
-    assert bool(files) == bool(cells)
-    assert any("headline" in file for file in files) == any(cell.status != "skipped" for cell in cells)
-    assert all((tmp_path / file).stat().st_size > 0 for file in files)
+    figures = [value for tag, name, value in page.attributes if (tag, name) == ("figure", "id")]
+    assert len(figures) == len(set(figures))
+    assert bool(figures) == bool(cells)
+    assert ("figure-headline" in figures) == any(cell.status != "skipped" for cell in cells)
 
 
-def test_figures_of_one_name_do_not_overwrite_each_other(tmp_path):
-    gallery = Gallery(tmp_path, ["svg"])
-    stems = [gallery.add_foreign(Foreign(), "title", stem).stem for stem in ("a/b", "a:b", "A-b", "../..", "é")]
-    assert stems == ["a-b", "a-b-2", "A-b-3", "figure", "figure-2"]
-    assert {path.parent for path in tmp_path.rglob("*.svg")} == {tmp_path / "figures"}
-
-
-def test_a_plot_of_a_plugin_can_be_a_chart_or_a_figure_with_savefig_and_nothing_else(tmp_path):
-    gallery = Gallery(tmp_path)
+def test_a_plot_of_a_plugin_can_be_a_chart_or_a_figure_with_savefig_and_nothing_else():
     chart = plots.learning_curves([], "a chart").chart()
-    assert json.loads(gallery.add_foreign(chart, "t", "chart").spec)["title"]["text"] == "a chart"
-    assert not gallery.add_foreign(Foreign(), "t", "figure").spec
+    assert json.loads(of_plugin(chart, "a name").spec)["title"]["text"] == "a chart"
+    assert not of_plugin(Foreign(), "figure").spec
     with pytest.raises(UsageError, match="must give a chart of Altair or a figure of Matplotlib, not int"):
-        gallery.add_foreign(3, "t", "number")
-
-
-def test_files_of_figures_are_written_if_they_are_asked_for(tmp_path):
-    figure = plots.learning_curves(curves([row(n=n, nmse=0.1) for n in (100, 200)]))
-    Gallery(tmp_path).add(figure, "t", "x")
-    assert not list(tmp_path.iterdir())
-    Gallery(tmp_path, ["svg"]).add(figure, "t", "x")
-    assert [path.name for path in (tmp_path / "figures").iterdir()] == ["x.svg"]
+        of_plugin(3, "number")
 
 
 def test_nested_settings_become_lines():
@@ -247,7 +218,7 @@ def test_the_page_of_an_axis_along_which_every_cell_failed_is_written(tmp_path):
 def test_many_tasks_are_folded_and_few_are_not(tmp_path):
     def page(count):
         cells = [row(task=f"t{i}", n=n, nmse=1 / n) for i in range(count) for n in (100, 200)]
-        return write_report(tmp_path, suite={"name": "s"}, rows=cells, suffixes=()).read_text()
+        return write_report(tmp_path, suite={"name": "s"}, rows=cells).read_text()
 
     assert page(7).count('<details class="task">') == 7
     assert '<details class="task">' not in page(6)

@@ -38,7 +38,7 @@ def cells(tmp_path):
 
 
 def page_of(directory, rows, found):
-    path = write_report(directory, suite=SUITE, rows=rows, artifacts=found, suffixes=())
+    path = write_report(directory, suite=SUITE, rows=rows, artifacts=found)
     return Page(path.read_text()), path.stat().st_size
 
 
@@ -77,7 +77,7 @@ def test_a_page_without_any_says_nothing_of_them(tmp_path):
     assert not (tmp_path / "report" / "artifacts").exists()
 
 
-@pytest.mark.parametrize("link", ["report.html", "figures", "artifacts"])
+@pytest.mark.parametrize("link", ["report.html", "artifacts"])
 def test_a_link_in_the_folder_of_a_report_is_not_followed_out_of_it(link, cells, tmp_path):
     """A store that was sent may have a link in the place of its report."""
     rows, found = cells(1, 1000)

@@ -65,9 +65,7 @@ def test_what_is_no_bundle_is_refused_in_one_line(bundle, tmp_path, cache, capsy
 
 
 def test_a_suite_without_published_results_says_where_there_are_some():
-    with pytest.raises(
-        bb.UnknownSuite, match=r"suites with them: bfc, .*tabular.*reference_results\('smoke', path=\.\.\.\)"
-    ):
+    with pytest.raises(bb.UnknownSuite, match=r"suites with them: bfc, .*tabular.*open_store\(\.\.\.\)\['smoke'\]"):
         bb.reference_results("smoke")
     with pytest.raises(bb.UnknownSuite, match=r"Did you mean 'bfc-toys'\?"):
         bb.reference_results("bfc-toy")

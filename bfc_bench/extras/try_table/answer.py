@@ -73,7 +73,7 @@ def _typical(error: float, facts: TableFacts) -> str:
 
 
 def _compared(best: Curve, rival: Curve, n: int) -> str:
-    pair = next((item for item in compare(best, rival) if item.n == n), None)
+    pair = next((item for item in compare([(best, rival)]) if item.n == n), None)
     if pair is None or math.isnan(pair.p):
         return f"  {best.name} against {rival.name}: too few repetitions to tell."
     if math.isnan(pair.ratio):

@@ -1,0 +1,93 @@
+"""Prepares figures for the page of a report."""
+
+from __future__ import annotations
+
+import json
+import re
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from io import BytesIO
+from typing import Any
+
+from markupsafe import Markup
+
+from bfc_bench.errors import UsageError
+from bfc_bench.report.drawing import Drawing
+from bfc_bench.report.style import Styles
+
+
+@dataclass(frozen=True)
+class PageFigure:
+    """A figure as the page shows it."""
+
+    title: str
+    anchor: str
+    """Its anchor in the page, without ``figure-``."""
+    description: str
+    """The figure in words."""
+    spec: str = ""
+    """Vega-Lite's JSON object for a script element, which the page draws; empty for a picture of Matplotlib."""
+    image: str = ""
+    """``data:`` address of a picture of Matplotlib."""
+    styles: Styles = field(default_factory=dict)
+    """The legend, by label."""
+    notes: Sequence[str] = ()
+
+
+def for_page(figure: Drawing, title: str, anchor: str) -> PageFigure:
+    """A figure for the page."""
+    return PageFigure(
+        title=title,
+        anchor=anchor,
+        description=" ".join(figure.descriptions) or title,
+        spec=for_script(_without_texts(figure)),
+        styles={label: figure.styles[label] for label in figure.labels},
+        notes=figure.notes,
+    )
+
+
+def of_plugin(figure: Any, name: str) -> PageFigure:
+    """The figure of a plugin for the page.
+
+    ``figure`` is an object with ``to_dict``, such as a chart of Altair, or one with ``savefig``, such as a figure of
+    Matplotlib. Raises ``UsageError`` for others.
+    """
+    anchor = "plot-" + re.sub(r"[^A-Za-z0-9._-]+", "-", name)
+    if hasattr(figure, "to_dict"):
+        return PageFigure(name, anchor, name, for_script(figure.to_dict()))
+    if not hasattr(figure, "savefig"):
+        raise UsageError(
+            f"The plot {name!r} of a plugin must give a chart of Altair or a figure of Matplotlib, not "
+            f"{type(figure).__name__}."
+        )
+    stream = BytesIO()
+    figure.savefig(stream, format="svg", metadata={"Date": None})
+    # A script in a picture with such an address does not run, and its ids do not meet those of the page.
+    return PageFigure(name, anchor, name, image=f"data:image/svg+xml;base64,{b64encode(stream.getvalue()).decode()}")
+
+
+def _without_texts(figure: Drawing) -> dict[str, Any]:
+    """The specification for a page, which says in its own text what the title and the notes say."""
+    spec = {name: value for name, value in figure.spec().items() if name not in ("$schema", "title", "description")}
+    return spec | {"data": {"groups": _grouped(figure.records)}}
+
+
+CONSTANT = ("part", "panel", "label")
+"""Fields whose values many records of a figure share."""
+
+
+def _grouped(records: Sequence[Mapping[str, Any]]) -> list[list[Any]]:
+    """Records as ``[shared fields, names of the others, their values]``, a fourth of the size, for ``page.js``."""
+    groups: dict[tuple[Any, ...], list[list[Any]]] = {}
+    for record in records:
+        shared = tuple((name, record[name]) for name in CONSTANT if name in record)
+        names = tuple(name for name in record if name not in CONSTANT)
+        groups.setdefault((shared, names), []).append([record[name] for name in names])
+    return [[dict(shared), list(names), values] for (shared, names), values in groups.items()]
+
+
+def for_script(spec: Mapping[str, Any]) -> Markup:
+    """A JSON object for a script element, which no text in it can end."""
+    text = json.dumps(spec, ensure_ascii=False, separators=(",", ":"))
+    return Markup(text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029"))
