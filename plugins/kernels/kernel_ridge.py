@@ -13,7 +13,7 @@ from bfc_bench.learner import Context, Cost, Data, TaskFacts, Theory
 from bfc_bench.toolkit.libraries import missing
 from bfc_bench.toolkit.parity import HIGHEST_DEGREE, missing_degrees, parity_caution
 from bfc_bench.toolkit.ridge_learner import RidgeLearner, entry_flops
-from bfc_bench.toolkit.square_features import Squares, nominal_square_norm, square_mean
+from bfc_bench.toolkit.square_features import nominal_square_norm, square_mean, with_squares
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -66,7 +66,7 @@ class KernelRidge(RidgeLearner):
 
         mean = square_mean(x, ctx)
         gamma = self.gamma / (nominal_square_norm(mean, self.with_squares) or 1.0)
-        transform = Squares(mean) if self.with_squares else None
+        transform = partial(with_squares, square_mean=mean) if self.with_squares else None
         kernel = self.scaled_kernel(gamma, x.shape[1] * (2 if self.with_squares else 1))
         return KernelSpace.on(x, kernel, transform, label_weights if self.loss == "weighted" else None, gamma=gamma)
 
