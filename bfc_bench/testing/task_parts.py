@@ -310,7 +310,7 @@ def examined_data(data: DataSet) -> Examined:
 
     contents = read(data, type(data).__name__)
     first = digest_of(contents)
-    nested = data.standardize is not True and data.whiten == "none" and contents.table is None
+    nested = not data.standardize and data.whiten == "none" and contents.table is None
     width = train(1).d
     draws = [
         Draw("x", lambda stream, m: train(m).x, (width,), nested=nested),

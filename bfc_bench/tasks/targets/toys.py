@@ -8,10 +8,9 @@ from math import sqrt
 from typing import Annotated, ClassVar, Literal, TypeAlias
 
 import numpy as np
-from pydantic import Field, FiniteFloat, ValidationInfo, field_validator
+from pydantic import Field, FiniteFloat
 
 from bfc_bench.tasks.base import Float, InputLaw, Inputs, Target, Teacher
-from bfc_bench.tasks.orthonormal import orthonormal_rows
 from bfc_bench.tasks.targets.densenet_teacher import DensenetTeacher, draw_weights
 from bfc_bench.tasks.targets.options import RandomDensenet, constant_squares
 
@@ -21,13 +20,10 @@ Layer: TypeAlias = dict[int, Float]
 
 
 class Toy(Target):
-    """A fixed small network of the first ``coordinates`` inputs, or of as many random orthonormal directions."""
+    """A fixed small network of the first ``coordinates`` inputs."""
 
     swept: ClassVar[frozenset[str]] = frozenset({"alpha"})
     coordinates: ClassVar[int]
-    rotate: bool = False
-    """Whether x_1, x_2, ... are projections on random orthonormal directions, whose squares are not linear in the
-    squared inputs."""
     alpha: Weight = 0.3
     """Weight of the higher layer."""
 
@@ -45,27 +41,26 @@ class Toy(Target):
 
     def check_inputs(self, inputs: Inputs) -> str | None:
         """The squares of the inputs must not be constant."""
-        return None if self.rotate else constant_squares(inputs)
+        return constant_squares(inputs)
 
     def draw(self, rng: np.random.Generator, law: InputLaw) -> ToyTeacher:
         """The network in d dimensions."""
-        basis = orthonormal_rows(rng, self.coordinates, law.d) if self.rotate else np.eye(self.coordinates, law.d)
-        return ToyTeacher(DensenetTeacher(self.layers(), (1.0, self.alpha), self.offset(law)), basis)
+        return ToyTeacher(DensenetTeacher(self.layers(), (1.0, self.alpha), self.offset(law)), self.coordinates)
 
 
 class ToyTeacher(Teacher):
-    """A network of basis . x, for a basis (k, d)."""
+    """A network of the first k coordinates of x."""
 
-    def __init__(self, network: DensenetTeacher, basis: Float) -> None:
-        self.network, self.basis, self.facts = network, basis, network.facts
+    def __init__(self, network: DensenetTeacher, k: int) -> None:
+        self.network, self.k, self.facts = network, k, network.facts
 
     def __call__(self, x: Float) -> Float:
         """G*(x), (m,), for x (m, d)."""
-        return self.network(x @ self.basis.T)
+        return self.network(x[:, : self.k])
 
     def hidden(self, x: Float) -> Mapping[str, Float]:
         """sqrt(alpha_l) S_l(x), {"S2": (m, k_2), "S3": (m, k_3)}."""
-        return self.network.hidden(x @ self.basis.T)
+        return self.network.hidden(x[:, : self.k])
 
 
 class SquaresToy(Toy):
@@ -73,13 +68,6 @@ class SquaresToy(Toy):
 
     centred: bool = False
     """Whether x_i^2 - E[x_i^2] replaces x_i^2, which puts the toy exactly into the concept class of section 2."""
-
-    @field_validator("centred")
-    @classmethod
-    def _centred_squares_are_of_inputs(cls, centred: bool, info: ValidationInfo) -> bool:
-        if centred and info.data.get("rotate"):
-            raise ValueError("must be false where rotate = true, since G_1 is made of the squared inputs")
-        return centred
 
     def offset(self, law: InputLaw) -> Float:
         """What is subtracted from the squares, (coordinates,)."""
