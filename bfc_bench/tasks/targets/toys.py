@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from math import sqrt
 from typing import Annotated, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from pydantic import Field, FiniteFloat
 
-from bfc_bench.tasks.base import Float, InputLaw, Inputs, Target, Teacher
+from bfc_bench.tasks.base import Float, InputLaw, Inputs, Target
 from bfc_bench.tasks.targets.densenet_teacher import DensenetTeacher, draw_weights
 from bfc_bench.tasks.targets.options import RandomDensenet, constant_squares
 
@@ -28,12 +27,12 @@ class Toy(Target):
     """Weight of the higher layer."""
 
     @abstractmethod
-    def layers(self) -> list[Layer]:
-        """The weights of layers 2 and 3, as functions of the coordinates."""
+    def layers(self, d: int) -> list[Layer]:
+        """The weights of layers 2 and 3, as functions of d inputs."""
 
     def offset(self, law: InputLaw) -> Float:
-        """What is subtracted from the squares, (coordinates,)."""
-        return np.zeros(self.coordinates)
+        """What is subtracted from the squares, (d,)."""
+        return np.zeros(law.d)
 
     def check(self, d: int) -> str | None:
         """Why there are too few coordinates, or None."""
@@ -43,24 +42,9 @@ class Toy(Target):
         """The squares of the inputs must not be constant."""
         return constant_squares(inputs)
 
-    def draw(self, rng: np.random.Generator, law: InputLaw) -> ToyTeacher:
+    def draw(self, rng: np.random.Generator, law: InputLaw) -> DensenetTeacher:
         """The network in d dimensions."""
-        return ToyTeacher(DensenetTeacher(self.layers(), (1.0, self.alpha), self.offset(law)), self.coordinates)
-
-
-class ToyTeacher(Teacher):
-    """A network of the first k coordinates of x."""
-
-    def __init__(self, network: DensenetTeacher, k: int) -> None:
-        self.network, self.k, self.facts = network, k, network.facts
-
-    def __call__(self, x: Float) -> Float:
-        """G*(x), (m,), for x (m, d)."""
-        return self.network(x[:, : self.k])
-
-    def hidden(self, x: Float) -> Mapping[str, Float]:
-        """sqrt(alpha_l) S_l(x), {"S2": (m, k_2), "S3": (m, k_3)}."""
-        return self.network.hidden(x[:, : self.k])
+        return DensenetTeacher(self.layers(law.d), (1.0, self.alpha), self.offset(law))
 
 
 class SquaresToy(Toy):
@@ -70,8 +54,8 @@ class SquaresToy(Toy):
     """Whether x_i^2 - E[x_i^2] replaces x_i^2, which puts the toy exactly into the concept class of section 2."""
 
     def offset(self, law: InputLaw) -> Float:
-        """What is subtracted from the squares, (coordinates,)."""
-        return law.square_mean[: self.coordinates] if self.centred else super().offset(law)
+        """What is subtracted from the squares, (d,)."""
+        return law.square_mean if self.centred else super().offset(law)
 
 
 class ToyOverfit(SquaresToy):
@@ -86,10 +70,9 @@ class ToyOverfit(SquaresToy):
     alpha: Weight = 0.1
     """Weight of the higher layer."""
 
-    def layers(self) -> list[Layer]:
+    def layers(self, d: int) -> list[Layer]:
         """Of (x_1, x_2, x_3)."""
-        second = np.array([[1.0, 0.0, 0.0], [0.0, sqrt(2), 0.0]])
-        return [{1: second}, {1: np.array([[0.0, 0.0, 1.0]]), 2: np.ones((1, 2))}]
+        return [{1: np.diag([1.0, sqrt(2)]) @ np.eye(2, d)}, {1: np.eye(1, d, k=2), 2: np.ones((1, 2))}]
 
 
 class ToyRich(SquaresToy):
@@ -102,9 +85,9 @@ class ToyRich(SquaresToy):
     kind: ClassVar[str] = "toy-rich"
     coordinates: ClassVar[int] = 4
 
-    def layers(self) -> list[Layer]:
+    def layers(self, d: int) -> list[Layer]:
         """Of (x_1, ..., x_4)."""
-        return [{1: np.eye(2, 4)}, {0: np.eye(2, 4, k=2), 2: np.eye(2)}]
+        return [{1: np.eye(2, d)}, {0: np.eye(2, d, k=2), 2: np.eye(2)}]
 
 
 class SlideQuartic(Toy):
@@ -116,9 +99,9 @@ class SlideQuartic(Toy):
     kind: ClassVar[str] = "slide-quartic"
     coordinates: ClassVar[int] = 2
 
-    def layers(self) -> list[Layer]:
+    def layers(self, d: int) -> list[Layer]:
         """Of (x_1, x_2)."""
-        return [{0: np.eye(2)}, {2: np.eye(2)}]
+        return [{0: np.eye(2, d)}, {2: np.eye(2)}]
 
 
 class SlideCorrection(Toy):
@@ -132,9 +115,9 @@ class SlideCorrection(Toy):
     kind: ClassVar[str] = "slide-correction"
     coordinates: ClassVar[int] = 4
 
-    def layers(self) -> list[Layer]:
+    def layers(self, d: int) -> list[Layer]:
         """Of (x_1, ..., x_4)."""
-        return [{0: np.eye(2, 4)}, {0: np.eye(2, 4, k=2), 2: np.eye(2)}]
+        return [{0: np.eye(2, d)}, {0: np.eye(2, d, k=2), 2: np.eye(2)}]
 
 
 class SlideDensenet(RandomDensenet):
