@@ -156,7 +156,7 @@ class SklearnEstimator(Learner):
         if is_elsewhere and train.kind != "real":
             labels, y = np.unique(train.y, return_inverse=True)
             predictor = replace(predictor, labels=labels)
-        estimator.fit(predictor.features(train.x), y)
+        estimator.fit(with_squares(train.x, predictor.square_mean), y)
         predictor = replace(predictor, classes=train.classes, is_binary=train.kind == "binary")
         steps = getattr(estimator, "n_iter_", None)
         return predictor if steps is None else replace(predictor, info={"steps": _plain(steps)})
@@ -181,14 +181,10 @@ class SklearnPredictor(Predictor):
     labels: np.ndarray | None = None
     """The label for each of the numbers 0, 1, ... that the estimator was given instead; None if it has the labels."""
 
-    def features(self, x: np.ndarray) -> np.ndarray:
-        """The estimator's input, (m, d) or (m, 2 d)."""
-        return x if self.square_mean is None else with_squares(x, self.square_mean)
-
     def predict(self, x: np.ndarray) -> np.ndarray:
         """Predictions or classes in {-1, +1}, (m,), or one-hot rows of the predicted classes, (m, C), at x (m, d)."""
         dtype = getattr(x, "dtype", np.float64)  # a frame has none
-        values = np.asarray(self.estimator.predict(self.features(x))).reshape(len(x))
+        values = np.asarray(self.estimator.predict(with_squares(x, self.square_mean))).reshape(len(x))
         values = (values if self.labels is None else self.labels[values.astype(int)]).astype(dtype)
         return np.eye(self.classes, dtype=dtype)[values.astype(int)] if self.classes else values
 
@@ -196,7 +192,7 @@ class SklearnPredictor(Predictor):
         """The estimator's ``predict_proba``, 0 for classes absent from the training labels; None if it has none."""
         if not (self.classes or self.is_binary) or not hasattr(self.estimator, "predict_proba"):
             return None
-        predicted = np.asarray(self.estimator.predict_proba(self.features(x)), float)
+        predicted = np.asarray(self.estimator.predict_proba(with_squares(x, self.square_mean)), float)
         names = self.estimator.classes_ if self.labels is None else self.labels
         by_class = {int(name): predicted[:, column] for column, name in enumerate(names)}
         classes = [1] if self.is_binary else range(self.classes)

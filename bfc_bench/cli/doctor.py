@@ -22,7 +22,6 @@ def doctor(store: StoreOption = STORE) -> None:
     from bfc_bench.store.unpacking import store_folder
     from bfc_bench.toolkit.libraries import install_command, missing
     from bfc_bench.toolkit.precision import resolve_device
-    from bfc_bench.toolkit.xla_check import compiles_wrongly
 
     broken = False
     typer.echo(f"Python {platform.python_version()} on {platform.platform()}, {os.cpu_count()} cores, {processor()}")
@@ -34,10 +33,6 @@ def doctor(store: StoreOption = STORE) -> None:
             typer.echo(f"device {device}: {resolve_device(device)}")
         except BenchError as error:
             typer.echo(f"device {device}: unavailable: {error}")
-    if not missing({"jax", "neural-tangents"}):
-        reason = compiles_wrongly()
-        typer.echo(f"convolutions in float64 that XLA compiles: {reason or 'correct'}")
-        broken = reason is not None
     plugins = load_plugins()
     plugins.import_all()
     unusable = sum(missing(plugins.learners.get(name).capabilities.required) is not None for name in plugins.learners)

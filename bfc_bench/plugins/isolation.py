@@ -60,27 +60,21 @@ class IsolatingManager(pluggy.PluginManager):
         for hook in self.get_hookcallers(plugin) or ():
             for impl in hook.get_hookimpls():
                 if impl.plugin is plugin and hook.name != REGISTER:
-                    guarded = _Guarded(impl, hook.name, self._report, passes)
-                    impl.function = guarded.call  # type: ignore[misc]  # declared final
+                    impl.function = self._guarded(impl, hook.name, passes)  # type: ignore[misc]  # declared final
         return name
 
+    def _guarded(self, impl: pluggy.HookImpl, hook: str, passes: tuple[type[BaseException], ...]) -> Callable[..., Any]:
+        """One plugin's implementation of one event, which returns None where it raises."""
+        function, failed = impl.function, False
 
-class _Guarded:
-    """One plugin's implementation of one event."""
+        def fail(error: BaseException) -> None:
+            nonlocal failed
+            if not failed:
+                failed = True
+                self._report(impl.plugin_name, hook, error)
 
-    def __init__(
-        self, impl: pluggy.HookImpl, hook: str, report: Report, passes: tuple[type[BaseException], ...]
-    ) -> None:
-        self._function: Callable[..., Any] = impl.function
-        self._plugin, self._hook, self._report, self._passes = impl.plugin_name, hook, report, passes
-        self._failed = False
+        def call(*args: Any, **kwargs: Any) -> Any:
+            with isolated(fail, passes):
+                return function(*args, **kwargs)
 
-    def call(self, *args: Any, **kwargs: Any) -> Any:
-        """The result of the implementation, or None if it raised."""
-        with isolated(self._fail, self._passes):
-            return self._function(*args, **kwargs)
-
-    def _fail(self, error: BaseException) -> None:
-        if not self._failed:
-            self._failed = True
-            self._report(self._plugin, self._hook, error)
+        return call

@@ -110,7 +110,10 @@ class Plugins:
                 self.manager.unregister(listener)
 
     def add(self, plugin: object, name: str) -> None:
-        """Register a plugin object. Its hooks that cannot be called are listed as unavailable."""
+        """Register a plugin object, and its parts: of several with one name the first has it.
+
+        Its hooks that cannot be called are listed as unavailable.
+        """
         with isolated(lambda error: self._add_unavailable(name, _registration_error(error)), passes=()):
             self.manager.register(plugin, name)
         for hook in self.manager.get_hookcallers(plugin) or ():
@@ -118,20 +121,15 @@ class Plugins:
             if not hook.has_spec() and not all(impl.optionalhook for impl in mine):
                 near = suggest(hook.name, [spec for spec in vars(hookspecs) if spec.startswith("bfc_")])
                 self._add_unavailable(name, f"implements a hook {hook.name!r} that does not exist.{near}")
+            for impl in mine if hook.name == REGISTER else ():
+                with isolated(partial(self._failed, impl.plugin_name, REGISTER), passes=()):
+                    impl.function(Register(impl.plugin_name, self._register))
 
     def add_installed(self, point: EntryPoint) -> None:
         """Import and register an installed plugin."""
         name = _origin(point)
         with isolated(lambda error: self._add_unavailable(name, describe_error(error)), passes=()):
             self.add(point.load(), name)
-
-    def collect(self) -> None:
-        """Have the plugins register their parts, in the order in which they were loaded: the first has a name."""
-        loaded = [name for name, _ in self.manager.list_name_plugin()]
-        registrations = self.manager.hook.bfc_register.get_hookimpls()
-        for impl in sorted(registrations, key=lambda impl: loaded.index(impl.plugin_name)):
-            with isolated(partial(self._failed, impl.plugin_name, REGISTER), passes=()):
-                impl.function(Register(impl.plugin_name, self._register))
 
     def _register(self, plugin: str, kind: str, part: Any, name: str) -> None:
         registry = self.registries[kind]
@@ -167,7 +165,6 @@ def load_plugins(extra: Sequence[object] = ()) -> Plugins:
     for plugin in extra:
         if not plugins.manager.is_registered(plugin):
             plugins.add(plugin, _name(plugin, plugins.manager))
-    plugins.collect()
     return plugins
 
 

@@ -413,9 +413,9 @@ class DataSet(Settings, ABC):
     kind: ClassVar[str]
     reading: ClassVar[frozenset[str]] = frozenset()
     """Options that only say how a file is read. Contents identify cells, so these do not."""
-    standardize: bool | Literal["pool"] = False
-    """Whether each column, or each channel of images, is brought to mean 0 and deviation 1: ``true`` by the n training
-    points alone, ``"pool"`` by the whole training pool, so that smaller samples stay prefixes of larger ones."""
+    standardize: bool = False
+    """Whether each column, or each channel of images, is brought to mean 0 and deviation 1 by the n training points
+    alone."""
     whiten: Literal["none", "zca"] = "none"
     """``zca`` makes columns uncorrelated with variance 1 by the map that changes points least, fitted to the n training
     points alone, after any standardisation."""

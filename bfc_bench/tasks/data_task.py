@@ -17,7 +17,6 @@ from bfc_bench.tasks.base import DataSet, DataSetContents, Float, LabelledPoints
 from bfc_bench.tasks.load_data import digest_of, frozen, read, read_expected
 from bfc_bench.tasks.preprocessing import (
     Preprocessing,
-    Scaling,
     TableEncoding,
     Whitening,
     frame_columns,
@@ -219,7 +218,7 @@ class DataProblem(Problem):
             sample = f"{self.sample}/{n}/frame"
             return DataSpec(sample, n, len(columns), spec.kind, spec.classes, columns=columns)
         # Otherwise smaller samples are prefixes of larger ones.
-        own_scale = data.standardize is True or data.whiten != "none" or table is not None
+        own_scale = data.standardize or data.whiten != "none" or table is not None
         return replace(spec, sample=f"{self.sample}/{n}") if own_scale else spec
 
     def training_points(self, n: int) -> tuple[Float, Float]:
@@ -309,22 +308,13 @@ class DataProblem(Problem):
         return frozen(fitted.frame(x) if self._frames else fitted(x))
 
     def _fit(self, n: int) -> Preprocessing:
-        """Fitted to the first n training points, or to the whole pool as far as the data set says so."""
+        """Fitted to the first n training points."""
         contents, data = self.task.contents, self.task.data
         if not (contents.table or data.standardize or data.whiten != "none"):
             return Preprocessing()
         x = self._raw(contents.points, self._order[:n])
         encoding = TableEncoding.of(x, contents.table) if contents.table else None
         scaled = Preprocessing(encoding)
-        if data.standardize == "pool":
-            scaled = replace(scaled, scaling=self._pool_scaling)
-        elif data.standardize:
+        if data.standardize:
             scaled = replace(scaled, scaling=scaling_of(scaled(x), contents.shape))
         return scaled if data.whiten == "none" else replace(scaled, whitening=Whitening.of(scaled(x)))
-
-    @cached_property
-    def _pool_scaling(self) -> Scaling:
-        contents = self.task.contents
-        x = self._raw(contents.points, self._order)
-        encoding = TableEncoding.of(x, contents.table) if contents.table else None
-        return scaling_of(Preprocessing(encoding)(x), contents.shape)

@@ -60,11 +60,9 @@ class Metric:
 class TargetValues:
     """Target values, and what every error against them needs, computed once."""
 
-    def __init__(self, target: Float, classes: int = 0) -> None:
+    def __init__(self, target: Float) -> None:
         self.target = np.asarray(target, float)
         """(m,)."""
-        self.classes = classes
-        """C, where the target values are numbers of classes; 0 elsewhere."""
 
     def nmse(self, prediction: Float) -> float:
         """E(F - G*)^2 / Var G* over the m points: 1 for the constant mean; not finite where a prediction is not.

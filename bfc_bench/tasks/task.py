@@ -212,7 +212,7 @@ class Problem(ABC):
     @cached_property
     def truth(self) -> TargetValues:
         """``test_y``, to measure errors against."""
-        return TargetValues(self.test_y, classes=self.task.classes)
+        return TargetValues(self.test_y)
 
     @property
     def test_hidden(self) -> Mapping[str, Float]:

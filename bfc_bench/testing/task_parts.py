@@ -310,7 +310,7 @@ def examined_data(data: DataSet) -> Examined:
 
     contents = read(data, type(data).__name__)
     first = digest_of(contents)
-    nested = data.standardize is not True and data.whiten == "none" and contents.table is None
+    nested = not data.standardize and data.whiten == "none" and contents.table is None
     width = train(1).d
     draws = [
         Draw("x", lambda stream, m: train(m).x, (width,), nested=nested),
@@ -350,7 +350,7 @@ def _value(metric: Metric, kind: LabelKind, share: float) -> float:
     perfect = np.eye(CLASSES)[target.astype(int)] if classes else target
     if kind == "binary" and metric.of == "probabilities":
         perfect = (target + 1) / 2
-    truth = TargetValues(read_only(target), classes=classes)
+    truth = TargetValues(read_only(target))
     value: Any = metric.measure(read_only((1 - share) * perfect + share * noise), truth)
     require(np.ndim(value) == 0, f"measure must return a number. Got {type(value).__name__}")
     return float(value)

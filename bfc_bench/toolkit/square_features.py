@@ -8,7 +8,6 @@ Shapes: m points, d input dimension.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,9 +23,9 @@ def square_mean(x: AnyArray, ctx: Context) -> np.ndarray:
     return np.asarray((x * x).mean(0).tolist(), dtype=np.float64)
 
 
-def with_squares(x: AnyArray, square_mean: np.ndarray) -> AnyArray:
-    """``(x, x^2 - E x^2)``, (m, 2 d), of x (m, d) and E x^2 (d,); NumPy, torch or JAX."""
-    joined: AnyArray = _with_squares(x, square_mean)
+def with_squares(x: AnyArray, square_mean: np.ndarray | None) -> AnyArray:
+    """``(x, x^2 - E x^2)``, (m, 2 d), of x (m, d) and E x^2 (d,); x itself for None; NumPy, torch or JAX."""
+    joined: AnyArray = x if square_mean is None else _with_squares(x, square_mean)
     return joined
 
 
@@ -38,17 +37,6 @@ def _with_squares(x: Any, square_mean: np.ndarray) -> Any:
         return torch.cat([x, x * x - mean], dim=1)
     xp = x.__array_namespace__()
     return xp.concat([x, x * x - xp.asarray(square_mean, dtype=x.dtype)], axis=1)
-
-
-@dataclass(frozen=True)
-class Squares:
-    """``with_squares`` as a function of x alone."""
-
-    square_mean: np.ndarray
-
-    def __call__(self, x: AnyArray) -> AnyArray:
-        """(m, 2 d) of x (m, d)."""
-        return with_squares(x, self.square_mean)
 
 
 def nominal_square_norm(square_mean: np.ndarray, squares: bool) -> float:

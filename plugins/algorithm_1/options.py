@@ -69,10 +69,9 @@ class Algorithm1Options(BatchLearner):
     ``alphas``."""
     join_steps: tuple[Annotated[int, Field(ge=0)], ...] | None = None
     """Steps at which K_2, W_3, K_3, ..., W_L, K_L join; None is 2000 steps after W_l for K_l, 200 more for W_{l+1}."""
-    alphas: Literal["estimated", "oracle"] | Annotated[tuple[Positive, ...], Field(min_length=1)] = "estimated"
-    """alpha_2..alpha_L, used only in the thresholds: the target's own (``oracle``), these numbers, or ``estimated``.
-    The latter lets K_l join when the objective stops falling and takes alpha_{l+1}^2 to be twice the objective
-    there."""
+    alphas: Literal["estimated", "oracle"] = "estimated"
+    """alpha_2..alpha_L, used only in the thresholds: the target's own (``oracle``), or ``estimated``. The latter lets
+    K_l join when the objective stops falling and takes alpha_{l+1}^2 to be twice the objective there."""
     distillation: tuple[NotNegative, NotNegative, NotNegative] = (1.0, 0.3, 0.1)
     """Strengths lambda_{3..5,l} / alpha_l^2 of the distilling regularisers."""
     decay: NotNegative = 1e-3
@@ -107,16 +106,14 @@ class Algorithm1Options(BatchLearner):
 
     @model_validator(mode="after")
     def _one_per_layer(self) -> Algorithm1Options:
-        lengths = {"skips": self.depth - 1, "alphas": self.depth - 1, "join_steps": 2 * self.depth - 3}
+        lengths = {"skips": self.depth - 1, "join_steps": 2 * self.depth - 3}
         for key, count in lengths.items():
             value = getattr(self, key)
             if isinstance(value, tuple) and len(value) != count:
                 raise ValueError(f"{key} must have {count} entries for depth {self.depth}. Got {value}.")
         check_skips(self.connections, (1,) * (self.depth - 1))
-        if isinstance(self.alphas, tuple) and any(above > below for below, above in pairwise(self.alphas)):
-            raise ValueError(f"alphas must not increase (alpha_2 >= alpha_3 >= ...). Got {self.alphas}.")
         if self.schedule == "printed" and self.alphas == "estimated":
-            raise ValueError("alphas must be 'oracle' or numbers for schedule 'printed'. Got 'estimated'.")
+            raise ValueError("alphas must be 'oracle' for schedule 'printed'. Got 'estimated'.")
         if any(later < sooner for sooner, later in pairwise(self.join_steps or ())):
             raise ValueError(f"join_steps must not decrease: layers join in the order given. Got {self.join_steps}.")
         return self
@@ -145,15 +142,15 @@ class Algorithm1Options(BatchLearner):
         """A new schedule. Raises ``UsageError`` if the target does not provide the alphas."""
         if self.schedule == "steps":
             return StepSchedule(self.depth, self.join_steps)
-        alphas = None if self.alphas == "estimated" else self.alphas
-        if alphas == "oracle":
-            alphas = tuple(ctx.oracle.get("alphas", ()))
-            if len(alphas) != self.depth - 1:
-                raise UsageError(
-                    f"{self.name}: alphas = 'oracle' needs a target that tells {self.depth - 1} alphas for depth "
-                    f"{self.depth}. Got {len(alphas)}. Use the target's depth, or alphas = 'estimated'."
-                )
-        if self.schedule == "printed" and alphas is not None:
+        if self.alphas == "estimated":
+            return ThresholdSchedule(self.depth, None)
+        alphas = tuple(ctx.oracle.get("alphas", ()))
+        if len(alphas) != self.depth - 1:
+            raise UsageError(
+                f"{self.name}: alphas = 'oracle' needs a target that tells {self.depth - 1} alphas for depth "
+                f"{self.depth}. Got {len(alphas)}. Use the target's depth, or alphas = 'estimated'."
+            )
+        if self.schedule == "printed":
             return PrintedSchedule(self.depth, alphas, d)
         return ThresholdSchedule(self.depth, alphas)
 

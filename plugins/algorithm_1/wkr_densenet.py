@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 from bfc_plugins.algorithm_1.controller import FitController
@@ -30,7 +31,7 @@ class WkrDenseNet(Algorithm1Options):
 
     name: ClassVar[str] = "wkr-densenet"
     version: ClassVar[int] = 4
-    capabilities: ClassVar[Capabilities] = QuadraticLearner.capabilities
+    capabilities: ClassVar[Capabilities] = replace(QuadraticLearner.capabilities, oracle=frozenset({"alphas"}))
     smoke: ClassVar[Mapping[str, Any]] = {
         "width": 6,
         "max_rank": 3,

@@ -45,8 +45,6 @@ class CorrectedKernel(LeaveOneOutLearner):
     without a gain of a tenth."""
     ridges: Ridges = (1e-6, 1e-9, 1e-12)
     """Ridges from which every regression chooses; those of noisy labels are larger."""
-    center: bool = True
-    """Whether the mean of the training labels is subtracted before the fit and added to predictions."""
 
     @model_validator(mode="after")
     def _widths_of_each_layer(self) -> Self:
@@ -69,7 +67,7 @@ class CorrectedKernel(LeaveOneOutLearner):
 
         inputs = FirstInputs.of(train, ctx, self.with_squares)
         y = inputs.like(train.y)
-        mean = y.mean() if self.center else y.new_zeros(())
+        mean = y.mean()
         spread = (y - mean).square().mean().sqrt()
         spread = torch.where(spread > 0, spread, 1.0)
         correction = Correction(inputs(train.x), (y - mean) / spread, self.corrections, self.ridges)

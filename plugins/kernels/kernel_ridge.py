@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
@@ -13,10 +13,9 @@ from bfc_bench.learner import Context, Cost, Data, TaskFacts, Theory
 from bfc_bench.toolkit.libraries import missing
 from bfc_bench.toolkit.parity import HIGHEST_DEGREE, missing_degrees, parity_caution
 from bfc_bench.toolkit.ridge_learner import RidgeLearner, entry_flops
-from bfc_bench.toolkit.square_features import Squares, nominal_square_norm, square_mean
+from bfc_bench.toolkit.square_features import nominal_square_norm, square_mean, with_squares
 
 if TYPE_CHECKING:
-    import numpy as np
     from torch import Tensor
 
     from bfc_bench.toolkit.function_space import Space
@@ -29,8 +28,7 @@ class KernelRidge(RidgeLearner):
     With ``loss = "weighted"`` the squares are divided by 1 + (y_i / s)^2, as in networks; the mean is weighted alike.
 
     Kernels are scaled to 1 at a point of typical norm, so a ridge means the same for all of them. ``ntk`` and ``nngp``
-    belong to a ReLU network with ``depth`` hidden layers. ``compositional`` composes the dual of any ``activation``
-    ``depth`` times; neural-tangents evaluates it (``toolkit.kernels.compositional``).
+    belong to a ReLU network with ``depth`` hidden layers.
 
     By default the kernel reads (x, x^2 - E x^2), so that ``poly`` of degree 2, labelled ``kernel-poly2`` in suites, has
     degree 4 in x. With ``with_squares = false`` it reads x.
@@ -39,12 +37,10 @@ class KernelRidge(RidgeLearner):
     name: ClassVar[str] = "kernel-ridge"
     search: ClassVar[Mapping[str, Sequence[Any]]] = {"ridge": [10.0**k for k in range(-8, 1)], "gamma": [0.03, 1.0]}
 
-    kernel: Literal["rbf", "laplace", "poly", "harmonic", "ntk", "nngp", "compositional"] = "rbf"
+    kernel: Literal["rbf", "laplace", "poly", "harmonic", "ntk", "nngp"] = "rbf"
     """Family of the kernel."""
     depth: Annotated[int, Field(ge=1)] = 1
-    """Number of hidden layers of ``ntk``, ``nngp`` and ``compositional``."""
-    activation: Literal["relu", "erf", "gelu", "quadratic", "sin", "sigmoid"] = "relu"
-    """Activation of ``compositional``; ``quadratic`` is t^2, ``sigmoid`` a shifted and scaled error function."""
+    """Number of hidden layers of ``ntk`` and ``nngp``."""
     bias_variance: Annotated[float, Field(ge=0)] = 0.0
     """Variance of the biases of ``ntk`` and ``nngp``."""
     degree: Annotated[int, Field(ge=1)] = 2
@@ -70,7 +66,7 @@ class KernelRidge(RidgeLearner):
 
         mean = square_mean(x, ctx)
         gamma = self.gamma / (nominal_square_norm(mean, self.with_squares) or 1.0)
-        transform = Squares(mean) if self.with_squares else None
+        transform = partial(with_squares, square_mean=mean) if self.with_squares else None
         kernel = self.scaled_kernel(gamma, x.shape[1] * (2 if self.with_squares else 1))
         return KernelSpace.on(x, kernel, transform, label_weights if self.loss == "weighted" else None, gamma=gamma)
 
@@ -78,7 +74,7 @@ class KernelRidge(RidgeLearner):
         """The kernel of these options with inverse squared length ``gamma`` for points of ``dimension`` features."""
         from bfc_bench.toolkit.kernels.by_name import make_kernel
 
-        options = self.model_dump(include={"depth", "degree", "coef0", "bias_variance", "activation"})
+        options = self.model_dump(include={"depth", "degree", "coef0", "bias_variance"})
         return make_kernel(self.kernel, gamma, dimension=dimension, **options)
 
     def skip(self, task: TaskFacts, n: int) -> str | None:
@@ -88,10 +84,6 @@ class KernelRidge(RidgeLearner):
         if self.kernel == "harmonic" and task.d == 1 and not self.with_squares:
             return "kernel = 'harmonic' must have inputs of at least 2 dimensions. Got d = 1"
         return super().skip(task, n)
-
-    def libraries(self) -> frozenset[str]:
-        """A compositional kernel needs JAX and neural-tangents."""
-        return super().libraries() | ({"jax", "neural-tangents"} if self.kernel == "compositional" else frozenset())
 
     def theory(self, task: TaskFacts) -> Theory | None:
         """Only for the sphere and without squares, which break rotation invariance."""
@@ -132,15 +124,8 @@ def label_weights(y: Tensor) -> Tensor:
 @lru_cache(maxsize=64)
 def missing_on_the_sphere(learner: KernelRidge) -> frozenset[int]:
     """Degrees that the kernel lacks on the sphere, computed from its values along a great circle."""
-    import torch
+    from bfc_bench.toolkit.kernels.spectrum import profile
 
     if learner.kernel == "harmonic":  # not the restriction of one function of <x, z> to every dimension
         return frozenset(range(1, HIGHEST_DEGREE + 1)) - {learner.degree}
-    kernel = learner.scaled_kernel(learner.gamma, 2)
-
-    def profile(cosines: np.ndarray) -> np.ndarray:
-        t = torch.from_numpy(cosines)
-        points = kernel.points(torch.stack([t, (1 - t**2).sqrt()], dim=1))
-        return kernel.matrix(kernel.points(torch.tensor([[1.0, 0.0]], dtype=t.dtype)), points)[0].numpy()
-
-    return missing_degrees(profile)
+    return missing_degrees(partial(profile, learner.scaled_kernel(learner.gamma, 2)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from bfc_plugins.kernels.kernel_ridge import KernelRidge, missing_on_the_sphere
@@ -12,7 +13,7 @@ from pydantic import Field
 from bfc_bench.learner import Capabilities, Context, Cost, Data, TaskFacts
 from bfc_bench.toolkit.parity import parity_caution
 from bfc_bench.toolkit.ridge_learner import RidgeLearner
-from bfc_bench.toolkit.square_features import Squares, nominal_square_norm, square_mean
+from bfc_bench.toolkit.square_features import nominal_square_norm, square_mean, with_squares
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -62,7 +63,8 @@ class RandomFeatures(RidgeLearner):
         feature_map = make_map(
             self.map, self.features, p, gamma, degree=self.degree, coef0=self.coef0, seed=ctx.seed, like=x
         )
-        return FeatureSpace(feature_map, Squares(mean) if self.with_squares else None, {"gamma": gamma})
+        transform = partial(with_squares, square_mean=mean) if self.with_squares else None
+        return FeatureSpace(feature_map, transform, {"gamma": gamma})
 
     def caution(self, task: TaskFacts, n: int) -> str | None:
         """Name degrees of the target that features of x alone lack on the sphere, as their limit kernel does."""

@@ -46,7 +46,7 @@ class SequentialKernel(KernelRidge):
     smoke: ClassVar[Mapping[str, Any]] = {"ridge": 1e-3, "degree": 2, "directions": 2}
     search: ClassVar[Mapping[str, Sequence[Any]]] = {"ridge": KernelRidge.search["ridge"], "degree": [2, 3]}
 
-    kernel: Literal["rbf", "poly", "ntk", "nngp", "compositional"] = "poly"
+    kernel: Literal["rbf", "poly", "ntk", "nngp"] = "poly"
     """Family of the kernel in every round."""
     degree: Annotated[int, Field(ge=1)] = 3
     """Degree of ``poly``; from 3 on, a round can correct the direction u of an earlier one by du, since the kernel

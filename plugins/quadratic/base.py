@@ -7,7 +7,6 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
-from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -47,8 +46,9 @@ Positive = Annotated[float, Field(gt=0)]
 class QuadraticLearner(BatchLearner):
     """A quadratic DenseNet (BFC section 2.1), over-parameterised: m_l units where the target has k_l.
 
-    Labels are divided by the 90th percentile of |y - median(y)|, inputs by the root of the mean E[x_i^2]. The only bias
-    is one output constant: a bias in a layer would make the layer below it non-identifiable.
+    Each layer has one trainable output scale alpha_l, initially equal. Labels are divided by the 90th percentile of
+    |y - median(y)|, inputs by the root of the mean E[x_i^2]. The only bias is one output constant: a bias in a layer
+    would make the layer below it non-identifiable.
 
     Binary labels are fitted by their cross entropy (BFC section 3.2, Theorem 4). The prediction is the margin
     x_c + F(the other columns) if ``Context.margin_column`` gives c, and otherwise F(x) + w.x with trained w.
@@ -58,7 +58,6 @@ class QuadraticLearner(BatchLearner):
         labels=frozenset({"real", "binary"}),
         devices=frozenset({"cpu", "cuda"}),
         precision="float32",
-        oracle=frozenset({"alphas"}),
         libraries=frozenset({"jax"}),
     )
 
@@ -76,9 +75,6 @@ class QuadraticLearner(BatchLearner):
     backward: Backward = "all"
     """``identity`` stops gradients from the layers above, so that a layer learns from its own term alpha_l Sum(G_l)
     alone; by BFC footnote 5 most of the correction passes there."""
-    alphas: Literal["learned", "oracle"] | Annotated[tuple[Positive, ...], Field(min_length=1)] = "learned"
-    """alpha_2..alpha_L: one trainable output scale per layer, initially equal; the target's own (BFC footnotes 9 and 15
-    allow a grid search for them); or these numbers."""
     steps: Annotated[int, Field(ge=1)] | None = None
     """Number of steps. Here and below, None is the default recipe's value for d and L (``recipe.py``)."""
     passes: Annotated[int, Field(ge=1)] | None = None
@@ -116,14 +112,12 @@ class QuadraticLearner(BatchLearner):
             check_shared_skips(self.connections, self.widths)
         if self.passes and self.steps:
             raise ValueError(f"passes go without steps. Got passes = {self.passes} and steps = {self.steps}.")
-        for key in ("alphas", "lr_layers", "init_scale"):
+        for key in ("lr_layers", "init_scale"):
             value = getattr(self, key)
             if isinstance(value, tuple) and len(value) != len(self.widths):
                 raise ValueError(
                     f"{key} must have one number per layer, {len(self.widths)} for widths {self.widths}. Got {value}."
                 )
-        if isinstance(self.alphas, tuple) and any(above > below for below, above in pairwise(self.alphas)):
-            raise ValueError(f"alphas must not increase (alpha_2 >= alpha_3 >= ...). Got {self.alphas}.")
         for finding in outside_theory(self.connections) if self.first == "squares" else ():
             warnings.warn(f"{self.name}: skips: {finding}, which the theory of the source excludes.", stacklevel=2)
         return self
@@ -187,14 +181,14 @@ class QuadraticLearner(BatchLearner):
         """Factors of the learning rate by parameter: ``lr_layers``, and 0 for parameters that are not trained."""
         factors = self.lr_layers or (1.0,) * len(self.widths)
         weights = {f"W{layer}": factor for layer, factor in enumerate(factors, start=2)}
-        return {**weights, "constant": 1.0, "log_alpha": float(self.alphas == "learned"), "square_mean": 0.0}
+        return {**weights, "constant": 1.0, "log_alpha": 1.0, "square_mean": 0.0}
 
     def facts(self, setup: Setup, predictor: QuadraticPredictor) -> dict[str, Any]:
         """Entries of ``Predictor.info`` for every fit."""
         d = setup.net.d
         return {
             "alphas": [float(alpha) for alpha in predictor.alphas.values()],
-            "oracle": sorted(self.oracle()),
+            "oracle": [],
             "steps": self.length(d, len(setup.y), setup.kind),
             "lr": self.rate(d),
             "batch_size": self.minibatch(d),
@@ -234,10 +228,7 @@ class QuadraticLearner(BatchLearner):
         """Train all setups as one ensemble; each result is the same as if it were trained alone."""
 
     def setup(self, train: Data, ctx: Context) -> Setup:
-        """Scaled data and initial parameters.
-
-        Raises ``UsageError`` if the target does not provide alphas, or if weights cannot be shared or ranks selected.
-        """
+        """Scaled data and initial parameters. Raises ``UsageError`` if weights cannot be shared or ranks selected."""
         x, y = np.asarray(train.x, np.float64), np.asarray(train.y, np.float64)
         square_mean = np.mean(x**2, axis=0) if ctx.square_mean is None else ctx.square_mean
         read = square_mean if ctx.margin_column is None else np.delete(square_mean, ctx.margin_column)
@@ -247,8 +238,6 @@ class QuadraticLearner(BatchLearner):
         if reason := self._refusal(train.kind, train.n, train.d):
             raise UsageError(f"{self.name}: {reason}")
         params = net.init(stream(ctx.seed, "quadratic-net"), self.scales(), input_scale**2 * square_mean)
-        if self.alphas != "learned":
-            params["log_alpha"] = np.log(self._oracle_alphas(ctx) if self.alphas == "oracle" else np.array(self.alphas))
         rates = self.rate_factors()
         if train.kind == "binary":
             params, rates = with_linear_term(net, params, rates, ctx.margin_column, input_scale)
@@ -268,20 +257,6 @@ class QuadraticLearner(BatchLearner):
         except ValueError as error:
             return str(error)
         return None
-
-    def _oracle_alphas(self, ctx: Context) -> np.ndarray:
-        """alpha_2..alpha_L of the target."""
-        alphas = np.array(ctx.oracle.get("alphas", ()), np.float64)
-        if len(alphas) != len(self.widths):
-            raise UsageError(
-                f"{self.name}: alphas = 'oracle' needs a target that tells {len(self.widths)} alphas, one per width. "
-                f"Got {len(alphas)}. Give as many widths as the target has layers, or use alphas = 'learned'."
-            )
-        return alphas
-
-    def oracle(self) -> frozenset[str]:
-        """``alphas`` if the options ask for the target's own."""
-        return frozenset({"alphas"}) if self.alphas == "oracle" else frozenset()
 
     def assumes(self) -> dict[str, Any]:
         """L and J_2..J_L, see ``supposed_form``."""

@@ -129,12 +129,6 @@ def importance(block: Block, z: np.ndarray, y: np.ndarray, above: np.ndarray, si
     return np.asarray(np.mean((e * second * block.lifts.T + d * first) ** 2, axis=0))
 
 
-def second_moments(block: Block, z: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """|E[y h^2]| of each direction of norm 1, (K,): the other rule for what is dropped."""
-    h = z @ (block.directions / np.linalg.norm(block.directions, axis=0))
-    return np.asarray(np.abs(y @ h**2) / len(y))
-
-
 def rms(values: np.ndarray) -> np.ndarray:
     """Root mean square of each column, (r,), of values (n, r)."""
     return np.asarray(np.sqrt(np.mean(values**2, axis=0)))

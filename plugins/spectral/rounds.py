@@ -14,13 +14,15 @@ from math import sqrt
 from typing import Literal, TypeAlias
 
 import numpy as np
-from bfc_plugins.spectral.blocks import Block, importance, rms, second_moments
+from bfc_plugins.spectral.blocks import Block, importance, rms
 
 Signal: TypeAlias = Literal["first-order", "chain", "local"]
 Weights: TypeAlias = Sequence[np.ndarray | None]
 """What the read-out makes of each block's outputs, (p,), or None."""
 Reader: TypeAlias = tuple[np.ndarray, np.ndarray]
 """What reads a block's neurons, (p, p'), and the signal there, (n, p'), see ``importance``."""
+SIZE = 0.25
+"""Root mean square of a replacing coordinate, over the mean one of those with drawn lifts."""
 SMALLEST = 1e-12
 """Singular values below this times the largest one are no directions."""
 
@@ -65,10 +67,6 @@ class Rounds:
     """r, the number of new directions of a boundary."""
     signal: Signal
     append: bool
-    paths: bool
-    """Whether ``importance`` says what is replaced, instead of ``second_moments``."""
-    size: float
-    """Root mean square of a replacing coordinate, over the mean one of those with drawn lifts."""
     forward: Callable[[int, np.ndarray, int], Block]
     """Fits the block of a number to its inputs (n, q) with so many quadratic directions."""
     rng: np.random.Generator
@@ -101,10 +99,10 @@ class Rounds:
                     new_blocks[level] = self.forward(level, z, new_blocks[level].directions.shape[1] - 1)
             else:  # in the place of the least important directions of both blocks
                 below = blocks[low + 1].matrix, boundary.denoised
-                new_blocks[low] = self._exchanged(new_blocks[low], z, y, below, boundary.reads, lifts, True)
+                new_blocks[low] = _exchanged(new_blocks[low], z, y, below, boundary.reads, lifts, True)
                 z, written = new_blocks[low](z), sqrt(len(boundary.writes)) * boundary.writes.T
                 reads = z.T @ (labels[:, None] * boundary.scores)
-                new_blocks[low + 1] = self._exchanged(new_blocks[low + 1], z, y, top, reads, written, False)
+                new_blocks[low + 1] = _exchanged(new_blocks[low + 1], z, y, top, reads, written, False)
                 top = below
             signal = signals[low]
             if self.signal == "first-order":
@@ -124,12 +122,13 @@ class Rounds:
             back = signals[level] @ blocks[level].lifts.T @ blocks[level].directions.T / blocks[level].scale
         return signals
 
-    def _exchanged(
-        self, block: Block, z: np.ndarray, y: np.ndarray, above: Reader, new: np.ndarray, lifts: np.ndarray, drawn: bool
-    ) -> Block:
-        """The block with its least important directions replaced by ``new`` (q, r), of their size at z (n, q)."""
-        worth = importance(block, z, y, *above) if self.paths else second_moments(block, z, y)
-        best = block.only(np.sort(np.argsort(-worth)[: max(len(worth) - new.shape[1], 0)]))
-        sizes, theirs = rms(z @ new), rms(z @ best.directions[:, best.drawn])
-        size = self.size * (theirs.mean() if len(theirs) else 1.0)
-        return best.with_more(new * (size / np.where(sizes > 0, sizes, 1.0)), lifts, drawn)
+
+def _exchanged(
+    block: Block, z: np.ndarray, y: np.ndarray, above: Reader, new: np.ndarray, lifts: np.ndarray, drawn: bool
+) -> Block:
+    """The block with its least important directions replaced by ``new`` (q, r), of their size at z (n, q)."""
+    worth = importance(block, z, y, *above)
+    best = block.only(np.sort(np.argsort(-worth)[: max(len(worth) - new.shape[1], 0)]))
+    sizes, theirs = rms(z @ new), rms(z @ best.directions[:, best.drawn])
+    size = SIZE * (theirs.mean() if len(theirs) else 1.0)
+    return best.with_more(new * (size / np.where(sizes > 0, sizes, 1.0)), lifts, drawn)

@@ -17,7 +17,7 @@ import numpy as np
 from bfc_plugins.spectral.blocks import Activation, Block, moment_directions, regression_directions
 from bfc_plugins.spectral.penalties import PENALTIES, RidgePath
 from bfc_plugins.spectral.rounds import Rounds, Signal
-from pydantic import Field, PositiveFloat, PositiveInt, model_validator
+from pydantic import Field, PositiveInt, model_validator
 
 from bfc_bench.errors import Diverged
 from bfc_bench.learner import Capabilities, Context, Cost, Data, Learner, Predictor
@@ -80,10 +80,6 @@ class SpectralLayers(Learner):
     the directions found above make of it; ``local``, s'(h) of the block alone."""
     residuals: bool = True
     """Whether the labels of new directions are the residuals of the read-out."""
-    importance: Literal["paths", "moments"] = "paths"
-    """By what directions are replaced: their effect on the output along the labels, or |E[y h^2]|."""
-    size: PositiveFloat = 0.25
-    """Root mean square of a replacing coordinate over the mean one of coordinates with random lifts."""
     read: Reads = "all"
     """What the read-out reads: the last block, all blocks, or the monomials of degree 1 to 4 of the first block's
     coordinates."""
@@ -101,7 +97,7 @@ class SpectralLayers(Learner):
         """Fit blocks and read-outs to x (n, d) and y (n,). Raises ``Diverged`` for features that are not finite."""
         mean = square_mean(train.x, ctx) if self.with_squares else None
         centre, spread = train.y.mean(), train.y.std() or 1.0
-        z, y = _inputs(train.x, mean), (train.y - centre) / spread
+        z, y = with_squares(train.x, mean), (train.y - centre) / spread
         penalties: list[int] = []
         out = held_out(train.n)
         if self.held_out and train.n >= EVERY:
@@ -134,7 +130,7 @@ class SpectralLayers(Learner):
             return Block.of(directions, z, lifts, biases[level], self.activation)
 
         count = max(1, round(self.share * self.k))
-        rule = Rounds(count, self.signal, self.update == "append", self.importance == "paths", self.size, forward, rng)
+        rule = Rounds(count, self.signal, self.update == "append", forward, rng)
         blocks: list[Block] = []
         values = [z]
         for level in range(self.depth):
@@ -208,12 +204,12 @@ class SpectralPredictor(Predictor):
 
     def predict(self, x: np.ndarray) -> np.ndarray:
         """Predictions (m,) at x (m, d)."""
-        values = outputs(self.network.blocks, _inputs(x, self.square_mean))
+        values = outputs(self.network.blocks, with_squares(x, self.square_mean))
         return self.network.output(values) * self.spread + self.centre
 
     def hidden(self, x: np.ndarray) -> Mapping[str, np.ndarray]:
         """{"S2": V_1^T z^0, "S3": V_2^T z^1, ...}, each (m, K), what each block reads; only the span has a meaning."""
-        values = outputs(self.network.blocks, _inputs(x, self.square_mean))
+        values = outputs(self.network.blocks, with_squares(x, self.square_mean))
         blocks = zip(self.network.blocks, values, strict=False)
         return {f"S{layer}": z @ block.directions for layer, (block, z) in enumerate(blocks, 2)}
 
@@ -238,8 +234,3 @@ def monomials(z: np.ndarray) -> np.ndarray:
     columns = [z[:, list(chosen)].prod(axis=1) for degree in range(1, DEGREE + 1)
                for chosen in combinations_with_replacement(range(z.shape[1]), degree)]  # fmt: skip
     return np.column_stack(columns)
-
-
-def _inputs(x: np.ndarray, mean: np.ndarray | None) -> np.ndarray:
-    """z^0 at x (m, d)."""
-    return x if mean is None else np.asarray(with_squares(x, mean))

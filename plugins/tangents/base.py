@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from bfc_plugins.tangents.rectified import Activation, Gate
-
 from bfc_bench.learner import Context, Cost, TaskFacts, Theory
 from bfc_bench.toolkit.ridge_learner import RidgeLearner, entry_flops
 
@@ -20,13 +18,14 @@ if TYPE_CHECKING:
 class TangentLearner(RidgeLearner):
     """The linear Taylor model of an infinitely wide network around its random initial weights, by ridge regression.
 
-    Model NTK-h of NR, whose kernel has a closed form. Inputs must have norm 1.
+    Model NTK-h of NR with s = relu^2/2, whose kernel has a closed form. Inputs must have norm 1.
     """
 
     search: ClassVar[Mapping[str, Sequence[Any]]] = {"ridge": [10.0**k for k in range(-8, 1)]}
 
-    activation: Activation = "relu2"
-    """Activation of the linearised network; ``relu2`` is relu^2/2, ``relu3`` is relu^3/6."""
+    represented: ClassVar[bool]
+    """Whether the network reads a random representation of its inputs."""
+
     bias: bool = True
     """Whether the constant coordinate 1 is added to the inputs."""
 
@@ -34,12 +33,7 @@ class TangentLearner(RidgeLearner):
         """The kernel of the infinitely wide limit, scaled to 1 on the diagonal."""
         from bfc_plugins.tangents.sphere_tangents import SphereTangent
 
-        return SphereTangent(self.name, self.activation, self.bias, self.representation)
-
-    @property
-    def representation(self) -> Gate | None:
-        """The activation of the random representation, or None for raw inputs."""
-        return None
+        return SphereTangent(self.name, self.bias, self.represented)
 
     def space(self, x: Tensor, ctx: Context) -> Space:
         """The kernel's Hilbert space over x (n, d)."""

@@ -5,23 +5,15 @@ from __future__ import annotations
 from typing import ClassVar
 
 from bfc_plugins.tangents.base import TangentLearner
-from bfc_plugins.tangents.rectified import Gate
 
 
 class NtkNeural(TangentLearner):
     """``f(x) = m^-1/2 sum_r a_r s'(w_r . h) <u_r, h>`` with trained u_r, on h = D^-1/2 g(V x + b), V and b random.
 
-    NR section 5. With the defaults, g the indicator and s = relu^2/2, its kernel tends to H_inf = k1(2 s) s / 2 with
+    NR section 5, with g the indicator. With a bias its kernel tends to H_inf = k1(2 s) s / 2 with
     s = k0((1 + <x, x'>)/2) as m and D grow. Theorem 3: it needs d^p samples for a polynomial of degree p, as
     ``ntk-raw`` does: the representation gains nothing.
     """
 
     name: ClassVar[str] = "ntk-neural"
-
-    inner: Gate = "indicator"
-    """Activation g of the random representation."""
-
-    @property
-    def representation(self) -> Gate:
-        """g."""
-        return self.inner
+    represented: ClassVar[bool] = True

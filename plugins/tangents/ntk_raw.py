@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import ClassVar
 
 from bfc_plugins.tangents.base import TangentLearner
-from bfc_plugins.tangents.rectified import ORDER
 
 from bfc_bench.learner import TaskFacts
 from bfc_bench.toolkit.parity import parity_caution
@@ -20,12 +19,12 @@ class NtkRaw(TangentLearner):
     """
 
     name: ClassVar[str] = "ntk-raw"
+    represented: ClassVar[bool] = False
 
     def caution(self, task: TaskFacts, n: int) -> str | None:
-        """Without bias, an activation of order q lacks degrees k > q of the parity of q.
+        """Without bias, even degrees above 2 are missing.
 
-        relu(t)^q = (t^q + sign(t) t^q) / 2: a polynomial of degree q, and terms of the other parity.
+        relu(t)^2 = (t^2 + sign(t) t^2) / 2: a polynomial of degree 2, and terms of odd degree.
         """
-        order, who = ORDER[self.activation], f"{self.name} with activation = {self.activation!r} and no bias"
-        remedy = "set bias = true or take another activation"
-        return parity_caution(who, lambda k: self.bias or k <= order or (k - order) % 2 == 1, task, remedy)
+        who = f"{self.name} without bias"
+        return parity_caution(who, lambda k: self.bias or k <= 2 or k % 2 == 1, task, "set bias = true")

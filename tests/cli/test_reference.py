@@ -29,7 +29,7 @@ def test_ranges_defaults_and_meanings_are_those_of_the_class():
     assert found["ridge"].values == "number >= 0"
     assert found["ridge"].default == "1e-06"
     assert found["ridge"].text.startswith("Penalty on |f|^2")
-    assert found["kernel"].values == '"rbf" | "laplace" | "poly" | "harmonic" | "ntk" | "nngp" | "compositional"'
+    assert found["kernel"].values == '"rbf" | "laplace" | "poly" | "harmonic" | "ntk" | "nngp"'
     assert found["with_squares"].values == "true or false"
     assert options("quadratic-densenet")["widths"].default == "required"
     assert options("quadratic-densenet")["widths"].values == "list of integer > 0"

@@ -13,9 +13,7 @@ from bfc_bench.tasks.targets.lowrank_poly import LowrankPoly
 from bfc_bench.tasks.targets.toys import ToyRich
 from bfc_bench.tasks.teacher_task import TeacherTask
 
-TEXT = (
-    "parity trap: ntk-raw with activation = 'relu2' and no bias has no part of degree 4, which the target lowrank-poly"
-)
+TEXT = "parity trap: ntk-raw without bias has no part of degree 4, which the target lowrank-poly"
 
 
 def task(name, degree):

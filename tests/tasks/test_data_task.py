@@ -129,12 +129,6 @@ def test_the_sample_has_mean_0_and_deviation_1_and_the_test_points_have_its_scal
     np.testing.assert_allclose(made.test_inputs(60), expected, rtol=1e-12)
 
 
-def test_scaled_by_the_pool_samples_are_prefixes_and_the_whole_pool_has_deviation_1():
-    made = problem(task(standardize="pool"))
-    np.testing.assert_array_equal(made.train(200).x[:50], made.train(50).x)
-    np.testing.assert_allclose(made.train(300).x.std(axis=0), 1, rtol=1e-12)
-
-
 def test_images_are_scaled_by_channel():
     x = RNG.integers(0, 255, (N, 2 * 3 * 3)).astype(np.uint8)
     Held.contents = DataSetContents(LabelledPoints(x, RNG.standard_normal(N)), shape=(2, 3, 3), divisor=255.0)

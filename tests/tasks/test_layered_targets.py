@@ -16,7 +16,7 @@ DEGREES = [
     *[(QuadraticDensenet(widths=WIDTHS[:k], alphas=ALPHAS[:k]), 2 ** (k + 1)) for k in (1, 2, 3)],
     *[(SlideDensenet(widths=WIDTHS[:k], alphas=ALPHAS[:k]), 2**k) for k in (1, 2, 3)],
 ]
-TOYS = [toy(rotate=rotate) for toy in (ToyOverfit, ToyRich, SlideQuartic, SlideCorrection) for rotate in (False, True)]
+TOYS = [ToyOverfit(), ToyRich(), SlideQuartic(), SlideCorrection()]
 LAYERED = [*(target for target, _ in DEGREES), SlideDensenet(widths=WIDTHS, alphas=ALPHAS, signs="positive"), *TOYS]
 
 

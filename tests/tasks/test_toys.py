@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from bfc_bench.errors import UsageError
 from bfc_bench.tasks.inputs.gaussian import Gaussian
 from bfc_bench.tasks.inputs.uniform import Uniform
 from bfc_bench.tasks.targets.toys import SlideCorrection, SlideQuartic, ToyOverfit, ToyRich
@@ -54,17 +53,6 @@ def test_centred_toys_have_centred_squares_in_the_place_of_squares(toy, formula,
         np.testing.assert_allclose(teacher(x), formula(x.T, alpha, squares), rtol=1e-9)
 
 
-@pytest.mark.parametrize(("toy", "formula", "alpha"), FORMULAS)
-def test_rotated_toys_are_their_formulas_in_an_orthonormal_basis(toy, formula, alpha):
-    x, teacher = draw(toy(rotate=True))
-    basis = teacher.basis
-    np.testing.assert_allclose(basis @ basis.T, np.eye(toy.coordinates), atol=1e-12)
-    assert np.max(np.abs(basis)) < 0.999
-    z = basis @ x.T
-    np.testing.assert_allclose(teacher(x), formula(z, alpha, z**2), rtol=1e-9)
-    assert not np.allclose(teacher.basis, draw(toy(rotate=True), seed=5)[1].basis)
-
-
 def test_hidden_features_are_those_of_the_text():
     x, teacher = draw(ToyOverfit())
     a, b, c = x.T[:3] ** 2
@@ -73,9 +61,3 @@ def test_hidden_features_are_those_of_the_text():
     x, teacher = draw(SlideCorrection())
     np.testing.assert_allclose(teacher.hidden(x)["S2"], x[:, :2])
     np.testing.assert_allclose(teacher.hidden(x)["S3"], np.sqrt(0.3) * (x[:, :2] ** 2 + x[:, 2:4]))
-
-
-@pytest.mark.parametrize("toy", [ToyOverfit, ToyRich])
-def test_centred_squares_are_squares_of_inputs(toy):
-    with pytest.raises(UsageError, match=r"^here: centred must be false where rotate = true.* Got True"):
-        toy.parse({"rotate": True, "centred": True}, "here")

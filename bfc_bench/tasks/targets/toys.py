@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from math import sqrt
 from typing import Annotated, ClassVar, Literal, TypeAlias
 
 import numpy as np
-from pydantic import Field, FiniteFloat, ValidationInfo, field_validator
+from pydantic import Field, FiniteFloat
 
-from bfc_bench.tasks.base import Float, InputLaw, Inputs, Target, Teacher
-from bfc_bench.tasks.orthonormal import orthonormal_rows
+from bfc_bench.tasks.base import Float, InputLaw, Inputs, Target
 from bfc_bench.tasks.targets.densenet_teacher import DensenetTeacher, draw_weights
 from bfc_bench.tasks.targets.options import RandomDensenet, constant_squares
 
@@ -21,23 +19,20 @@ Layer: TypeAlias = dict[int, Float]
 
 
 class Toy(Target):
-    """A fixed small network of the first ``coordinates`` inputs, or of as many random orthonormal directions."""
+    """A fixed small network of the first ``coordinates`` inputs."""
 
     swept: ClassVar[frozenset[str]] = frozenset({"alpha"})
     coordinates: ClassVar[int]
-    rotate: bool = False
-    """Whether x_1, x_2, ... are projections on random orthonormal directions, whose squares are not linear in the
-    squared inputs."""
     alpha: Weight = 0.3
     """Weight of the higher layer."""
 
     @abstractmethod
-    def layers(self) -> list[Layer]:
-        """The weights of layers 2 and 3, as functions of the coordinates."""
+    def layers(self, d: int) -> list[Layer]:
+        """The weights of layers 2 and 3, as functions of d inputs."""
 
     def offset(self, law: InputLaw) -> Float:
-        """What is subtracted from the squares, (coordinates,)."""
-        return np.zeros(self.coordinates)
+        """What is subtracted from the squares, (d,)."""
+        return np.zeros(law.d)
 
     def check(self, d: int) -> str | None:
         """Why there are too few coordinates, or None."""
@@ -45,27 +40,11 @@ class Toy(Target):
 
     def check_inputs(self, inputs: Inputs) -> str | None:
         """The squares of the inputs must not be constant."""
-        return None if self.rotate else constant_squares(inputs)
+        return constant_squares(inputs)
 
-    def draw(self, rng: np.random.Generator, law: InputLaw) -> ToyTeacher:
+    def draw(self, rng: np.random.Generator, law: InputLaw) -> DensenetTeacher:
         """The network in d dimensions."""
-        basis = orthonormal_rows(rng, self.coordinates, law.d) if self.rotate else np.eye(self.coordinates, law.d)
-        return ToyTeacher(DensenetTeacher(self.layers(), (1.0, self.alpha), self.offset(law)), basis)
-
-
-class ToyTeacher(Teacher):
-    """A network of basis . x, for a basis (k, d)."""
-
-    def __init__(self, network: DensenetTeacher, basis: Float) -> None:
-        self.network, self.basis, self.facts = network, basis, network.facts
-
-    def __call__(self, x: Float) -> Float:
-        """G*(x), (m,), for x (m, d)."""
-        return self.network(x @ self.basis.T)
-
-    def hidden(self, x: Float) -> Mapping[str, Float]:
-        """sqrt(alpha_l) S_l(x), {"S2": (m, k_2), "S3": (m, k_3)}."""
-        return self.network.hidden(x @ self.basis.T)
+        return DensenetTeacher(self.layers(law.d), (1.0, self.alpha), self.offset(law))
 
 
 class SquaresToy(Toy):
@@ -74,16 +53,9 @@ class SquaresToy(Toy):
     centred: bool = False
     """Whether x_i^2 - E[x_i^2] replaces x_i^2, which puts the toy exactly into the concept class of section 2."""
 
-    @field_validator("centred")
-    @classmethod
-    def _centred_squares_are_of_inputs(cls, centred: bool, info: ValidationInfo) -> bool:
-        if centred and info.data.get("rotate"):
-            raise ValueError("must be false where rotate = true, since G_1 is made of the squared inputs")
-        return centred
-
     def offset(self, law: InputLaw) -> Float:
-        """What is subtracted from the squares, (coordinates,)."""
-        return law.square_mean[: self.coordinates] if self.centred else super().offset(law)
+        """What is subtracted from the squares, (d,)."""
+        return law.square_mean if self.centred else super().offset(law)
 
 
 class ToyOverfit(SquaresToy):
@@ -98,10 +70,9 @@ class ToyOverfit(SquaresToy):
     alpha: Weight = 0.1
     """Weight of the higher layer."""
 
-    def layers(self) -> list[Layer]:
+    def layers(self, d: int) -> list[Layer]:
         """Of (x_1, x_2, x_3)."""
-        second = np.array([[1.0, 0.0, 0.0], [0.0, sqrt(2), 0.0]])
-        return [{1: second}, {1: np.array([[0.0, 0.0, 1.0]]), 2: np.ones((1, 2))}]
+        return [{1: np.diag([1.0, sqrt(2)]) @ np.eye(2, d)}, {1: np.eye(1, d, k=2), 2: np.ones((1, 2))}]
 
 
 class ToyRich(SquaresToy):
@@ -114,9 +85,9 @@ class ToyRich(SquaresToy):
     kind: ClassVar[str] = "toy-rich"
     coordinates: ClassVar[int] = 4
 
-    def layers(self) -> list[Layer]:
+    def layers(self, d: int) -> list[Layer]:
         """Of (x_1, ..., x_4)."""
-        return [{1: np.eye(2, 4)}, {0: np.eye(2, 4, k=2), 2: np.eye(2)}]
+        return [{1: np.eye(2, d)}, {0: np.eye(2, d, k=2), 2: np.eye(2)}]
 
 
 class SlideQuartic(Toy):
@@ -128,9 +99,9 @@ class SlideQuartic(Toy):
     kind: ClassVar[str] = "slide-quartic"
     coordinates: ClassVar[int] = 2
 
-    def layers(self) -> list[Layer]:
+    def layers(self, d: int) -> list[Layer]:
         """Of (x_1, x_2)."""
-        return [{0: np.eye(2)}, {2: np.eye(2)}]
+        return [{0: np.eye(2, d)}, {2: np.eye(2)}]
 
 
 class SlideCorrection(Toy):
@@ -144,9 +115,9 @@ class SlideCorrection(Toy):
     kind: ClassVar[str] = "slide-correction"
     coordinates: ClassVar[int] = 4
 
-    def layers(self) -> list[Layer]:
+    def layers(self, d: int) -> list[Layer]:
         """Of (x_1, ..., x_4)."""
-        return [{0: np.eye(2, 4)}, {0: np.eye(2, 4, k=2), 2: np.eye(2)}]
+        return [{0: np.eye(2, d)}, {0: np.eye(2, d, k=2), 2: np.eye(2)}]
 
 
 class SlideDensenet(RandomDensenet):

@@ -1,8 +1,7 @@
 """Arc-cosine kernels: closed forms of Gaussian gates, and of infinitely wide ReLU networks of any depth.
 
-With unit vectors x, x' of cosine rho and w ~ N(0, I), E[s(w.x) s(w.x')] is ``k0`` for the step s(t) = 1{t > 0}, ``k1``
-for the ReLU s(t) = max(t, 0), ``k2`` for s(t) = max(t, 0)^2 / 2 and ``k3`` for s(t) = max(t, 0)^3 / 6 (Cho & Saul 2009,
-with their factor 2 and degree's factorial taken into s).
+With unit vectors x, x' of cosine rho and w ~ N(0, I), E[s(w.x) s(w.x')] is ``k0`` for the step s(t) = 1{t > 0} and
+``k1`` for the ReLU s(t) = max(t, 0) (Cho & Saul 2009, with their factor 2 taken into s).
 
 Networks follow the convention of neural-tangents: ``depth`` hidden layers ``Dense(W_std=sqrt(2)), Relu`` and a read-out
 ``Dense(W_std=1)``, every Dense with ``b_std = sqrt(bias_variance)``. Without bias NNGP(x, x) = |x|^2/d and
@@ -32,24 +31,6 @@ def k1(rho: Tensor) -> Tensor:
     """E[relu(w.x) relu(w.x')] at cosines ``rho``: (sqrt(1 - rho^2) + (pi - acos rho) rho) / (2 pi)."""
     rho = torch.clip(rho, -1, 1)
     return (torch.sqrt((1 - rho) * (1 + rho)) + (pi - torch.acos(rho)) * rho) / (2 * pi)
-
-
-def k2(rho: Tensor) -> Tensor:
-    """E[relu(w.x)^2/2 relu(w.x')^2/2] at ``rho``: (3 rho sqrt(1 - rho^2) + (pi - acos rho)(1 + 2 rho^2)) / (8 pi)."""
-    rho = torch.clip(rho, -1, 1)
-    return (3 * rho * torch.sqrt((1 - rho) * (1 + rho)) + (pi - torch.acos(rho)) * (1 + 2 * rho**2)) / (8 * pi)
-
-
-def k3(rho: Tensor) -> Tensor:
-    """E[relu(w.x)^3/6 relu(w.x')^3/6] at ``rho``.
-
-    (15 s - 11 s^3 + (pi - acos rho)(9 rho + 6 rho^3)) / (72 pi) with s = sqrt(1 - rho^2).
-    """
-    rho = torch.clip(rho, -1, 1)
-    squared_sine = (1 - rho) * (1 + rho)
-    sine = torch.sqrt(squared_sine)
-    outside = (1 - torch.acos(rho) / pi) * rho * (9 + 6 * rho**2) / 72
-    return sine * (15 - 11 * squared_sine) / (72 * pi) + outside
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,8 @@ from typing import Literal, TypeAlias
 from bfc_bench.toolkit.kernels.arccos import ReluNetwork
 from bfc_bench.toolkit.kernels.base import Kernel
 from bfc_bench.toolkit.kernels.closed_forms import Harmonic, Laplace, Polynomial, Rbf
-from bfc_bench.toolkit.kernels.compositional import Activation, Compositional
 
-KernelName: TypeAlias = Literal["rbf", "laplace", "poly", "harmonic", "ntk", "nngp", "compositional"]
+KernelName: TypeAlias = Literal["rbf", "laplace", "poly", "harmonic", "ntk", "nngp"]
 
 
 def make_kernel(
@@ -20,7 +19,6 @@ def make_kernel(
     degree: int = 2,
     coef0: float = 1.0,
     bias_variance: float = 0.0,
-    activation: Activation = "relu",
     dimension: int = 2,
 ) -> Kernel:
     """The kernel called ``name``; options of other kernels are ignored.
@@ -28,11 +26,10 @@ def make_kernel(
     Args:
         name: Which kernel.
         gamma: Inverse squared length, > 0.
-        depth: Hidden layers of ``ntk`` and ``nngp``, compositions of ``compositional``.
+        depth: Hidden layers of ``ntk`` and ``nngp``.
         degree: Degree of ``poly`` and ``harmonic``.
         coef0: Constant term of ``poly``.
         bias_variance: Variance of the biases of ``ntk`` and ``nngp``.
-        activation: Activation of ``compositional``.
         dimension: Number of input features, for ``harmonic``.
     """
     if name == "rbf":
@@ -43,6 +40,4 @@ def make_kernel(
         return Harmonic(gamma, degree, dimension)
     if name == "poly":
         return Polynomial(gamma, degree, coef0)
-    if name == "compositional":
-        return Compositional(gamma, activation, depth)
     return ReluNetwork(gamma, depth, bias_variance, tangent=name == "ntk")

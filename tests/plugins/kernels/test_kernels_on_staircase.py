@@ -34,7 +34,6 @@ KERNELS = {
     "nngp": KernelRidge(kernel="nngp", bias_variance=1.0, **RAW),
     "nngp, no bias": KernelRidge(kernel="nngp", **RAW),
     "ntk": KernelRidge(kernel="ntk", depth=2, bias_variance=0.5, **RAW),
-    "compositional": KernelRidge(kernel="compositional", activation="gelu", depth=2, **RAW),
     "sequential, one round": SequentialKernel(rounds=1, **RAW),
     "ntk-raw relu2": NtkRaw(ridge=RIDGE),
     "ntk-raw relu2, no bias": NtkRaw(bias=False, ridge=RIDGE),

@@ -26,7 +26,7 @@ FAST = {"widths": (10, 6), "steps": 1000}
     [
         ({}, {}, Uniform),
         ({}, {}, Gaussian),
-        ({"loss": "square", "alphas": "oracle"}, {}, Uniform),
+        ({"loss": "square"}, {}, Uniform),
         ({"widths": (8,)}, {"widths": (3,), "alphas": (1.0,)}, Uniform),
         ({"widths": (3, 2)}, {}, Uniform),
     ],

@@ -42,11 +42,7 @@ def test_heavy_tailed_inputs_are_learned_too():
 @pytest.mark.parametrize("cls", [QuadDenseNet, Layerwise, Grow])
 def test_a_batch_of_different_jobs_equals_single_fits_bitwise(cls):
     a, b = problem(replicate=0), problem(replicate=1)
-    jobs = [
-        job(cls(**SMALL), a, 50),
-        job(cls(**SMALL, lr=0.02, init_scale=0.9), a, 200),
-        job(cls(**SMALL, alphas="oracle"), b, 1500),
-    ]
+    jobs = [job(cls(**SMALL), a, 50), job(cls(**SMALL, lr=0.02, init_scale=0.9), a, 200), job(cls(**SMALL), b, 1500)]
     assert len({j.learner.batch_key(j.train) for j in jobs}) == 1
     for one, fitted in zip(jobs, cls.fit_batch(jobs), strict=True):
         alone = cls.fit(one.learner, one.train, one.ctx)
@@ -77,23 +73,6 @@ def test_units_of_the_data_do_not_matter():
     other = Data(sample="s", n=200, d=6, x=data.x / 8.0, y=data.y * 1024.0)
     scaled = learner.fit(other, Context(square_mean=p.square_mean / 64.0))
     np.testing.assert_allclose(scaled.predict(p.test_x / 8.0), 1024.0 * plain.predict(p.test_x), rtol=1e-6)
-
-
-def test_alphas_are_learned_told_or_given():
-    p = problem()
-    start = {**SMALL, "steps": 30}
-    told = job(QuadDenseNet(**start, alphas="oracle"), p, 100)
-    given = job(QuadDenseNet(**start, alphas=(1.0, 0.3)), p, 100)
-    learned = job(QuadDenseNet(**start), p, 100)
-    assert told.learner.oracle() == {"alphas"}
-    assert given.learner.oracle() == learned.learner.oracle() == frozenset()
-    a, b, c = QuadDenseNet.fit_batch([told, given, learned])
-    np.testing.assert_array_equal(a.predict(p.test_x), b.predict(p.test_x))
-    assert a.info["oracle"] == ["alphas"]
-    assert a.info["alphas"][1] / a.info["alphas"][0] == pytest.approx(0.3)
-    assert c.info["alphas"][1] / c.info["alphas"][0] != pytest.approx(1.0, abs=1e-4)
-    with pytest.raises(UsageError, match="needs a target that tells 2 alphas"):
-        told.learner.fit(told.train, Context())
 
 
 def test_checkpoints_are_stages_of_the_same_training():

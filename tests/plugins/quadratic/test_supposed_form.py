@@ -49,7 +49,7 @@ def test_rows_say_what_a_network_knew(rows_of):
     deep = {"name": "quad-densenet", "options": {"widths": [4, 4, 4], "steps": 5}}
     learners = [
         {**deep, "label": "known"},
-        {**deep, "label": "told", "options": {**deep["options"], "alphas": "oracle"}},
+        {"name": "wkr-densenet", "label": "told", "options": {"depth": 4, "max_steps": 5, "alphas": "oracle"}},
         {"name": "quad-densenet", "label": "default", "options": {"steps": 5}},
     ]
     oracle = {row.label: row.chosen.get("oracle") for row in rows_of(task=[task], learner=learners, jobs=1)}
