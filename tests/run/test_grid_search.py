@@ -16,16 +16,15 @@ def searched(learner, rows_of):
     return rows
 
 
-def test_alphas_and_skips_are_searched_together(rows_of):
-    useless = [1.0, 1e-9, 1e-9]
+def test_rates_and_skips_are_searched_together(rows_of):
     learner = {
         "name": "quad-densenet",
         "options": {"widths": [6, 4, 3], "steps": 600, "batch_size": 64},
-        "tune": {"alphas": [useless, [1.0, 0.5, 0.25]], "skips": SKIPS},
+        "tune": {"lr": [1e-7, 0.01], "skips": SKIPS},
     }
     for row in searched(learner, rows_of):
         assert row.chosen["candidates"] == 4
-        assert row.chosen["tuned"]["alphas"] == [1.0, 0.5, 0.25]
+        assert row.chosen["tuned"]["lr"] == 0.01
         assert row.chosen["tuned"]["skips"] in SKIPS
         assert row.chosen["validation_error"] < 0.3
 
