@@ -42,9 +42,11 @@ def differing(one: Mapping[str, Any], other: Mapping[str, Any], tolerance: Toler
 
     Columns are compared bit for bit (``row.measured``), but for floating-point numbers in the columns ``MEASURED``,
     which may differ by the tolerance. Tuned options are chosen and not measured; with the tolerance ``GPUS``, artifacts
-    are compared by name only.
+    are compared by name only. Options are compared if both rows have them: a release may have options that another
+    lacks, and those that differ from their defaults are in the identity of the cell.
     """
-    a, b = measured(one), measured(other)
+    options = one.get("options", {}).keys() & other.get("options", {}).keys()
+    a, b = (measured({**row, "options": {name: row["options"][name] for name in options}}) for row in (one, other))
     wrong = sorted(name for name in a.keys() | b.keys() if a.get(name) != b.get(name))
     return [name for name in wrong if not (name in a and name in b and _within(name, a[name], b[name], tolerance))]
 

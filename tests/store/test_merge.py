@@ -88,7 +88,7 @@ def test_halves_of_a_suite_that_two_stores_have_run_are_the_whole_suite(faulty, 
 def test_equal_rows_are_one_whatever_they_took_and_whoever_made_them(made, tmp_path):
     of_both = {"a": 1, "b": 2}
     quick = replace(ROW, options=of_both, fit_cpu_seconds=1.0, peak_memory_bytes=3, trained_together=2, release="1")
-    slow = replace(ROW, options=dict(reversed(of_both.items())), fit_cpu_seconds=9.0, finished_at=9.0, release="2")
+    slow = replace(ROW, options={"of_release_2": 3, "b": 2, "a": 1}, fit_cpu_seconds=9.0, finished_at=9.0, release="2")
     a, b = made("a", [quick]), made("b", [slow, replace(ROW, cell=cell(4), n=4)])
     done = merge([a, b], tmp_path / "c")
     assert (done.new, done.equal, done.replaced, done.sessions) == (2, 1, 0, 2)
@@ -338,6 +338,7 @@ def test_a_colleague_who_ran_fewer_sizes_of_a_kernel_has_the_same_rows(suite_fil
     [
         (ROW, "nmse", 0.5 * (1 + 2e-6)),
         (ROW, "status", "timeout"),
+        (ROW, "options", {"a": 2}),
         (ROW, "chosen", {"info": {"x": 1}}),
         (ON_GPU, "chosen", {**ON_GPU.chosen, "tuned": {"lr": 0.1 * 1.0001}}),  # not measured
         *((ON_GPU, *change) for change in BY_MUCH.items()),

@@ -140,7 +140,7 @@ class Cells:
         if new.status in ("skipped", "timeout", "out-of-memory", "killed"):
             self.found.say(f"UNCHECKED  {place}: {new.status} here: {new.reason}")
             return
-        one, other = _of_common_options(stored, new)
+        one, other = stored.as_dict(), new.as_dict()
         result, both = outcome(other), f"{outcome(one)} in the bundle, {outcome(other)} here"
         if not differing(one, other, tolerance_of(one, other)):
             verdict, remark = "reproduced", result
@@ -177,14 +177,3 @@ class Cells:
         """Whether the processor and the packages of the run are those of this machine."""
         facts = self.store.store.provenance(stored.provenance) or {}
         return (facts.get("processor"), facts.get("packages")) == (processor(), package_versions())
-
-
-def _of_common_options(stored: Row, new: Row) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Both rows with the options that both have.
-
-    A release may have options that an earlier one lacked. Options that differ from their defaults are in the identity
-    of the cell, which the rows share.
-    """
-    common = stored.options.keys() & new.options.keys()
-    one, other = ({**row.as_dict(), "options": {name: row.options[name] for name in common}} for row in (stored, new))
-    return one, other
