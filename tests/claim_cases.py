@@ -3,7 +3,7 @@
 import numpy as np
 from claim_results import DIMS, GRID, SWEEP, THEORIES, D, N, cell, cells, curve, expected
 
-from bfc_bench.tasks.targets.harmonics import harmonics_dimension
+from bfc_bench.utils.legendre import harmonics_dimension
 
 
 def error_at(rng, truth, r=5):

@@ -12,7 +12,7 @@ import numpy as np
 
 from bfc_bench.analysis.thresholds import NStars
 from bfc_bench.learner import Theory
-from bfc_bench.tasks.targets.harmonics import harmonics_dimension
+from bfc_bench.utils.legendre import harmonics_dimension
 
 LARGEST = 1e9
 """Largest N* that is searched for."""

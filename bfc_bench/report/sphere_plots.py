@@ -10,7 +10,7 @@ from bfc_bench.analysis.curves import Curve
 from bfc_bench.report import marks
 from bfc_bench.report.axis import Axis, log_axis
 from bfc_bench.report.drawing import Drawing, Mark, Record
-from bfc_bench.tasks.targets.harmonics import harmonics_dimension
+from bfc_bench.utils.legendre import harmonics_dimension
 
 LEAST = -0.25
 """Lower end of the axis of R^2; smaller values carry no information."""

@@ -11,7 +11,7 @@ from bfc_bench.analysis.curves import curves
 from bfc_bench.analysis.theory import expected, expected_exponent, expected_n_star, harmonics_slope
 from bfc_bench.analysis.thresholds import thresholds
 from bfc_bench.learner import Theory
-from bfc_bench.tasks.targets.harmonics import harmonics_dimension
+from bfc_bench.utils.legendre import harmonics_dimension
 
 DIMS = (6, 8, 10, 12)
 CLAIM = {"id": "c", "label": "a", "task": "t", "level": 0.5}

@@ -12,7 +12,7 @@ from bfc_bench.analysis.theory import harmonics_slope
 from bfc_bench.learner import Theory
 from bfc_bench.report import sphere_plots
 from bfc_bench.report.html import write_report
-from bfc_bench.tasks.targets.harmonics import harmonics_dimension
+from bfc_bench.utils.legendre import harmonics_dimension
 
 DIMS, SIZES = (6, 8, 12), (20, 40, 80, 160, 320, 640, 1280)
 TARGET = {"kind": "lowrank-poly", "degree": 3}

@@ -6,8 +6,8 @@ import pytest
 from bfc_bench.errors import UsageError
 from bfc_bench.tasks.inputs.gaussian import Gaussian
 from bfc_bench.tasks.inputs.uniform import Hypercube, Sphere, Uniform
-from bfc_bench.tasks.targets.harmonics import legendre
 from bfc_bench.tasks.targets.lowrank_poly import LowrankPoly, LowrankTeacher
+from bfc_bench.utils.legendre import legendre
 
 D, M = 6, 200_000
 

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from bfc_bench.tasks.inputs.uniform import Sphere
-from bfc_bench.tasks.targets.harmonics import degree_errors, harmonics_dimension, zonal
+from bfc_bench.tasks.targets.harmonics import degree_errors
 from bfc_bench.tasks.targets.staircase import Staircase
 from bfc_bench.tasks.teacher_task import ScaledTeacher
+from bfc_bench.utils.legendre import harmonics_dimension, zonal
 
 D, P = 6, 4
 

@@ -32,7 +32,7 @@ from bfc_bench.analysis.theory import Theories, expected_n_star, no_theory, slop
 from bfc_bench.analysis.thresholds import crossings
 from bfc_bench.store.row import Row
 from bfc_bench.suite.model import Size
-from bfc_bench.tasks.targets.harmonics import harmonics_dimension
+from bfc_bench.utils.legendre import harmonics_dimension
 
 SCATTERED = 0.05
 """Lack-of-fit p below which the scatter between dimensions limits the interval, and more replicates do not help."""

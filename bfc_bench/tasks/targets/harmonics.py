@@ -1,15 +1,14 @@
-"""Harmonic polynomials on the sphere S^{d-1}."""
+"""Parts of a target by degree, and the errors of a prediction in them, on the sphere S^{d-1}."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from itertools import islice
-from math import comb, sqrt
 
 import numpy as np
 
 from bfc_bench.tasks.base import Float
+from bfc_bench.utils.legendre import harmonics_dimension, legendre_sequence
 
 BLOCK = 256
 """Number of points whose products with all others are computed together."""
@@ -24,38 +23,6 @@ def part_degree(name: str) -> int | None:
     """The degree of a part with this name, or None for another part."""
     match = re.fullmatch(r"degree(\d+)", name)
     return int(match[1]) if match else None
-
-
-def harmonics_dimension(d: int, p: int) -> int:
-    """B(d, p), the dimension of the spherical harmonics of degree p in d >= 2 dimensions, exact.
-
-    B(d, p) = C(d+p-1, p) - C(d+p-3, p-2).
-    """
-    return comb(d + p - 1, p) - (comb(d + p - 3, p - 2) if p >= 2 else 0)
-
-
-def legendre_sequence(d: int, p: int, t: Float) -> Iterator[Float]:
-    """The Legendre polynomials P_0, ..., P_p, see ``legendre``."""
-    before, current = np.ones_like(t), np.array(t)
-    yield before
-    for q in range(1, p + 1):
-        yield current
-        before, current = current, ((2 * q + d - 2) * t * current - q * before) / (q + d - 2)
-
-
-def legendre(d: int, p: int, t: Float) -> Float:
-    """The Legendre polynomial P_p in d dimensions, with P_p(1) = 1.
-
-    It is the Gegenbauer polynomial of index (d-2)/2 over its value at 1 (Chebyshev's for d = 2, Legendre's for d = 3),
-    by the recurrence (q+d-2) P_{q+1} = (2q+d-2) t P_q - q P_{q-1}.
-    """
-    *_, last = legendre_sequence(d, p, t)
-    return last
-
-
-def zonal(d: int, p: int, t: Float) -> Float:
-    """phi_p(t) = sqrt(B(d,p)) P_p(t), of mean square 1 at t = beta . x for x uniform on S^{d-1} and beta of norm 1."""
-    return sqrt(harmonics_dimension(d, p)) * legendre(d, p, t)
 
 
 def degree_errors(x: Float, residual: Float, p: int) -> Float:

@@ -12,8 +12,8 @@ from bfc_bench.errors import UsageError
 from bfc_bench.tasks.base import Float, InputLaw, Inputs, Target, Teacher
 from bfc_bench.tasks.inputs.uniform import Sphere
 from bfc_bench.tasks.orthonormal import orthonormal_rows
-from bfc_bench.tasks.targets.harmonics import zonal
 from bfc_bench.tasks.targets.options import Coefficients, check_coefficients
+from bfc_bench.utils.legendre import zonal
 
 PROBES = 16384
 """Number of points on which the L2 norm of a monomial is measured when a teacher is drawn."""

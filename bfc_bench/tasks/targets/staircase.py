@@ -10,8 +10,9 @@ from pydantic import PositiveInt, ValidationInfo, field_validator
 
 from bfc_bench.tasks.base import Float, InputLaw, Inputs, Target, Teacher
 from bfc_bench.tasks.inputs.uniform import Sphere
-from bfc_bench.tasks.targets.harmonics import degree_errors, part_name, zonal
+from bfc_bench.tasks.targets.harmonics import degree_errors, part_name
 from bfc_bench.tasks.targets.options import Coefficients, check_coefficients
+from bfc_bench.utils.legendre import zonal
 
 POINTS = 2048
 """Number of leading test points for errors per degree, whose cost is quadratic in it."""

@@ -15,8 +15,8 @@ from functools import lru_cache
 import numpy as np
 import torch
 
-from bfc_bench.tasks.targets.harmonics import harmonics_dimension, legendre_sequence
 from bfc_bench.toolkit.kernels.base import Kernel
+from bfc_bench.utils.legendre import harmonics_dimension, legendre_sequence
 
 DEGREES = 40
 """The highest degree whose eigenvalue is computed."""

@@ -14,9 +14,9 @@ from sklearn.linear_model import RidgeCV
 from bfc_bench.learner import Context, Data, Job
 from bfc_bench.seeds import stream
 from bfc_bench.tasks.inputs.gaussian import Gaussian
-from bfc_bench.tasks.targets.harmonics import zonal
 from bfc_bench.tasks.targets.index_model import IndexModel
 from bfc_bench.utils.hermite import hermite
+from bfc_bench.utils.legendre import zonal
 
 D = 8
 

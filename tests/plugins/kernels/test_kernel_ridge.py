@@ -7,7 +7,7 @@ from bfc_plugins.kernels.kernel_ridge import KernelRidge
 from fit_samples import cube_sample, on_sphere, sphere_facts
 
 from bfc_bench.learner import Context, Data
-from bfc_bench.tasks.targets.harmonics import zonal
+from bfc_bench.utils.legendre import zonal
 
 LAW = Context(square_mean=np.ones(4))
 KERNELS = (

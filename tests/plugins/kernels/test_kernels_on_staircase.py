@@ -18,8 +18,8 @@ from scipy.special import roots_gegenbauer
 from bfc_bench.learner import Context, Data, Job, Learner, TaskFacts
 from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.tasks.inputs.uniform import Sphere
-from bfc_bench.tasks.targets.harmonics import harmonics_dimension, legendre
 from bfc_bench.tasks.targets.staircase import Staircase
+from bfc_bench.utils.legendre import harmonics_dimension, legendre
 
 D, P, RIDGE, REPLICATES = 8, 3, 1e-4, 3
 B = [harmonics_dimension(D, k) for k in range(60)]

@@ -8,10 +8,10 @@ from bfc_plugins.kernels.random_features import RandomFeatures
 from fit_samples import cube_sample, on_sphere, sphere_facts
 
 from bfc_bench.learner import Context, Data
-from bfc_bench.tasks.targets.harmonics import zonal
 from bfc_bench.toolkit.feature_maps import make_map
 from bfc_bench.toolkit.function_space import solve_primal
 from bfc_bench.toolkit.kernels.by_name import make_kernel
+from bfc_bench.utils.legendre import zonal
 
 LAW = Context(square_mean=np.ones(4))
 MAPS = ("fourier", "relu", "polynomial")

@@ -17,7 +17,7 @@ from bfc_plugins.quadratic_taylor.representation import (
 from fit_samples import on_sphere
 
 from bfc_bench.learner import Context
-from bfc_bench.tasks.targets.harmonics import harmonics_dimension
+from bfc_bench.utils.legendre import harmonics_dimension
 
 INNER = {
     "indicator": lambda t: (t >= 0) * 1.0,

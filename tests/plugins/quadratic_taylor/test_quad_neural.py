@@ -10,8 +10,8 @@ from fit_samples import on_sphere, sphere_error, sphere_facts, sphere_sample
 
 from bfc_bench.errors import BenchError
 from bfc_bench.learner import Context
-from bfc_bench.tasks.targets.harmonics import zonal
 from bfc_bench.testing import check_learner
+from bfc_bench.utils.legendre import zonal
 
 
 def context(d: int, unlabeled: int = 1000, seed: int = 0) -> Context:

@@ -9,7 +9,7 @@ from fit_samples import on_sphere, sphere_error, sphere_facts, sphere_sample
 
 from bfc_bench.errors import BenchError
 from bfc_bench.learner import Context, Data, Job
-from bfc_bench.tasks.targets.harmonics import zonal
+from bfc_bench.utils.legendre import zonal
 
 D = 4
 CTX = Context(square_mean=np.full(D, 1 / D))

@@ -12,7 +12,7 @@ from scipy.special import roots_gegenbauer
 
 from bfc_bench.errors import UsageError
 from bfc_bench.learner import Context, Data
-from bfc_bench.tasks.targets.harmonics import legendre
+from bfc_bench.utils.legendre import legendre
 
 D = 4
 LEARNERS = (NtkRaw(), NtkRaw(bias=False), NtkNeural(), NtkNeural(bias=False))

@@ -5,8 +5,8 @@ import pytest
 import torch
 from relu_networks import nngp, ntk
 
-from bfc_bench.tasks.targets.harmonics import harmonics_dimension, legendre
 from bfc_bench.toolkit.kernels.by_name import make_kernel
+from bfc_bench.utils.legendre import harmonics_dimension, legendre
 
 NAMES = ("rbf", "laplace", "poly", "harmonic", "ntk", "nngp")
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import eval_gegenbauer, roots_gegenbauer
 
-from bfc_bench.tasks.targets.harmonics import harmonics_dimension, legendre, zonal
+from bfc_bench.utils.legendre import harmonics_dimension, legendre, zonal
 
 GRID = np.linspace(-1, 1, 41)
 
