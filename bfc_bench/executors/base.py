@@ -13,7 +13,6 @@ from bfc_bench.config import Settings
 from bfc_bench.errors import describe_error
 from bfc_bench.toolkit.gpu import cell_memory, count_gpus
 from bfc_bench.toolkit.precision import Device, resolve_device
-from bfc_bench.utils.stability import provisional
 
 Place = Literal["session", "machine", "machines"]
 """Where units run: in the session's process, in other processes of its machine, or on other machines too."""
@@ -23,10 +22,12 @@ of ``worker_context.may_take`` and is ended (``memory``), or ends its own proces
 different groups never share a process, so that what one leaves there reaches no other group."""
 
 
-@provisional("0.1.0")
 @dataclass(frozen=True)
 class UnitFailure:
-    """Why a unit gave no result."""
+    """Why a unit gave no result.
+
+    Provisional since 0.1.0: may change in a minor release.
+    """
 
     kind: Literal["failed", "timeout", "out-of-memory", "killed", "lost"]
     """The status of a row; ``lost``: the worker was ended from outside, probably not because of the unit."""
@@ -56,9 +57,11 @@ def pickled(payload: Any) -> bytes | UnitFailure:
         )
 
 
-@provisional("0.1.0")
 class Pool(Protocol):
-    """An open executor: a queue of units and the workers that run them."""
+    """An open executor: a queue of units and the workers that run them.
+
+    Provisional since 0.1.0: may change in a minor release.
+    """
 
     def slots(self, device: Device) -> int:
         """How many units on ``device`` can run at once, as far as is known now."""
@@ -90,9 +93,11 @@ class Pool(Protocol):
         """Release the workers. With ``now``, stop running units, even in the middle of ``outcomes``."""
 
 
-@provisional("0.1.0")
 class Executor(Settings):
-    """Opens pools. Annotated fields are options. A fault of one unit must not affect another."""
+    """Opens pools. Annotated fields are options. A fault of one unit must not affect another.
+
+    Provisional since 0.1.0: may change in a minor release.
+    """
 
     name: ClassVar[str]
     """Name for ``--executor`` and in suites."""

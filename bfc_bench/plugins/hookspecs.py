@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bfc_bench.utils.hook_markers import hookspec
-from bfc_bench.utils.stability import provisional
 
 if TYPE_CHECKING:
     from bfc_bench.plugins.register import Register
@@ -33,16 +32,20 @@ def bfc_result(result: Row) -> None:
 
 
 @hookspec
-@provisional("0.1.0")
 def bfc_reported(suite: Any) -> str | None:
     """``bfc-bench run`` has written the report of a ``bfc_bench.StoredSuite``, into ``suite.directory``. A text that
-    this returns is a command, without its options, that shows the results too; ``run`` advises it."""
+    this returns is a command, without its options, that shows the results too; ``run`` advises it.
+
+    Provisional since 0.1.0: may change in a minor release.
+    """
 
 
 @hookspec
-@provisional("0.1.0")
 def bfc_run_interrupted(session: Any) -> None:
-    """Ctrl-C or SIGTERM has interrupted the run: what ``session.running()`` names is about to be stopped."""
+    """Ctrl-C or SIGTERM has interrupted the run: what ``session.running()`` names is about to be stopped.
+
+    Provisional since 0.1.0: may change in a minor release.
+    """
 
 
 @hookspec

@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bfc_bench.utils.stability import provisional
-
 if TYPE_CHECKING:
     from bfc_bench.analysis.claims.base import Claim
     from bfc_bench.executors.base import Executor
@@ -67,30 +65,36 @@ class Register:
         """A suite file, so that ``bfc-bench run NAME`` finds it."""
         self._add(self.plugin, "suite", path, name)
 
-    @provisional("0.1.0")
     def executor(self, executor: type[Executor] | str, name: str = "") -> None:
-        """An executor class, or where to import it from with its name; ``--executor`` refers to it by its ``name``."""
+        """An executor class, or where to import it from with its name; ``--executor`` refers to it by its ``name``.
+
+        Provisional since 0.1.0: may change in a minor release.
+        """
         self._add(self.plugin, "executor", executor, name)
 
-    @provisional("0.1.0")
     def plot(self, name: str, plot: Callable[[Sequence[Row]], Mapping[str, Any]]) -> None:
-        """A plot; ``plot(rows)`` returns ``{name: chart}`` for the report."""
+        """A plot; ``plot(rows)`` returns ``{name: chart}`` for the report.
+
+        Provisional since 0.1.0: may change in a minor release.
+        """
         self._add(self.plugin, "plot", plot, name)
 
-    @provisional("0.1.0")
     def verb(self, name: str, command: Callable[..., Any] | str) -> None:
         """A verb of ``bfc-bench``: a function for Typer, whose annotated parameters are the arguments and options.
 
         It may also be a ``typer.Typer`` with several of them, or the text ``"package.module:name"``: then the module is
         imported only when the verb is called.
+
+        Provisional since 0.1.0: may change in a minor release.
         """
         self._add(self.plugin, "verb", command, name)
 
-    @provisional("0.1.0")
     def listener(self, name: str, make: Callable[..., object | None] | str) -> None:
         """A listener of ``bfc-bench run``: ``make`` returns an object whose hooks are events of the run, or None.
 
         Its annotated parameters, as those of a verb, become options of ``run``. The text ``"package.module:make"``
         stands for a function that is imported only when a run starts.
+
+        Provisional since 0.1.0: may change in a minor release.
         """
         self._add(self.plugin, "listener", make, name)
