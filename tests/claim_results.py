@@ -4,11 +4,12 @@ import math
 
 import numpy as np
 
-from bfc_bench.analysis.claims import judge, parse_claims as parse
+from bfc_bench.analysis.claims import finding_of, parse_claims as parse, verdicts_on
 from bfc_bench.learner import Theory
 from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.seeds import stream
 from bfc_bench.store.row import Row
+from bfc_bench.store.rows import Rows
 from bfc_bench.suite.model import Suite
 
 D, N = 20, 400
@@ -70,6 +71,12 @@ def suite(*claims, learners=("a", "b", "c"), tasks=("t", *SWEEP)):
 
 def parse_claims(described, where):
     return parse(described, PLUGINS.claims, where)
+
+
+def judge(claims, rows, theories=None):
+    """A verdict per claim on the rows of their suite, given the theories of its learners."""
+    rows = Rows.of(rows)
+    return verdicts_on([(claim, finding_of(claim, rows, theories or {})) for claim in claims])
 
 
 def verdict(claim, rows):

@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from claim_results import judge
 from local_plugins import plugin, registers
 from small_tasks import SMALL
 from stored_rows import read_results
 
 from bfc_bench import Executor, Metric, PointClaim, RunOptions, Target, Teacher, load_plugins, run_suite
-from bfc_bench.analysis.claims import judge, parse_claims
+from bfc_bench.analysis.claims import parse_claims
 from bfc_bench.errors import BenchError, PluginError, UsageError
 from bfc_bench.learner import Context, Data, Learner, Predictor
 from bfc_bench.plugins.manager import Plugins

@@ -2,11 +2,12 @@ import math
 from dataclasses import replace
 
 import pytest
+from claim_results import judge
 
 from benchmarks import coverage_of_looks as coverages
 from bfc_bench.analysis import interim_analyses
 from bfc_bench.analysis.alpha_spending import SCHEDULE, levels, schedule_from
-from bfc_bench.analysis.claims import Finding, Reaches, judge
+from bfc_bench.analysis.claims import Finding, Reaches
 from bfc_bench.analysis.claims.mean_evidence import Region, evidence
 from bfc_bench.analysis.claims.verdict import LookLevel, decide
 

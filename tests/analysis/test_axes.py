@@ -1,9 +1,9 @@
 """Exponents and slopes along an axis of a grid, from rows that follow a known law."""
 
 import pytest
-from claim_results import PLUGINS, cell, spread
+from claim_results import PLUGINS, cell, judge, spread
 
-from bfc_bench.analysis.claims import Claim, Label, Labels, TaskName, judge, parse_claims
+from bfc_bench.analysis.claims import Claim, Label, Labels, TaskName, parse_claims
 from bfc_bench.analysis.claims.axes import resolve_grids
 from bfc_bench.analysis.curves import curves
 from bfc_bench.analysis.scaling import scalings

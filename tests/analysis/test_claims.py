@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from claim_cases import BEATS, CASES, FOLLOWS, LAW, S2, STAGES, SWEPT, stage_ratio_at
-from claim_results import SWEEP, THEORIES, cells, parse_claims, spread, suite, verdict
+from claim_results import SWEEP, THEORIES, cells, judge, parse_claims, spread, suite, verdict
 
-from bfc_bench.analysis.claims import KINDS, expected_errors, judge
+from bfc_bench.analysis.claims import KINDS, expected_errors
 from bfc_bench.analysis.claims.mean_evidence import Region, evidence, short
 from bfc_bench.analysis.claims.verdict import decide
 from bfc_bench.analysis.intervals import holm

@@ -3,10 +3,11 @@
 from dataclasses import replace
 
 import pytest
+from claim_results import judge
 from synthetic import row
 
 from bfc_bench.analysis.alpha_spending import SCHEDULE
-from bfc_bench.analysis.claims import Beats, Finding, Reaches, judge
+from bfc_bench.analysis.claims import Beats, Finding, Reaches
 from bfc_bench.analysis.interim_analyses import ClaimLooks
 from bfc_bench.analysis.replicates_needed import replicates_needed
 from bfc_bench.analysis.sizes_needed import finer_sizes, sizes_beyond_grid

@@ -7,7 +7,7 @@ that the claim names, contradicted if it lies outside, else undecided.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from bfc_bench.analysis.claims.axes import resolve_grids
@@ -28,7 +28,6 @@ from bfc_bench.analysis.theory import Theories
 from bfc_bench.errors import PluginError, UsageError, suggest
 from bfc_bench.registry import Registry
 from bfc_bench.store.row import Row
-from bfc_bench.store.rows import Rows
 from bfc_bench.suite.model import ClaimEntry, Suite
 from bfc_bench.utils.counted import counted
 
@@ -49,7 +48,6 @@ __all__ = [
     "evidence",
     "expected_errors",
     "finding_of",
-    "judge",
     "mean_of",
     "measure",
     "nothing",
@@ -68,12 +66,6 @@ UNSEEN = 0.04
 def parse_claims(suite: Suite, kinds: Registry[type[Claim]], where: str = "suite") -> list[Claim]:
     """The claims that a suite declares."""
     return [_parse(entry, suite, kinds, f"{where}: claim {entry.id!r}") for entry in suite.claim]
-
-
-def judge(claims: Iterable[Claim], rows: Sequence[Row], theories: Theories | None = None) -> list[Verdict]:
-    """A verdict per claim on the rows of their suite, given the theories of its learners."""
-    rows, known = Rows.of(rows), {} if theories is None else theories
-    return verdicts_on([(claim, finding_of(claim, rows, known)) for claim in claims])
 
 
 def finding_of(claim: Claim, rows: Sequence[Row], theories: Theories) -> Finding:
