@@ -93,7 +93,7 @@ def looked_at(claim: str, experiments: int, effect: float = 0.0) -> Looked:
         rows = Rows.of(draw(rng, effect))
         curves = rows.groups("task", "label", "d")
         sizes = {(task, label, d): tuple(np.unique(of.n).tolist()) for (task, label, d), of in curves.items()}
-        look = looks_at(stated, rows, sizes, SCHEDULE, {}).current_look
+        look = looks_at(stated, rows, sizes, SCHEDULE).current_look
         found.append(_found(look))
     return _looked(claim, effect, found)
 
@@ -118,10 +118,10 @@ def n_star_looked_at(shapes: Sequence[str], experiments: int, *, adds: bool) -> 
         own: SizesByCurve = {("t", label, 8): sizes for label in "ab"}
         reads = own
         for r in SCHEDULE:
-            look = looks_at(stated, draw(reads, r), own, SCHEDULE, {}).current_look
+            look = looks_at(stated, draw(reads, r), own, SCHEDULE).current_look
             while adds and r > SCHEDULE[0] and (wider := _with_more_sizes(look, stated, reads)) != reads:
                 reads = wider
-                look = looks_at(stated, draw(reads, r), own, SCHEDULE, {}).current_look
+                look = looks_at(stated, draw(reads, r), own, SCHEDULE).current_look
             if _found(look)[0] != "undecided":
                 break
         found.append(_found(look))

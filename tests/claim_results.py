@@ -76,7 +76,7 @@ def parse_claims(described, where):
 def judge(claims, rows, theories=None):
     """A verdict per claim on the rows of their suite, given the theories of its learners."""
     rows = Rows.of(rows)
-    return verdicts_on([(claim, finding_of(claim, rows, theories or {})) for claim in claims])
+    return verdicts_on([(claim, finding_of(claim.among({}, theories or {}), rows)) for claim in claims])
 
 
 def verdict(claim, rows):

@@ -17,7 +17,6 @@ from bfc_bench.analysis.alpha_spending import levels
 from bfc_bench.analysis.claims import Claim, Finding, finding_of
 from bfc_bench.analysis.claims.measures import CurveKey, SizesByCurve
 from bfc_bench.analysis.claims.verdict import LookLevel
-from bfc_bench.analysis.theory import Theories
 from bfc_bench.store.rows import Rows
 from bfc_bench.suite.sizes import sizes_at
 from bfc_bench.utils.counted import counted
@@ -76,22 +75,21 @@ class ClaimLooks:
         return replace(finding, verdict="undecided", but="", note="; ".join(filter(None, (note, finding.note))))
 
 
-def looks_at(claim: Claim, rows: Rows, sizes: SizesByCurve, looks: Sequence[int], theories: Theories) -> ClaimLooks:
+def looks_at(claim: Claim, rows: Rows, sizes: SizesByCurve, looks: Sequence[int]) -> ClaimLooks:
     """The looks at a claim.
 
     A claim about N* reads all sizes of its curves, any other claim those of the suite.
 
     Args:
-        claim: A claim of the suite.
+        claim: A claim of the suite, which knows its sizes and theories (``Claim.among``).
         rows: Current rows of the suite.
         sizes: The suite's own sizes.
         looks: The looks that the suite plans.
-        theories: Theories of its learners.
     """
-    return ClaimLooks(claim, tuple(_looks(claim, rows, sizes, looks, theories)))
+    return ClaimLooks(claim, tuple(_looks(claim, rows, sizes, looks)))
 
 
-def _looks(claim: Claim, rows: Rows, sizes: SizesByCurve, looks: Sequence[int], theories: Theories) -> Iterator[Look]:
+def _looks(claim: Claim, rows: Rows, sizes: SizesByCurve, looks: Sequence[int]) -> Iterator[Look]:
     curves = _curves(claim, of_sizes(rows, sizes), sizes)
     read = of_sizes(rows, curves) if claim.n_star_level is None else rows
     counts = dict.fromkeys(claim.labels, 0)
@@ -108,7 +106,7 @@ def _looks(claim: Claim, rows: Rows, sizes: SizesByCurve, looks: Sequence[int], 
             cells = [(n, replicate) for n in own_sizes for replicate in range(counts[curve[1]])]
             missing += [(curve, *cell) for cell in cells if cell not in there]
         look_rows = read.at(mask)
-        finding = None if missing else finding_of(claim.at_look(at), look_rows, theories)
+        finding = None if missing else finding_of(claim.at_look(at), look_rows)
         after = looks[number] - replicates if number < len(looks) else 0
         yield Look(at, replicates, after, counts, curves, look_rows, missing, finding)
         if finding is None or finding.verdict != "undecided":

@@ -230,7 +230,7 @@ class StoredSuite:
             if look and look.finding:
                 judged.append((looks, own, looks.claim_at_look, look.finding))
             else:
-                finding = looks.without_look(finding_of(looks.claim, own, self.theories))
+                finding = looks.without_look(finding_of(looks.claim, own))
                 judged.append((looks, own, looks.claim, finding))
         verdicts = verdicts_on([(claim, finding) for *_, claim, finding in judged], family)
         for (looks, own, *_), verdict in zip(judged, verdicts, strict=True):
@@ -245,10 +245,10 @@ class StoredSuite:
         """The claims with their looks; ``rows`` are by default all current ones."""
         looks, rows = self.looks, self.columns() if rows is None else rows
         sizes = own_sizes(self.definition)
-        claims = [claim.among(sizes) for claim in self.parsed_claims]
+        claims = [claim.among(sizes, self.theories) for claim in self.parsed_claims]
         if looks is None:
             return [ClaimLooks(claim, ()) for claim in claims]
-        return [looks_at(claim, rows, sizes, looks, self.theories) for claim in claims]
+        return [looks_at(claim, rows, sizes, looks) for claim in claims]
 
     @property
     def looks(self) -> list[int] | None:

@@ -40,8 +40,8 @@ def boundary_rates(name, experiments):
     """How often each verdict is given where the truth is the end of the region."""
     claim, results, _, boundary, _ = CASES[name]
     rng = stream("test claims", name, "boundary")
-    (parsed,) = parse_claims(suite(claim), "s.toml")
-    found = [parsed.judge_beside(results(rng, boundary), THEORIES).verdict for _ in range(experiments)]
+    parsed = parse_claims(suite(claim), "s.toml")[0].among({}, THEORIES)
+    found = [parsed.judge(results(rng, boundary)).verdict for _ in range(experiments)]
     return {word: found.count(word) / experiments for word in ("supported", "contradicted")}
 
 
@@ -72,8 +72,8 @@ def test_an_interval_across_the_bound_is_undecided_and_says_so(name):
     claim, results, inside, boundary, outside = CASES[name]
     middle = boundary or math.sqrt(inside * outside)
     rng = stream("test claims", name, "across")
-    (parsed,) = parse_claims(suite(claim), "s.toml")
-    found = [parsed.judge_beside(results(rng, middle), THEORIES) for _ in range(5)]
+    parsed = parse_claims(suite(claim), "s.toml")[0].among({}, THEORIES)
+    found = [parsed.judge(results(rng, middle)) for _ in range(5)]
     undecided = [v for v in found if v.verdict == "undecided"]
     assert undecided
     assert all(v.p > 0.05 and "across the bound" in v.note for v in undecided)

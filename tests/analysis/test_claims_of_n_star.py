@@ -28,7 +28,7 @@ def test_a_theory_without_a_number_decides_nothing(level, note):
     claim = {"kind": "follows", "label": "a", "task": "t", "factor": 3, "level": level}
     (parsed,) = parse_claims(suite(claim), "s.toml")
     theories = {("t", D, "a"): Theory(lambda n: math.inf, "nowhere")}
-    found = parsed.judge_beside(curve("a", [100, 110, 120]) + cells("a", [0.1, 0.2, 0.3]), theories)
+    found = parsed.among({}, theories).judge(curve("a", [100, 110, 120]) + cells("a", [0.1, 0.2, 0.3]))
     assert found.verdict == "undecided"
     assert note in found.note
 
@@ -104,10 +104,10 @@ def test_an_exponent_is_judged_by_that_of_the_theory_over_the_same_dimensions(po
     claim = {"kind": "exponent", "label": "a", "task": "t", "theory": True, "tolerance": 0.4}
     (parsed,) = parse_claims(suite(claim), "s.toml")
     rows = [x for d in DIMS for x in curve("a", 640 * (d / 15) ** 2 * spread(f"theory {d}", sd=0.05), d)]
-    found = parsed.judge_beside(rows, theory_of_power(power))
+    found = parsed.among({}, theory_of_power(power)).judge(rows)
     assert found.verdict == word
     assert f"within 0.4 of that of its theory, {power:g} over d = 8..27" in found.statement
-    missing = parsed.judge_beside(rows, {})
+    missing = parsed.judge(rows)
     assert (missing.verdict, missing.note) == ("undecided", "a offers no theory for t, d = 8")
 
 

@@ -31,7 +31,7 @@ def spread(values):
 
 
 def course(rows, claim=CLAIM, at=(3, 5, 8)):
-    return looks_at(claim, rows, SIZES, at, {})
+    return looks_at(claim, rows, SIZES, at)
 
 
 def test_the_sizes_of_a_suite_are_those_of_its_tasks_within_the_limits_of_its_learners():
@@ -41,7 +41,7 @@ def test_the_sizes_of_a_suite_are_those_of_its_tasks_within_the_limits_of_its_le
 
 def test_a_claim_without_n_is_about_the_largest_size_planned_for_all_its_learners_whatever_has_run():
     planned = own_sizes(SUITE) | {("t", "a", 8): (10,)}
-    claim = Beats(id="c", label="a", against=("b",), task="t").among(planned)
+    claim = Beats(id="c", label="a", against=("b",), task="t").among(planned, {})
     both = [row(10, r, label) for label in "ab" for r in range(3)]
     half_run, whole = [row(5, 0), *both], [*both, row(20, 0), row(10, 0, d=8)]
     assert [claim.at(rows) for rows in (half_run, whole)] == [Point("t", 4, 10)] * 2
@@ -105,6 +105,6 @@ def test_an_opponent_gets_no_more_replicates_if_it_is_beaten_at_the_levels_of_bo
         step = 3**0.5 / t
         errors = {"a": [math.exp(k * step - 1) for k in (-1, 0, 1)], "b": [1.0] * 3, "c": [0.3, 0.4, 0.5]}
         rows = Rows.of(row(20, r, label, nmse=e) for label, of in errors.items() for r, e in enumerate(of))
-        first, second = looks_at(claim, rows, sizes, (3, 5, 8), {}).looks
+        first, second = looks_at(claim, rows, sizes, (3, 5, 8)).looks
         assert first.finding.verdict == "undecided"
         assert second.counts == {"a": 5, "b": replicates, "c": 5}

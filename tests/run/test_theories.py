@@ -61,7 +61,7 @@ def test_a_plan_and_a_verdict_say_why_a_learner_has_no_theory():
     (claim,) = parse_claims(suite, plugins.claims)
     rows = cells("tuned", [0.1, 0.2, 0.3], d=4)
     reason = f"tuned offers no theory for t, d = 4: {TUNED}"
-    assert claim.judge_beside(rows, SuiteTheories(DEFINITION, plugins)).note == reason
+    assert claim.among({}, SuiteTheories(DEFINITION, plugins)).judge(rows).note == reason
     for d, named in ((4, reason), (None, reason.replace("d = 4", "d = 6"))):  # by default the largest
         suite = Suite.parse({**DEFINITION, "claim": [{**follows, "d": d}]}, "s")
         cautions = plan_for(make_grid(suite, plugins, "s"), None, "cpu").cautions

@@ -24,7 +24,6 @@ from bfc_bench.analysis.claims.succeeds import Succeeds
 from bfc_bench.analysis.claims.unchanged import Unchanged
 from bfc_bench.analysis.claims.verdict import Finding, Verdict
 from bfc_bench.analysis.intervals import CONFIDENCE, holm
-from bfc_bench.analysis.theory import Theories
 from bfc_bench.errors import PluginError, UsageError, suggest
 from bfc_bench.registry import Registry
 from bfc_bench.store.row import Row
@@ -68,13 +67,13 @@ def parse_claims(suite: Suite, kinds: Registry[type[Claim]], where: str = "suite
     return [_parse(entry, suite, kinds, f"{where}: claim {entry.id!r}") for entry in suite.claim]
 
 
-def finding_of(claim: Claim, rows: Sequence[Row], theories: Theories) -> Finding:
+def finding_of(claim: Claim, rows: Sequence[Row]) -> Finding:
     """What the rows say of a claim by itself, at the confidence of its look (``Claim.at_look``), with p for all looks.
 
     If a plugin's claim raises, it is undecided and its note has the exception.
     """
     try:
-        finding = claim.about(rows).judge_beside(rows, theories)
+        finding = claim.about(rows).judge(rows)
         if not isinstance(finding, Finding):
             raise TypeError(f"judge must return a Finding. Got {finding!r}")
     except BaseException as error:

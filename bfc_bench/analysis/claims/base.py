@@ -87,6 +87,7 @@ class Claim(Settings):
     """Whether the claim could fail only because of a bug, so that it says nothing about the theory."""
     _look: LookLevel = PrivateAttr(LookLevel())
     _planned: SizesByCurve = PrivateAttr({})
+    _theories: Theories = PrivateAttr({})
 
     @property
     @abstractmethod
@@ -101,10 +102,6 @@ class Claim(Settings):
     @abstractmethod
     def judge(self, rows: Sequence[Row]) -> Finding:
         """What a suite's rows say, at most one per (task, d, label, n, replicate)."""
-
-    def judge_beside(self, rows: Sequence[Row], theories: Theories) -> Finding:
-        """What a suite's rows say, given the theories of its learners, which most kinds of claims ignore."""
-        return self.judge(rows)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -147,10 +144,15 @@ class Claim(Settings):
         claim._look = look
         return claim
 
-    def among(self, planned: SizesByCurve) -> Self:
-        """A copy of the claim that knows what sizes are planned for each learner, where it gives no d or n."""
+    def among(self, planned: SizesByCurve, theories: Theories) -> Self:
+        """A copy of the claim that knows its suite.
+
+        Args:
+            planned: What sizes are planned for each learner: the largest count where the claim gives no d or n.
+            theories: Theories of the learners, which most kinds of claims ignore.
+        """
         claim = self.model_copy()
-        claim._planned = planned
+        claim._planned, claim._theories = planned, theories
         return claim
 
     def located(self, rows: Sequence[Row], task: str, d: int | None, n: int | None = None) -> Point:

@@ -28,7 +28,7 @@ from bfc_bench.analysis.compute import IN_WORDS, CostName, cost_curves
 from bfc_bench.analysis.curves import Curve, curves_of
 from bfc_bench.analysis.exponents import Exponent, compare_exponents, fit_exponent, fit_exponent_relative_to
 from bfc_bench.analysis.intervals import t_quantile
-from bfc_bench.analysis.theory import Theories, expected_n_star, no_theory, slope
+from bfc_bench.analysis.theory import expected_n_star, no_theory, slope
 from bfc_bench.analysis.thresholds import crossings
 from bfc_bench.store.row import Row
 from bfc_bench.suite.model import Size
@@ -126,10 +126,6 @@ class ExponentClaim(Bounded, AlongAxis):
         return self.level
 
     def judge(self, rows: Sequence[Row]) -> Finding:
-        """The verdict without theories; a claim that compares with one is undecided."""
-        return self.judge_beside(rows, {})
-
-    def judge_beside(self, rows: Sequence[Row], theories: Theories) -> Finding:
         """From the censored regression of log N*, or of the log ratio of N*, on log d."""
         curves = {name: self._curves(rows, name) for name in (self.label, *(self.below or ()))}
         ours = curves[self.label]
@@ -140,13 +136,13 @@ class ExponentClaim(Bounded, AlongAxis):
         quantity = f"The exponent in {self.axis} of the {needed} of {self.label} for {error}"
         if self.below is None:
             measured = list(ours)
-            expected = self._expected(ours, theories)
+            expected = self._expected(ours)
             evidence, dims = self._evidence(ours, expected=expected)
             region, bound = self._allowed(dims if len(dims) > 1 else measured, expected)
             if ours and self.theory and region == Region():
-                without = [key for key in map(_key, ours.values()) if theories.get(key) is None]
+                without = [key for key in map(_key, ours.values()) if self._theories.get(key) is None]
                 unreached = f"the theory of {self.label} does not reach the level at every {self.axis}"
-                evidence = nothing(no_theory(theories, *without[0]) if without else unreached)
+                evidence = nothing(no_theory(self._theories, *without[0]) if without else unreached)
             return self.verdict(f"{quantity} is {bound}{self._limit} ({where}).", region, evidence, log=False)
         pieces = {name: self._evidence(ours, curves[name])[0] for name in self.below}
         margin = f", by {short(self.by)} or more" if self.by else ""
@@ -177,13 +173,13 @@ class ExponentClaim(Bounded, AlongAxis):
     def _limit(self) -> str:
         return "" if self.asymptotic is None else f", asymptotically {short(self.asymptotic)}"
 
-    def _expected(self, curves: Mapping[Any, Curve], theories: Theories) -> dict[Any, float]:
+    def _expected(self, curves: Mapping[Any, Curve]) -> dict[Any, float]:
         """Expected sizes by d, or by value along the axis: the theory's N*, or B(d, p)."""
         if self.harmonics is not None:
             return {d: harmonics_dimension(d, self.harmonics) for d in curves}
         if not self.theory:
             return {}
-        by_value = {value: theories.get(_key(curve)) for value, curve in curves.items()}
+        by_value = {value: self._theories.get(_key(curve)) for value, curve in curves.items()}
         return {value: expected_n_star(theory, self.level) for value, theory in by_value.items() if theory}
 
     @property

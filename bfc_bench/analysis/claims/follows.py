@@ -14,7 +14,7 @@ from bfc_bench.analysis.claims.mean_evidence import Evidence, Region, nothing, s
 from bfc_bench.analysis.claims.measures import Point, evidence_of_crossings, failure_notes, mean_of, measure
 from bfc_bench.analysis.claims.verdict import Finding
 from bfc_bench.analysis.curves import FLOOR, curves_of
-from bfc_bench.analysis.theory import Theories, expected_n_star, no_theory
+from bfc_bench.analysis.theory import expected_n_star, no_theory
 from bfc_bench.analysis.thresholds import NStar, crossings
 from bfc_bench.store.row import Row
 
@@ -39,10 +39,6 @@ class Follows(LabelClaim, NStarClaim):
         return self
 
     def judge(self, rows: Sequence[Row]) -> Finding:
-        """Undecided, because there is no theory to compare with."""
-        return self.judge_beside(rows, {})
-
-    def judge_beside(self, rows: Sequence[Row], theories: Theories) -> Finding:
         """From the t-interval of the mean log ratio of measured to expected values."""
         at = self.at(rows)
         what, where = f"The {self.quantity} of {self.label}", f" ({at})"
@@ -52,15 +48,15 @@ class Follows(LabelClaim, NStarClaim):
             where = f", to reach {self.quantity} ≤ {short(self.level)} ({at})"
         statement = f"{what} is that of its theory up to a factor {short(self.factor)}{where}."
         region = Region(1 / self.factor, self.factor)
-        return self.verdict(statement, region, self._evidence(rows, at, theories), log=True)
+        return self.verdict(statement, region, self._evidence(rows, at), log=True)
 
-    def _evidence(self, rows: Sequence[Row], at: Point, theories: Theories) -> Evidence:
+    def _evidence(self, rows: Sequence[Row], at: Point) -> Evidence:
         curves = curves_of(rows, self.label, self.task, self.metric, at.d)
         if not curves or at.d is None:
             return nothing(f"{self.label} has no {self.metric} on {at}")
-        theory = theories.get((self.task, at.d, self.label))
+        theory = self._theories.get((self.task, at.d, self.label))
         if theory is None:
-            return nothing(no_theory(theories, self.task, at.d, self.label))
+            return nothing(no_theory(self._theories, self.task, at.d, self.label))
         note = f"theory: {theory.source}"
         if self.level is None:
             expected = theory.nmse(at.n or math.nan)
