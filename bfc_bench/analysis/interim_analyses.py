@@ -145,7 +145,8 @@ def own_sizes(suite: Mapping[str, Any]) -> SizesByCurve:
         if task["name"] in (entry.get("tasks") or [task["name"]])
         for d in task.get("d") or ()
         if d <= (entry.get("max_d") or d)
-        if (sizes := tuple(n for n in _sizes(task, d) if n <= (entry.get("max_n") or n)))
+        for of_task in [sizes_at(task["n"], {"d": d, **task.get("axes", {})})]
+        if (sizes := tuple(n for n in of_task if n <= (entry.get("max_n") or n)))
     }
 
 
@@ -155,11 +156,3 @@ def of_sizes(rows: Rows, sizes: SizesByCurve) -> Rows:
     for curve, place in rows.positions_by_curve.items():
         kept[place] = np.isin(rows.n[place], sizes.get(curve, ()))
     return rows.at(kept)
-
-
-def _sizes(task: Mapping[str, Any], d: int) -> Sequence[int]:
-    """The sizes of a task at one d; none at a d of an earlier run, for which the task has no sizes any more."""
-    try:
-        return sizes_at(task["n"], {"d": d, **(task.get("axes") or {})})
-    except ValueError:
-        return ()
