@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any, TypeAlias, get_args
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field
 from pydantic.fields import FieldInfo
 
 from bfc_bench.analysis.claims.base import Claim, NameOf, Positive
@@ -29,11 +29,6 @@ class SweptTask(Settings):
     """Input dimension, if the sweep is over d."""
     learners: dict[str, str] = Field(default={})
     """Label of each learner at this value, by the name that the claim gives it, if they differ."""
-
-    @model_serializer(mode="wrap")
-    def _without_defaults(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Claims that sweep over tasks only keep the digest of their statement."""
-        return {name: value for name, value in dump(self).items() if value not in (None, {})}
 
     def label(self, name: str) -> str:
         """The predictor, ``LABEL`` or ``LABEL/STAGE``, that the claim calls ``name``, at this value."""
