@@ -171,6 +171,8 @@ def _regress(result: Exponent, d: np.ndarray, lower: np.ndarray, upper: np.ndarr
     else:
         half = t_quantile(n - 2) * float(line.errors[1]) * math.sqrt(n / (n - 2))
         lo, hi = value - half, value + half
+        if math.isnan(half):
+            return replace(result, refused="the likelihood is flat")
     intercept = float(line.beta[0]) - value * float(log_d.mean())
     result = replace(result, value=value, lo=lo, hi=hi, intercept=intercept, degrees=n - 2, method="joint Tobit")
     if k == 2:
@@ -185,8 +187,9 @@ def _regress(result: Exponent, d: np.ndarray, lower: np.ndarray, upper: np.ndarr
 
     bent = tobit(np.column_stack([straight, centred**2]), lower, upper, least_sigma)
     curvature_p = two_sided_p(math.sqrt(_gain(line, bent, n) * (n - 3)), n - 3)
+    error = float(bent.errors[2]) * math.sqrt(n / (n - 3))  # nan if ranges leave the likelihood flat
     quantiles = t_quantile(n - 3) + float(stdtrit(n - 3, POWER))
-    detectable = 2 * math.log(dims[-1] / dims[0]) * _error_of_bend(bent, n) * quantiles
+    detectable = 2 * math.log(dims[-1] / dims[0]) * error * quantiles
     return replace(result, lack_of_fit_p=lack_of_fit_p, curvature_p=curvature_p, detectable=detectable)
 
 
@@ -204,14 +207,6 @@ def _through_means(line: Exponent, means: np.ndarray) -> Exponent:
 def _gain(bound: Tobit, free: Tobit, n: int) -> float:
     """S / S' - 1 for the residual sums of squares S of a model and S' of a larger one, of n exact values."""
     return math.expm1(2 * max(free.loglik - bound.loglik, 0.0) / n)
-
-
-def _error_of_bend(bent: Tobit, n: int) -> float:
-    """Standard error of the quadratic term; nan if ranges leave the likelihood flat."""
-    try:
-        return float(bent.errors[2]) * math.sqrt(n / (n - 3))
-    except np.linalg.LinAlgError:
-        return math.nan
 
 
 def _refusal(k: int, n: int, lower: np.ndarray, upper: np.ndarray, group: np.ndarray, axis: str) -> str:

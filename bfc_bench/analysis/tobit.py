@@ -40,21 +40,15 @@ class Tobit:
     """Hessian of the log-likelihood in (theta, gamma) at the maximum, (1 + p, 1 + p)."""
 
     @property
-    def covariance(self) -> np.ndarray:
-        """Covariance of ``beta``, (p, p), from the observed information at the maximum.
-
-        Raises ``numpy.linalg.LinAlgError`` if the likelihood is flat.
-        """
-        jacobian = np.column_stack([-self.beta * self.sigma, np.eye(len(self.beta)) * self.sigma])
-        return np.asarray(jacobian @ np.linalg.inv(-self.hessian) @ jacobian.T)
-
-    @property
     def errors(self) -> np.ndarray:
-        """Standard errors of ``beta``, (p,). Raises ``numpy.linalg.LinAlgError`` if the likelihood is flat."""
-        variances = np.diag(self.covariance)
-        if (variances < 0).any():  # flat, up to rounding
-            raise np.linalg.LinAlgError("the likelihood is flat")
-        return np.sqrt(variances)
+        """Standard errors of ``beta``, (p,), from the observed information; nan if the likelihood is flat."""
+        none = np.full(len(self.beta), math.nan)
+        jacobian = np.column_stack([-self.beta * self.sigma, np.eye(len(self.beta)) * self.sigma])
+        try:
+            variances = np.diag(jacobian @ np.linalg.inv(-self.hessian) @ jacobian.T)
+        except np.linalg.LinAlgError:
+            return none
+        return none if (variances < 0).any() else np.sqrt(variances)  # negative if flat, up to rounding
 
 
 def tobit(x: np.ndarray, lower: np.ndarray, upper: np.ndarray, least_sigma: float = 0.0) -> Tobit:

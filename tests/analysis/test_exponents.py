@@ -9,6 +9,7 @@ from synthetic import n_star
 from bfc_bench.analysis import exponents
 from bfc_bench.analysis.exponents import compare_exponents, fit_exponent, fit_exponent_relative_to
 from bfc_bench.analysis.thresholds import NStar
+from bfc_bench.analysis.tobit import Tobit
 from bfc_bench.seeds import stream
 
 DIMS = (8, 12, 16, 24)
@@ -300,6 +301,11 @@ def test_a_regression_that_finds_no_maximum_gives_no_exponent_and_says_why(monke
     assert found.refused == "no maximum in 200 steps"
     assert math.isnan(found.value)
     assert found.dims == DIMS
+
+
+def test_a_flat_likelihood_of_exact_values_gives_no_exponent_and_says_so(monkeypatch):
+    monkeypatch.setattr(Tobit, "errors", np.full(2, math.nan))
+    assert fit_exponent(power_law("flat")).refused == "the likelihood is flat"
 
 
 def test_ranges_leave_every_line_through_them_possible():

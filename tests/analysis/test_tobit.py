@@ -47,7 +47,7 @@ def test_censored_fit_agrees_with_a_brute_force_maximum():
     assert fit.loglik == pytest.approx(brute_loglik([*fit.beta, np.log(fit.sigma)], x, lower, upper), abs=1e-9)
 
 
-def test_covariance_is_the_inverse_of_the_numerical_information():
+def test_standard_errors_are_those_of_the_numerical_information():
     x, lower, upper = mixed("information")
     fit = tobit(x, lower, upper)
     at, h = np.array([*fit.beta, np.log(fit.sigma)]), 1e-4
@@ -62,7 +62,7 @@ def test_covariance_is_the_inverse_of_the_numerical_information():
             for a in steps
         ]
     )
-    np.testing.assert_allclose(fit.covariance, np.linalg.inv(information)[:2, :2], rtol=1e-4)
+    np.testing.assert_allclose(fit.errors, np.sqrt(np.diag(np.linalg.inv(information))[:2]), rtol=1e-4)
 
 
 def test_narrow_intervals_are_exact_values_and_wide_ones_are_nothing():
@@ -81,7 +81,7 @@ def test_bounds_far_in_the_tail_keep_the_fit_finite(bound):
     x, y = data("tail")
     lower, upper = np.r_[y, bound], np.r_[y, np.inf]
     fit = tobit(np.vstack([x, [1.0, 0.0]]), lower, upper)
-    assert (np.linalg.eigvalsh(fit.covariance) > 0).all()
+    assert np.isfinite(fit.errors).all()
     assert fit.sigma > 0.5
     alone = tobit(x, y, y)
     assert fit.beta[0] > alone.beta[0], "a value of which only a lower bound is known raises the mean"
@@ -109,8 +109,7 @@ def test_a_profile_interval_of_censored_values_ends_where_the_likelihood_has_fal
 @pytest.mark.parametrize("rounding", [0.0, 1e-20])
 def test_a_flat_likelihood_has_no_standard_errors(rounding):
     flat = Tobit(np.ones(1), 1.0, 0.0, np.diag([-1.0, rounding]))
-    with pytest.raises(np.linalg.LinAlgError):
-        _ = flat.errors
+    assert np.isnan(flat.errors).all()
 
 
 def test_a_flat_likelihood_leaves_the_whole_range_open():
