@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from bfc_bench import open_store
-from bfc_bench.analysis.exponents import fit_exponent_relative_to
+from bfc_bench.analysis.exponents import fit_exponent
 from bfc_bench.analysis.scaling import Scaling
 from bfc_bench.analysis.theory import expected_sizes, slope
 from bfc_bench.errors import BenchError
@@ -51,7 +51,7 @@ def _line(stored: StoredSuite, scaling: Scaling, dims: Sequence[int]) -> list[st
     """The line of a learner. If there is a theory, the exponent is fitted beside it, as for claims."""
     sizes = [" ".join(sample_size(scaling.thresholds[d])).strip() if d in scaling.thresholds else "" for d in dims]
     theory = expected_sizes(stored.theories, scaling.task, scaling.label, scaling.level, dims)
-    fit = fit_exponent_relative_to(scaling.crossings, theory) if theory else scaling.exponent
+    fit = fit_exponent(scaling.crossings, scaling.axis, theory)
     exponent = "" if fit.refused else f"{fit.value:.2f} [{fit.lo:.2f}, {fit.hi:.2f}]"
     known = {d: n for d, n in theory.items() if n < math.inf}
     law = slope(theory, fit.dims)

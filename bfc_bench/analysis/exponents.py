@@ -69,7 +69,9 @@ class Exponent:
         return f"curvature p = {self.curvature_p:.2g}, detectable change of slope{change}"
 
 
-def fit_exponent(points: Mapping[Any, Sequence[NStar]], axis: str = "d") -> Exponent:
+def fit_exponent(
+    points: Mapping[Any, Sequence[NStar]], axis: str = "d", expected: Mapping[Any, float] | None = None
+) -> Exponent:
     """The exponent of N* in d, or along another axis with positive values, from independent crossings at each d.
 
     1. Tobit regression of log N* on log d over all values. With n uncensored values, the standard error is multiplied
@@ -84,22 +86,17 @@ def fit_exponent(points: Mapping[Any, Sequence[NStar]], axis: str = "d") -> Expo
     The interval covers 93-98 % for K >= 4 with up to half of the values at the last d censored (measured by
     ``benchmarks.coverage``). There is no exponent, and ``refused`` has the reason, if fewer than 2 dimensions are
     reached, there are fewer than K + 2 values, or the replicates do not differ.
+
+    If N* is expected to grow as ``expected``, {d: N > 0}, which is no power of d, the steps are applied to
+    N* / expected, and the slope of log expected over the dimensions reached is added. With equally many replicates at
+    each d the exponent is the same, but the bend of ``expected`` does not count as lack of fit. Dimensions without a
+    finite expected N are left out.
     """
-    return _fit({d: [crossing.log_bounds for crossing in crossings] for d, crossings in points.items()}, axis)
-
-
-def fit_exponent_relative_to(
-    points: Mapping[Any, Sequence[NStar]], expected: Mapping[Any, float], axis: str = "d"
-) -> Exponent:
-    """The exponent of N* in d, if N* is expected to grow as ``expected``, {d: N > 0}, which is not a power of d.
-
-    ``fit_exponent`` is applied to N* / expected, and the slope of log expected over the dimensions reached is added.
-    With equally many replicates at each d the exponent is the same, but the bend of ``expected`` does not count as lack
-    of fit. Dimensions without a finite expected N are left out.
-    """
+    bounds = {d: [crossing.log_bounds for crossing in crossings] for d, crossings in points.items()}
+    if not expected:
+        return _fit(bounds, axis)
     logs = {d: math.log(n) for d, n in expected.items() if d in points and 0 < n < math.inf}
-    bounds = {d: [crossing.log_bounds for crossing in points[d]] for d in logs}
-    fit = _fit({d: [(lo - logs[d], hi - logs[d]) for lo, hi in bounds[d]] for d in bounds}, axis)
+    fit = _fit({d: [(lo - logs[d], hi - logs[d]) for lo, hi in bounds[d]] for d in logs}, axis)
     if fit.refused:
         return fit
     slope, intercept = np.polyfit(np.log(fit.dims), [logs[d] for d in fit.dims], 1).tolist()

@@ -7,7 +7,7 @@ from scipy import stats
 from synthetic import n_star
 
 from bfc_bench.analysis import exponents
-from bfc_bench.analysis.exponents import compare_exponents, fit_exponent, fit_exponent_relative_to
+from bfc_bench.analysis.exponents import compare_exponents, fit_exponent
 from bfc_bench.analysis.thresholds import NStar
 from bfc_bench.analysis.tobit import Tobit
 from bfc_bench.seeds import stream
@@ -57,7 +57,7 @@ def test_lack_of_fit_is_that_of_the_analysis_of_variance():
 @pytest.mark.parametrize("bound", [math.inf, 2000.0])
 def test_beside_a_power_of_d_it_is_the_same(bound):
     points = censor(power_law("beside"), bound)
-    plain, found = fit_exponent(points), fit_exponent_relative_to(points, {d: 0.3 * d**2.7 for d in DIMS})
+    plain, found = fit_exponent(points), fit_exponent(points, expected={d: 0.3 * d**2.7 for d in DIMS})
     for name in ("value", "lo", "hi", "intercept", "lack_of_fit_p", "curvature_p", "degrees"):
         assert getattr(found, name) == pytest.approx(getattr(plain, name), rel=1e-4), name
     assert (found.dims, found.censored, found.method) == (plain.dims, plain.censored, plain.method)
@@ -66,7 +66,7 @@ def test_beside_a_power_of_d_it_is_the_same(bound):
 def test_how_the_expected_law_bends_is_no_lack_of_fit():
     points = power_law("bent", bent=0.5, sd=0.02)
     expected = {d: math.exp(0.5 * math.log(d) ** 2) for d in DIMS}
-    plain, found = fit_exponent(points), fit_exponent_relative_to(points, expected)
+    plain, found = fit_exponent(points), fit_exponent(points, expected=expected)
     assert plain.lack_of_fit_p < 0.01 < found.lack_of_fit_p
     assert found.value == pytest.approx(plain.value)  # as many replicates at each d
     assert found.hi - found.lo < (plain.hi - plain.lo) / 5
@@ -77,9 +77,10 @@ def test_how_the_expected_law_bends_is_no_lack_of_fit():
 def test_dimensions_at_which_nothing_is_expected_are_left_out():
     points = power_law("some")
     expected = {8: 5.0, 12: math.inf, 16: math.nan, 24: 100.0, 32: 1e3}
-    assert fit_exponent_relative_to(points, expected).dims == (8, 24)
-    assert fit_exponent_relative_to(points, {8: 5.0}).refused
-    assert fit_exponent_relative_to(points, {}).refused
+    assert fit_exponent(points, expected=expected).dims == (8, 24)
+    assert fit_exponent(points, expected={8: 5.0}).refused
+    assert fit_exponent(points, expected={32: 1e3}).refused
+    assert fit_exponent(points, expected={}) == fit_exponent(points), "no law is expected"
 
 
 def test_scatter_between_dimensions_sets_the_interval_where_the_law_does_not_fit():

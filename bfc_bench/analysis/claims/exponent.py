@@ -26,7 +26,7 @@ from bfc_bench.analysis.claims.measures import Point, failure_notes, ill_behaved
 from bfc_bench.analysis.claims.verdict import Finding
 from bfc_bench.analysis.compute import IN_WORDS, CostName, cost_curves
 from bfc_bench.analysis.curves import Curve, curves_of
-from bfc_bench.analysis.exponents import Exponent, compare_exponents, fit_exponent, fit_exponent_relative_to
+from bfc_bench.analysis.exponents import Exponent, compare_exponents, fit_exponent
 from bfc_bench.analysis.intervals import t_quantile
 from bfc_bench.analysis.theory import expected_n_star, no_theory, slope
 from bfc_bench.analysis.thresholds import crossings
@@ -216,10 +216,7 @@ class ExponentClaim(Bounded, AlongAxis):
             return nothing(f"no {self.metric} on {self.task}, so no N*"), ()
         *theirs, mine = ({d: crossings(curve, self.level) for d, curve in side.items()} for side in sides)
         axis = self.axis
-        if theirs:
-            fit = compare_exponents(theirs[0], mine, axis)
-        else:
-            fit = fit_exponent_relative_to(mine, expected, axis) if expected else fit_exponent(mine, axis)
+        fit = compare_exponents(theirs[0], mine, axis) if theirs else fit_exponent(mine, axis, expected)
         notes = [f"values: {fit.uncensored}, bounds: {fit.censored}"]
         if not fit.refused:
             notes += [f"{axis} = {fit.dims[0]}..{fit.dims[-1]}", *[fit.note] * bool(fit.note)]
