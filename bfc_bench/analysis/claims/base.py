@@ -6,7 +6,7 @@ import math
 import re
 from abc import abstractmethod
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, model_validator
@@ -158,13 +158,16 @@ class Claim(Settings):
     def located(self, rows: Sequence[Row], task: str, d: int | None, n: int | None = None) -> Point:
         """A point of a task: d and n as given, else the largest that is planned for all learners of the claim.
 
+        If the claim is about N*, it is the point with all n.
+
         Args:
             rows: Rows of the suite.
             task: The task.
             d: Number of inputs, or None.
             n: Number of samples, or None.
         """
-        return locate(rows, task, self.labels, d, n, self._planned)
+        at = locate(rows, task, self.labels, d, n, self._planned)
+        return at if self.n_star_level is None else replace(at, n=None)
 
     @property
     def confidence(self) -> float:
@@ -206,13 +209,15 @@ class PointClaim(Claim):
         return (self.task,)
 
     def at(self, rows: Sequence[Row]) -> Point:
-        """The claim's point, with the largest d and n that are planned for all its learners where it gives none."""
+        """The claim's point, with the largest d and n that are planned for all its learners where it gives none.
+
+        If the claim is about N*, n is None.
+        """
         return self.located(rows, self.task, self.d, self.n)
 
     def points(self, rows: Sequence[Row]) -> list[Point]:
         """The point, or all its n if the claim is about N*."""
-        at = self.at(rows)
-        return [at if self.n_star_level is None else Point(at.task, at.d, None)]
+        return [self.at(rows)]
 
     @property
     def quantity(self) -> str:

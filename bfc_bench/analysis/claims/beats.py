@@ -61,13 +61,13 @@ class Beats(LabelClaim, NStarClaim):
             pairs = {name: (ours, measure(rows, name, self.metric, at)) for name in self.against}
             statement = f"The {self.quantity} of {self.label} is at most {share(self.factor)}{others} ({at})."
             return self.at_most_a_share(statement, pairs, self.factor)
-        ratios = {name: self._n_star_ratio(rows, name, at.d, self.level) for name in self.against}
-        reach = f"to reach {self.quantity} ≤ {short(self.level)} ({Point(self.task, at.d, None)})"
+        ratios = {name: self._n_star_ratio(rows, name, at, self.level) for name in self.against}
+        reach = f"to reach {self.quantity} ≤ {short(self.level)} ({at})"
         statement = f"The number of samples that {self.label} needs is at most {share(self.factor)}{others}, {reach}."
         return self.verdict(statement, Region(hi=1 / self.factor), ratios, log=True)
 
-    def _n_star_ratio(self, rows: Sequence[Row], other: str, d: int | None, level: float) -> Evidence:
-        curves = {name: curves_of(rows, name, self.task, self.metric, d) for name in (self.label, other)}
+    def _n_star_ratio(self, rows: Sequence[Row], other: str, at: Point, level: float) -> Evidence:
+        curves = {name: curves_of(rows, name, at.task, self.metric, at.d) for name in (self.label, other)}
         if missing := [name for name, of in curves.items() if not of]:
-            return nothing(f"{missing[0]} has no {self.metric} on {Point(self.task, d, None)}")
+            return nothing(f"{missing[0]} has no {self.metric} on {at}")
         return n_star_ratio(curves[self.label][0], curves[other][0], level)

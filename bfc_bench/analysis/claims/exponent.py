@@ -118,7 +118,7 @@ class ExponentClaim(Bounded, AlongAxis):
         """All sizes of the task, or of those along the axis at one d."""
         if self.sweep is None:
             return super().points(rows)
-        return [Point(task, self.located(rows, task, self.d).d, None) for task in self.tasks]
+        return [self.located(rows, task, self.d) for task in self.tasks]
 
     @property
     def n_star_level(self) -> float | None:

@@ -43,7 +43,6 @@ class Follows(LabelClaim, NStarClaim):
         at = self.at(rows)
         what, where = f"The {self.quantity} of {self.label}", f" ({at})"
         if self.level is not None:
-            at = Point(at.task, at.d, None)
             what = f"The number of samples that {self.label} needs"
             where = f", to reach {self.quantity} ≤ {short(self.level)} ({at})"
         statement = f"{what} is that of its theory up to a factor {short(self.factor)}{where}."

@@ -83,11 +83,9 @@ class Slope(Bounded, NStarClaim, AlongAxis):
 
     def _places(self, rows: Sequence[Row]) -> list[tuple[Point, str]]:
         """The predictor and its point of the grid, with all n if the claim is about N*, for each point of the sweep."""
-        places = []
-        for point in self.sweep:
-            at = self.located(rows, point.task, point.d or self.d, self.n)
-            places.append((at if self.level is None else Point(at.task, at.d, None), point.label(self.label)))
-        return places
+        return [
+            (self.located(rows, point.task, point.d or self.d, self.n), point.label(self.label)) for point in self.sweep
+        ]
 
     def judge(self, rows: Sequence[Row]) -> Finding:
         """From one slope per replicate; a failed cell or a value at the floor leaves both sides open."""
