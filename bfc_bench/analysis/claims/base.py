@@ -12,9 +12,9 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
 from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, model_validator
 
 from bfc_bench.analysis.claims.mean_evidence import Evidence, Region, short
-from bfc_bench.analysis.claims.measures import Measured, Point, SizesByCurve, difference_of, locate, ratio_of
+from bfc_bench.analysis.claims.measures import Point, SizesByCurve, locate
 from bfc_bench.analysis.claims.verdict import Finding, LookLevel, decide
-from bfc_bench.analysis.curves import METRIC_NAMES, metric_of, scale_of
+from bfc_bench.analysis.curves import METRIC_NAMES, metric_of
 from bfc_bench.analysis.theory import Theories
 from bfc_bench.config import Settings
 from bfc_bench.store.row import Row
@@ -223,23 +223,6 @@ class PointClaim(Claim):
     def quantity(self) -> str:
         """The metric in words."""
         return in_words(self.metric)
-
-    def at_most_a_share(self, statement: str, pairs: Mapping[str, tuple[Measured, Measured]], factor: float) -> Finding:
-        """The verdict on a <= b / factor for every pair.
-
-        It is based on the log ratio, which must be at most -log(factor). For a metric that may be negative, it is based
-        on a - b / factor, which must be at most 0.
-
-        Args:
-            statement: The claim as a sentence.
-            pairs: Pairs (a, b) of measured values, by name.
-            factor: How many times smaller than b the claim says a is.
-        """
-        if scale_of(self.metric) == "linear":
-            differences = {name: difference_of(a, b, 1 / factor) for name, (a, b) in pairs.items()}
-            return self.verdict(statement, Region(hi=0.0), differences, log=False)
-        ratios = {name: ratio_of(a, b) for name, (a, b) in pairs.items()}
-        return self.verdict(statement, Region(hi=1 / factor), ratios, log=True)
 
 
 class LabelClaim(PointClaim):

@@ -9,9 +9,9 @@ from pydantic import model_validator
 
 from bfc_bench.analysis.claims.base import LabelClaim, Labels, NStarClaim, Positive, share, that_of
 from bfc_bench.analysis.claims.mean_evidence import Evidence, Region, nothing, short
-from bfc_bench.analysis.claims.measures import Point, measure, n_star_ratio
+from bfc_bench.analysis.claims.measures import Point, difference_of, measure, n_star_ratio, ratio_of
 from bfc_bench.analysis.claims.verdict import Finding
-from bfc_bench.analysis.curves import curves_of
+from bfc_bench.analysis.curves import curves_of, scale_of
 from bfc_bench.store.row import Row
 
 
@@ -58,12 +58,16 @@ class Beats(LabelClaim, NStarClaim):
         others = that_of(self.against)
         if self.level is None:
             ours = measure(rows, self.label, self.metric, at)
-            pairs = {name: (ours, measure(rows, name, self.metric, at)) for name in self.against}
+            theirs = {name: measure(rows, name, self.metric, at) for name in self.against}
             statement = f"The {self.quantity} of {self.label} is at most {share(self.factor)}{others} ({at})."
-            return self.at_most_a_share(statement, pairs, self.factor)
-        ratios = {name: self._n_star_ratio(rows, name, at, self.level) for name in self.against}
-        reach = f"to reach {self.quantity} ≤ {short(self.level)} ({at})"
-        statement = f"The number of samples that {self.label} needs is at most {share(self.factor)}{others}, {reach}."
+            if scale_of(self.metric) == "linear":
+                differences = {name: difference_of(ours, of, 1 / self.factor) for name, of in theirs.items()}
+                return self.verdict(statement, Region(hi=0.0), differences, log=False)
+            ratios = {name: ratio_of(ours, of) for name, of in theirs.items()}
+        else:
+            ratios = {name: self._n_star_ratio(rows, name, at, self.level) for name in self.against}
+            needs = f"The number of samples that {self.label} needs is at most {share(self.factor)}{others}"
+            statement = f"{needs}, to reach {self.quantity} ≤ {short(self.level)} ({at})."
         return self.verdict(statement, Region(hi=1 / self.factor), ratios, log=True)
 
     def _n_star_ratio(self, rows: Sequence[Row], other: str, at: Point, level: float) -> Evidence:
