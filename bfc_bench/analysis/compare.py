@@ -119,12 +119,7 @@ def require_known(rows: Iterable[Row], where: str, field: str, wanted: Iterable[
 
 def compare(pairs: Iterable[tuple[Curve, Curve]]) -> list[Comparison]:
     """Compare pairs of learning curves, each on one task at one d, at every shared n that both have."""
-    return _decided([comparison for pair in pairs for comparison in _compare_sizes(*pair)])
-
-
-def _compare_sizes(a: Curve, b: Curve) -> list[Comparison]:
-    replicates = sorted(set(a.replicates) | set(b.replicates))
-    return [_compare_at(int(n), a, b, replicates) for n in np.intersect1d(a.n[a.shared], b.n[b.shared])]
+    return _decided([_compare_at(int(n), a, b) for a, b in pairs for n in np.intersect1d(a.n[a.shared], b.n[b.shared])])
 
 
 def compare_thresholds(pairs: Iterable[tuple[Curve, Curve]], levels: Collection[float]) -> list[ThresholdComparison]:
@@ -142,7 +137,8 @@ def _decided(comparisons: Sequence[C]) -> list[C]:
     ]
 
 
-def _compare_at(n: int, a: Curve, b: Curve, replicates: Sequence[int]) -> Comparison:
+def _compare_at(n: int, a: Curve, b: Curve) -> Comparison:
+    replicates = sorted(set(a.replicates) | set(b.replicates))
     of_a, of_b = _column(a, n, replicates), _column(b, n, replicates)
     differences = of_a - of_b
     log_ratio = evidence(differences[~np.isnan(differences)], overlap=a.overlap).of_symmetric_values()
