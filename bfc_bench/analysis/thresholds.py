@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -62,9 +62,7 @@ class NStar:
         return math.log(self.lo) if self.lo else -math.inf, math.log(self.hi)
 
     @classmethod
-    def of(
-        cls, replicate: int, log_n: Sequence[float], error: Sequence[float], level: float, last: float | None = None
-    ) -> NStar:
+    def of(cls, replicate: int, log_n: Sequence[float], error: Sequence[float], level: float) -> NStar:
         """N* of a replicate; ``error`` and ``level`` are on the scale on which errors are averaged.
 
         Three lines meet the level in the step: its chord, and the lines of the steps before and after, continued into
@@ -80,9 +78,9 @@ class NStar:
 
             fit = isotonic_regression(error, increasing=False).x.tolist()
         if fit[0] <= level:
-            return cls(replicate, 0.0, math.exp(log_n[0]), (0.0, math.exp(log_n[0])), last)
+            return cls(replicate, 0.0, math.exp(log_n[0]), (0.0, math.exp(log_n[0])))
         if fit[-1] > level:
-            return cls(replicate, math.exp(log_n[-1]), math.inf, (math.exp(log_n[-1]), math.inf), last)
+            return cls(replicate, math.exp(log_n[-1]), math.inf, (math.exp(log_n[-1]), math.inf))
         after = next(k for k, e in enumerate(fit) if e <= level)
         start, end = log_n[after - 1], log_n[after]
         slopes = [(e - f) / (b - a) for a, b, e, f in zip(log_n, log_n[1:], fit, fit[1:], strict=False)]
@@ -97,7 +95,7 @@ class NStar:
         left_open = math.sqrt(apart) if apart > ROUNDING else 0.0
         middle, half = chord + left_open * ((start + end) / 2 - chord), left_open * size / 2
         lo, hi = step if left_open == 1 else (math.exp(middle - half), math.exp(middle + half))
-        return cls(replicate, lo, hi, step, last)
+        return cls(replicate, lo, hi, step)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +202,7 @@ def crossings(curve: Curve, level: float) -> list[NStar]:
             end, last = _turns(np.array(sizes), np.array(errors), bound, rise, curve.noise)
             again = None if last is None else NStar.of(replicate, sizes[last:], errors[last:], bound)
             size = None if again is None else math.inf if again.censored == "right" else again.n
-            found.append(NStar.of(replicate, sizes[:end], errors[:end], bound, size))
+            found.append(replace(NStar.of(replicate, sizes[:end], errors[:end], bound), last=size))
     return found
 
 
