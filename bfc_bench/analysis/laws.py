@@ -93,11 +93,6 @@ class ScalingLaw:
     refused: str = ""
     """Why there is no law; empty if there is one."""
 
-    @property
-    def checks(self) -> str:
-        """The test of the law's form and its extrapolation, in words."""
-        return f"lack of fit p = {self.lack_of_fit_p:.2g}; {self.extrapolation}"
-
     def as_dict(self) -> dict[str, Any]:
         """The law as a flat record, with ``exponent_AXIS`` and its interval for each axis; missing numbers are nan."""
         record: dict[str, Any] = {"task": self.task, "d": self.d, "label": self.label, "metric": self.metric}

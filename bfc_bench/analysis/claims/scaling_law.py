@@ -108,6 +108,7 @@ class ScalingLawClaim(Bounded):
         if law.refused or law.values is None:
             return nothing(law.refused)
         unsure = any(bool(curve.failures.any()) for curve in curves)
-        notes = (f"floor {law.floor}", law.checks, *failure_notes(curves))
+        checks = f"lack of fit p = {law.lack_of_fit_p:.2g}; {law.extrapolation}"
+        notes = (f"floor {law.floor}", checks, *failure_notes(curves))
         found = evidence(law.values[self.exponent], open_below=unsure, open_above=unsure, notes=notes)
         return replace(found, pseudo=True)
