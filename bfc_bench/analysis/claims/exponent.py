@@ -154,13 +154,11 @@ class ExponentClaim(Bounded, AlongAxis):
         if self.sweep is None:
             return {curve.d: curve for curve in self._curves_on(rows, name, self.task)}
         dims = {point.task: point.d for point in self.points(rows)}
-        found = {
-            int(point.value) if point.value.is_integer() else point.value: self._curves_on(
-                rows, point.label(name), point.task, dims[point.task]
-            )
+        return {
+            int(point.value) if point.value.is_integer() else point.value: curve
             for point in self.sweep
+            for curve in self._curves_on(rows, point.label(name), point.task, dims[point.task])
         }
-        return {value: curve for value, curves in found.items() for curve in curves}
 
     def _curves_on(self, rows: Sequence[Row], name: str, task: str, d: int | None = None) -> list[Curve]:
         """The curves of a predictor on a task, with the cost in the place of n if the claim is about one."""
