@@ -46,8 +46,7 @@ def replicates_needed(
     if at is None and verdict.verdict == "undecided":
         words += f"; no look is left: the last is at {planned[-1]} replicates"
     return ReplicatesNeeded(
-        verdict.id, verdict.verdict, verdict.replicates, verdict.needed, verdict.look if look else 0, len(planned), at,
-        words,
+        verdict.id, verdict.verdict, verdict.replicates, verdict.needed, verdict.look, len(planned), at, words,
     )  # fmt: skip
 
 
