@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 from bfc_bench.errors import UsageError, describe_error, error_text, is_ctrl_c
 from bfc_bench.learner import Learner
-from bfc_bench.testing.requirement import TOLERANCE, Requirement, Skip, Subject
+from bfc_bench.testing.requirement import Requirement, Skip, Subject
 from bfc_bench.utils.counted import counted
 from bfc_bench.utils.escape_control import visible
 
@@ -77,9 +77,7 @@ class CheckReport:
         return sum(check.outcome == outcome for check in self.checks)
 
 
-def check_learner(
-    learner: type[Learner] | Learner, *, strict: bool = True, tolerance: float = TOLERANCE
-) -> CheckReport:
+def check_learner(learner: type[Learner] | Learner, *, strict: bool = True) -> CheckReport:
     """Test every requirement of learners.
 
     Code of the learner that ends the process ends this process too; ``bfc-bench check`` survives that.
@@ -88,8 +86,6 @@ def check_learner(
         learner: A class, tested with its ``smoke`` options, or an instance, tested with its own. A class that is used
             through its variants only is represented by the one that its ``example`` names.
         strict: Raise an exception if a requirement is violated.
-        tolerance: Largest difference between the predictions of a batch and of single fits, relative to their root
-            mean square.
 
     Raises:
         AssertionError: Lists the violated requirements, unless ``strict`` is False.
@@ -97,7 +93,7 @@ def check_learner(
     """
     if not issubclass(learner if isinstance(learner, type) else type(learner), Learner):
         raise UsageError(f"check_learner expects a bfc_bench.Learner, class or instance. Got {learner!r}.")
-    return _report(learner, strict, tolerance=tolerance)
+    return check_part(learner, strict=strict)
 
 
 def check_part(part: object, *, strict: bool = True) -> CheckReport:
@@ -112,13 +108,9 @@ def check_part(part: object, *, strict: bool = True) -> CheckReport:
         AssertionError: Lists the violated requirements, unless ``strict`` is False.
         UsageError: ``part`` is nothing that can be tested, or a class with options that have no default.
     """
-    return _report(part, strict)
-
-
-def _report(part: object, strict: bool, **given: Any) -> CheckReport:
     from bfc_bench.testing.subjects import subject_of
 
-    subject = subject_of(part, **given)
+    subject = subject_of(part)
     report = CheckReport(subject.name, tuple(checks_of(subject)))
     if strict and not report.ok:
         violated = "\n".join(f"  {check}" for check in report.checks if check.outcome == "failed")

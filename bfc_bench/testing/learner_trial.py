@@ -36,6 +36,8 @@ LABELS: Mapping[LabelKind, str] = MappingProxyType({"real": "clean", "binary": "
 """The labelling of each kind of labels."""
 FACTS: Mapping[str, Any] = MappingProxyType({"alphas": ALPHAS})
 """Oracle facts that the kit can provide."""
+TOLERANCE = 1e-3
+"""Largest difference between two predictions that count as equal, relative to their root mean square."""
 
 
 @dataclass
@@ -44,8 +46,6 @@ class LearnerTrial:
 
     cls: type[Learner]
     options: Mapping[str, Any]
-    tolerance: float
-    """Largest difference between two predictions that count as equal, relative to their root mean square."""
 
     @cached_property
     def learner(self) -> Learner:
@@ -174,13 +174,12 @@ class LearnerTrial:
         """The fit of ``job()``, made once for the requirements that only read it."""
         return self.fit(self.job())
 
-    def require_equal(self, got: np.ndarray, expected: np.ndarray, what: str, tolerance: float | None = None) -> None:
+    def require_equal(self, got: np.ndarray, expected: np.ndarray, what: str, tolerance: float = TOLERANCE) -> None:
         """Fail unless two predictions, (m,) or scores (m, C), agree up to a share of their root mean square."""
         require(got.shape == expected.shape, f"{what}: shape {got.shape}, expected {expected.shape}")
         scale = float(np.sqrt(np.mean(expected**2))) + 1e-6
         error = float(np.max(np.abs(got - expected), initial=0.0)) / scale
-        limit = self.tolerance if tolerance is None else tolerance
-        require(error <= limit, f"{what}: relative difference {error:.1e}, allowed {limit:.0e}")
+        require(error <= tolerance, f"{what}: relative difference {error:.1e}, allowed {tolerance:.0e}")
 
 
 def data_spec(train: Data) -> DataSpec:

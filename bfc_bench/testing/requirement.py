@@ -14,9 +14,6 @@ from typing import Any, NoReturn
 from bfc_bench.config import Settings
 from bfc_bench.utils.plain_json import canonical_json
 
-TOLERANCE = 1e-3
-"""Relative difference of the predictions of a batch and of single fits that is allowed."""
-
 
 class Skip(Exception):
     """Raised by a requirement that does not apply, with the reason."""

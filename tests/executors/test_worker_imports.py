@@ -45,7 +45,7 @@ def fit(place: str) -> bytes:
     """The modules of libraries that a fit imports."""
     before = set(sys.modules)
     cls = learner(place)
-    LearnerTrial(cls, cls.smoke, 0.0).fit_and_predict()
+    LearnerTrial(cls, cls.smoke).fit_and_predict()
     packages = ("jax", "jaxlib", "pandas", "scipy", "sklearn", "torch")
     return " ".join(name for name in sys.modules if name.partition(".")[0] in packages and name not in before).encode()
 
