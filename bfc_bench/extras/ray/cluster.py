@@ -30,9 +30,7 @@ def import_ray() -> ModuleType:
     """Import Ray. Raises ``UsageError``, which says how to install it."""
     try:
         import ray
-
-        if ray.__file__ is None:  # Ray leaves a folder "ray" in /tmp, which Python imports as a package
-            raise ImportError(f"only a folder {next(iter(ray.__path__))} is there")
+        import ray.util.scheduling_strategies  # fails for a folder "ray", such as Ray leaves in /tmp
     except ImportError as error:
         raise UsageError(
             f"executor 'ray' needs Ray, which cannot be imported ({error_text(error)}): pip install \"bfc-bench[ray]\""

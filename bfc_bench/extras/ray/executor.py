@@ -9,7 +9,6 @@ from pydantic import PositiveInt, field_validator
 
 from bfc_bench.executors.base import Executor, Place, Preload, Promise
 from bfc_bench.extras.ray.cluster import Cluster, import_ray
-from bfc_bench.extras.ray.node import wanted_versions
 from bfc_bench.extras.ray.pool import RayPool
 from bfc_bench.toolkit.precision import Device
 from bfc_bench.utils.masking import without_credentials
@@ -67,8 +66,7 @@ class RayExecutor(Executor):
         environment = {**passed_on, **self.environment}
         cluster = Cluster(self.address)
         try:
-            versions = wanted_versions()
-            return RayPool(cluster, versions, call, preload or {}, self.jobs_per_gpu, environment, jobs)
+            return RayPool(cluster, call, preload or {}, self.jobs_per_gpu, environment, jobs)
         except BaseException:
             cluster.close()
             raise

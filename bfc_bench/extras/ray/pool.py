@@ -13,7 +13,7 @@ from bfc_bench.errors import BenchError, UsageError, describe_error
 from bfc_bench.executors.base import Preload, UnitFailure, pickled
 from bfc_bench.executors.processes.pool import Outcome
 from bfc_bench.extras.ray.cluster import Cluster, Node, first_line
-from bfc_bench.extras.ray.node import actor_class
+from bfc_bench.extras.ray.node import actor_class, wanted_versions
 from bfc_bench.toolkit.precision import Device
 
 log = logging.getLogger(__name__)
@@ -49,7 +49,6 @@ class RayPool:
     def __init__(
         self,
         cluster: Cluster,
-        versions: Mapping[str, str],
         call: Callable[[Any], bytes],
         preload: Preload,
         jobs_per_gpu: int,
@@ -58,7 +57,7 @@ class RayPool:
     ) -> None:
         """Open pools on the nodes. Raises ``UsageError`` if no node can be used."""
         self._cluster, self._ray, self._jobs, self._jobs_per_gpu = cluster, cluster.ray, jobs, jobs_per_gpu
-        self._versions, self._environment = versions, environment
+        self._versions, self._environment = wanted_versions(), environment
         dumps = self._ray.cloudpickle.dumps
         self._call, self._preload = dumps(call), {group: dumps(step) for group, step in preload.items()}
         self._pools: dict[str, NodePool] = {}
