@@ -95,31 +95,20 @@ def _rows_needed(curves: Sequence[Curve], n: int, levels: Sequence[float], facts
     reached = [level for level in by_level if any(2 * of.right < len(of.replicates) for of in by_level[level])]
     lines = []
     for level in reached[-2:]:
-        needs = [f"{curve.name} {_needs(of, n)}" for curve, of in zip(curves, by_level[level], strict=True)]
+        needs = [f"{curve.name} {_needs(of)}" for curve, of in zip(curves, by_level[level], strict=True)]
         lines.append(f"  For an error of {level:g}{_typical(level, facts)}: {'; '.join(needs)}.")
     if level := next((level for level in by_level if level not in reached), 0.0):
         lines.append(f"  No learner reaches an error of {level:g}{_typical(level, facts)} with {n:,} rows.")
     return lines
 
 
-def _needs(of: NStars, n: int) -> str:
-    """N* and its interval in words, for ``n`` rows at most."""
-    if of.interval.mean > n:
-        return f"more than {n:,}"
-    size, interval = sample_size(of)
-    if interval and of.left + of.right == len(of.replicates):  # no repetition says more
-        counts = [side.rpartition(" ") for side in censored(of).split(", ")]
-        return ", ".join(f"{_in_words(bound)} in {count} repetitions" for count, _, bound in counts)
-    lo, _, hi = interval[1:-1].partition(", ")
-    if lo.startswith("≤"):
-        return f"uncertain, from {_in_words(lo)} to {_in_words(hi)}" if hi.startswith(">") else f"at most {hi}"
-    if hi.startswith(">"):
-        return f"at least {lo}"
-    return f"about {size} ({lo} to {hi})" if interval else _in_words(size)
-
-
-def _in_words(size: str) -> str:
-    return size.replace("≤", "at most ").replace(">", "more than ")
+def _needs(of: NStars) -> str:
+    """N* with its interval as tables have them, or the bound if it lies beyond the largest size of a repetition."""
+    largest = min((each.n for each in of.replicates if each.censored == "right"), default=math.inf)
+    if of.interval.mean > largest or of.interval.lo >= largest:
+        return f"more than {largest:,.0f}"
+    bounds = censored(of)
+    return " ".join(filter(None, [*sample_size(of), f"({bounds})" if bounds else ""]))
 
 
 def _growth(best: Result, sizes: Sequence[int], facts: TableFacts) -> list[str]:
