@@ -32,18 +32,16 @@ def flats(n=260, seed=5):
     price = 2.5 * area + 20 * rooms + 60 * (city == "Köln") + 10 * rng.standard_normal(n)
     lines = ["Fläche m²;Zimmer;Stadt;gebaut;Heizung;Makler id;Notiz;Preis €"]
     for i in range(n):
-        size = "" if rng.random() < 0.1 else f"{area[i]:.1f}"
+        size = "" if rng.random() < 0.1 else comma(area[i])
         count = "?" if rng.random() < 0.05 else rooms[i]
         heating = rng.choice(["Gas", "Öl", ""])
-        line = f'{size};{count};{city[i]};01.02.{year[i]};{heating};M{agent[i]};"Nr. {i}, hell";{price[i]:.1f}'
-        lines.append(
-            line if ".02." not in line else line.replace(f"{price[i]:.1f}", f"{price[i]:.1f}".replace(".", ","))
-        )
-    return [line.replace(size_text(line), size_text(line).replace(".", ",")) for line in lines]
+        note = f'"Nr. {i}, hell"'
+        lines.append(f"{size};{count};{city[i]};01.02.{year[i]};{heating};M{agent[i]};{note};{comma(price[i])}")
+    return lines
 
 
-def size_text(line):
-    return line.partition(";")[0] if line[0].isdigit() else "\0"
+def comma(number):
+    return f"{number:.1f}".replace(".", ",")
 
 
 @pytest.fixture
