@@ -15,7 +15,6 @@ from pages import blocks
 from benchmarks import claims as claims_page
 from bfc_bench import open_store, reference_results
 from bfc_bench.extras.bundle.verify import verify
-from bfc_bench.plugins.manager import load_plugins
 
 ROOT = Path(__file__).parents[2]
 
@@ -90,12 +89,12 @@ def test_the_page_of_claims_is_what_they_say():
 
 
 def test_the_verdicts_in_an_installed_bundle_are_those_of_its_rows():
-    found = verify(runs.SUITES / "reference" / "bfc-toys.zip", load_plugins(), cells=0)
+    found = verify(runs.SUITES / "reference" / "bfc-toys.zip", cells=0)
     assert (found.differences, found.verdicts) == ([], 12)
 
 
 @pytest.mark.slow
 def test_the_verdicts_in_the_published_bundles_are_those_of_their_rows():
-    found = [verify(path, load_plugins(), cells=0) for path in runs.bundles()]
+    found = [verify(path, cells=0) for path in runs.bundles()]
     assert [one.differences for one in found] == [[], []]
     assert all(one.verdicts for one in found)

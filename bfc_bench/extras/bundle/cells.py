@@ -10,7 +10,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from bfc_bench.errors import describe_error
-from bfc_bench.plugins.manager import Plugins
 from bfc_bench.run.grid import Cell, Grid, make_grid
 from bfc_bench.run.options import RunOptions
 from bfc_bench.run.provenance import package_versions, processor
@@ -66,7 +65,6 @@ class Cells:
     """The cells of a store that this machine can run again."""
 
     store: OpenStore
-    plugins: Plugins
     executor: str
     seconds: float
     """Maximum CPU time that the fit of a drawn cell took."""
@@ -87,7 +85,7 @@ class Cells:
 
     def _usable(self) -> Iterator[tuple[Grid, Cell, Row]]:
         """The cells that installed learners and tasks can make again, and that took little time, with their rows."""
-        devices = {"cpu", self.plugins.executor(self.executor, {}).resolve_device("auto")}
+        devices = {"cpu", self.store.plugins.executor(self.executor, {}).resolve_device("auto")}
         for name, version in self.store.store.suites():
             if (grid := self._grid(f"{name}@{version}")) is None:
                 continue
@@ -114,7 +112,7 @@ class Cells:
             definition = {**self.store[suite].definition, "executor": None}
             limit = max(LEAST_SECONDS, MARGIN * self.seconds)
             definition["budget"] = {"cell_seconds": limit, "memory_gb": MEMORY_GB}
-            return make_grid(Suite.parse(definition, suite), self.plugins, suite)
+            return make_grid(Suite.parse(definition, suite), self.store.plugins, suite)
         except Exception as error:  # also of hostile values that pass every check
             self.found.say(f"UNCHECKED  {suite} cannot be run here: {describe_error(error)}")
         return None
@@ -123,9 +121,9 @@ class Cells:
         """Run cells of one suite and device, each alone, in one session, and compare the rows."""
         grid = replace(drawn[0][0], only=tuple(cell for _, cell, _ in drawn))
         with TemporaryDirectory(prefix="bfc-bench-") as folder:
-            on, executor = drawn[0][2].device or "auto", self.executor
+            on, plugins = drawn[0][2].device or "auto", self.store.plugins
             options = RunOptions(
-                store=folder, device=on, executor=executor, jobs=1, plugins=self.plugins, listeners=self.listeners
+                store=folder, device=on, executor=self.executor, jobs=1, plugins=plugins, listeners=self.listeners
             )
             if run_cells(grid, options, alone=True).interrupted:
                 raise KeyboardInterrupt

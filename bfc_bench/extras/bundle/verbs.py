@@ -70,12 +70,10 @@ def verify(
     """
     from bfc_bench.cli.display import Progress
     from bfc_bench.extras.bundle.verify import verify
-    from bfc_bench.plugins.manager import load_plugins
 
     with Progress(console(), lambda: "computing the verdicts again") as progress:
         done = verify(
             file,
-            load_plugins(),
             cells=cells,
             seconds=seconds,
             draw=draw,

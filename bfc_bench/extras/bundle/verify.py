@@ -14,7 +14,6 @@ from bfc_bench.errors import describe_error
 from bfc_bench.extras.bundle.archive import Bundle, read_bundle
 from bfc_bench.extras.bundle.cells import Cells, Verification
 from bfc_bench.extras.bundle.write import facts_of
-from bfc_bench.plugins.manager import Plugins
 from bfc_bench.report.tables import with_interval
 from bfc_bench.store.equality import close
 from bfc_bench.store.merge import merge
@@ -29,7 +28,6 @@ NUMBERS_AGREE = 1e-6
 
 def verify(
     path: Path,
-    plugins: Plugins,
     *,
     cells: int = 3,
     seconds: float = 10.0,
@@ -46,13 +44,13 @@ def verify(
     """
     checks, bundle = Verification(tell), read_bundle(path)
     checks.say(f"{path}: {counted(len(bundle.manifest.suites), 'suite')}; SHA-256 of the manifest: {bundle.digest}")
-    with open_store(path, plugins=plugins) as store:
+    with open_store(path) as store:
         try:
             _check_suites(bundle, store, checks)
         except Exception as error:  # also of hostile values that pass every check
             checks.differs(f"the bundle cannot be judged: {describe_error(error)}")
         if cells:
-            Cells(store, plugins, executor, seconds, checks, listeners).run(cells, bundle.digest, draw)
+            Cells(store, executor, seconds, checks, listeners).run(cells, bundle.digest, draw)
     if not (checks.verdicts or checks.cells or checks.differences):
         checks.say("Nothing was compared: the suites have no claims. --cells K runs cells again.")
     if into is not None and not checks.exit_code:
@@ -64,7 +62,7 @@ def _check_suites(bundle: Bundle, store: OpenStore, found: Verification) -> None
     """Compare what manifest, claims and store are about, then the counts and the verdicts of each suite."""
     judged = [Suite.parse(one["definition"], "claims.json") for one in bundle.claims]
     ids = [f"{suite.name}@{suite.version}" for suite in judged]
-    stored = [f"{name}@{version}" for name, version in store.store.suites()]
+    stored = list(store)
     listed = [suite.id for suite in bundle.manifest.suites]
     if not listed or not sorted(ids) == sorted(stored) == sorted(listed):
         found.differs(
@@ -74,10 +72,10 @@ def _check_suites(bundle: Bundle, store: OpenStore, found: Verification) -> None
     facts = {suite.id: suite for suite in bundle.manifest.suites}
     for id, suite, one in zip(ids, judged, bundle.claims, strict=True):
         verdicts = store.of(suite).claims()
-        dump, counted = facts[id].model_dump(), facts_of(store.of(suite), [verdict.as_dict() for verdict in verdicts])
-        for name in counted:
-            if dump[name] != counted[name]:
-                found.differs(f"{id}: {name} is {dump[name]} in the manifest, {counted[name]} by the rows")
+        stated, by_rows = facts[id].model_dump(), facts_of(store.of(suite), [verdict.as_dict() for verdict in verdicts])
+        for name in by_rows:
+            if stated[name] != by_rows[name]:
+                found.differs(f"{id}: {name} is {stated[name]} in the manifest, {by_rows[name]} by the rows")
         _check_verdicts(id, verdicts, one["verdicts"], found)
         installed = store.get(suite.name) if suite.name in store.plugins.suites else None
         if installed is not None and installed.suite.definition()["claim"] != one["definition"]["claim"]:
@@ -103,5 +101,5 @@ def _check_verdicts(id: str, verdicts: Sequence[Verdict], stored: list[Mapping[s
             found.verdicts += 1
             estimate = with_interval(verdict.estimate, verdict.lo, verdict.hi)
             found.say(f"{verdict.sign} {verdict.words}  {id}/{verdict.id}: {estimate}, R = {verdict.replicates}")
-    counted = ", ".join(f"{words[word]} {word}" for word in ("supported", "contradicted", "undecided") if words[word])
-    found.say(f"{id}: {counted or 'no claims'}")
+    counts = ", ".join(f"{words[word]} {word}" for word in ("supported", "contradicted", "undecided") if words[word])
+    found.say(f"{id}: {counts or 'no claims'}")

@@ -17,7 +17,6 @@ from bfc_bench.extras.bundle import archive, cells
 from bfc_bench.extras.bundle.archive import CITATION, CLAIMS, MANIFEST, STORE
 from bfc_bench.extras.bundle.verify import verify
 from bfc_bench.extras.bundle.write import bundle
-from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.run import session
 from bfc_bench.store.records import TABLES
 from bfc_bench.store.unpacking import store_folder
@@ -145,7 +144,7 @@ def test_the_drawn_cells_of_a_suite_run_in_one_session_each_in_a_batch_of_its_ow
         cells, "run_cells", lambda *its, **more: sessions.append(its[0].only) or run_cells(*its, **more)
     )
     monkeypatch.setattr(session, "run_batch", lambda batch: batches.append(batch) or run_batch(batch))
-    found = verify(made / "made.zip", load_plugins(), cells=5, executor="serial")
+    found = verify(made / "made.zip", cells=5, executor="serial")
     assert [len(drawn) for drawn in sessions] == [5] == [found.cells.total()]
     assert [len(batch.cells) for batch in batches] == [1] * 5
 
@@ -153,7 +152,7 @@ def test_the_drawn_cells_of_a_suite_run_in_one_session_each_in_a_batch_of_its_ow
 def test_cells_are_drawn_by_the_digest(made, tmp_path):
     def drawn(path, **options):
         lines = []
-        verify(path, load_plugins(), cells=1, executor="serial", tell=lines.append, **options)
+        verify(path, cells=1, executor="serial", tell=lines.append, **options)
         return [line for line in lines if line.startswith(("REPRODUCED", "CONSISTENT"))]
 
     assert drawn(made / "made.zip") == drawn(made / "made.zip") != []
@@ -167,7 +166,7 @@ def test_cells_are_drawn_by_the_digest(made, tmp_path):
 def test_a_forged_row_is_found_when_its_cell_is_drawn(made, tmp_path):
     path = changed(made / "made.zip", tmp_path / "f.zip", {STORE: forged(tmp_path / "s", nmse=0.01)})
     into = tmp_path / "into"
-    found = verify(path, load_plugins(), cells=count(made), executor="serial", into=into)
+    found = verify(path, cells=count(made), executor="serial", into=into)
     assert any("NMSE 0.01 in the bundle" in line for line in found.differences)
     assert not into.exists()
 
@@ -181,7 +180,7 @@ def test_cells_that_were_trained_with_others_may_differ_as_the_replicates_do(whe
 
     change = forged(tmp_path / "s", nmse=error, trained_together=together)
     path, lines = changed(made / "made.zip", tmp_path / "t.zip", {STORE: change}), []
-    verify(path, load_plugins(), cells=count(made), executor="serial", tell=lines.append)
+    verify(path, cells=count(made), executor="serial", tell=lines.append)
     assert [line.split()[0] for line in lines if line.startswith(("ALIKE", "DIFFERS  tiny@1: linear"))] == [expected]
 
 
@@ -201,7 +200,7 @@ def test_forged_verdicts_differ(change, expected, made, tmp_path):
         return readable_json([suite | {"verdicts": change(suite["verdicts"])}])
 
     path = changed(made / "made.zip", tmp_path / "f.zip", {CLAIMS: verdicts})
-    assert any(expected in line for line in verify(path, load_plugins(), cells=0).differences)
+    assert any(expected in line for line in verify(path, cells=0).differences)
 
 
 @pytest.mark.parametrize(
@@ -226,7 +225,7 @@ def test_suites_that_are_not_those_of_the_rows_differ(suites, claims, expected, 
         {CLAIMS: lambda text: readable_json(claims(json.loads(text)))},
         {"suites": suites(said["suites"])},
     )
-    assert any(expected in line for line in verify(path, load_plugins(), cells=0).differences)
+    assert any(expected in line for line in verify(path, cells=0).differences)
 
 
 def test_where_nothing_is_compared_nothing_is_verified(made, tmp_path):
@@ -237,13 +236,13 @@ def test_where_nothing_is_compared_nothing_is_verified(made, tmp_path):
     suites = json.loads(files_of(made / "made.zip")[MANIFEST])["suites"]
     facts = {"suites": [suites[0] | {"claims": {}}]}
     path = changed(made / "made.zip", tmp_path / "f.zip", {CLAIMS: unclaimed}, facts)
-    found = verify(path, load_plugins(), cells=0)
+    found = verify(path, cells=0)
     assert (found.differences, found.exit_code) == ([], 1)
-    assert verify(path, load_plugins(), cells=1, executor="serial").exit_code == 0
+    assert verify(path, cells=1, executor="serial").exit_code == 0
 
 
 def test_when_no_cell_can_be_run_again_the_bundle_is_not_called_verified(made):
-    differences = verify(made / "made.zip", load_plugins(), seconds=0.0, executor="serial").differences
+    differences = verify(made / "made.zip", seconds=0.0, executor="serial").differences
     assert [line for line in differences if "no cell could be run again" in line] == differences != []
 
 
@@ -252,7 +251,7 @@ def test_a_zip_of_another_tool_is_read(made, tmp_path):
         new.mkdir("folder")
         for name, text in sorted(files_of(made / "made.zip").items(), reverse=True):
             new.writestr(name, text)
-    assert verify(tmp_path / "again.zip", load_plugins(), cells=0).exit_code == 0
+    assert verify(tmp_path / "again.zip", cells=0).exit_code == 0
 
 
 def rewritten(made, to, **others):
@@ -282,7 +281,7 @@ def test_hostile_archives_are_refused_in_one_line(what, made, tmp_path, refused)
 
 def test_a_store_in_a_bundle_that_does_not_parse_is_a_difference(made, tmp_path):
     path = changed(made / "made.zip", tmp_path / "f.zip", {STORE: forged(tmp_path / "s", nmse="small")})
-    [difference] = verify(path, load_plugins(), cells=0).differences
+    [difference] = verify(path, cells=0).differences
     assert "is not one that bfc-bench wrote: nmse" in difference
 
 
@@ -298,4 +297,4 @@ def test_bombs_and_damage_are_refused(made, tmp_path, monkeypatch):
     monkeypatch.setitem(archive.MOST_BYTES, CITATION, 2_000_000)
     for name in ("bomb", "cut", "folder", "text", "flipped", "missing"):
         with pytest.raises(StoreError, match=f"{name}.zip is not a bundle that bfc-bench reads"):
-            verify(tmp_path / f"{name}.zip", load_plugins(), cells=0)
+            verify(tmp_path / f"{name}.zip", cells=0)
