@@ -8,7 +8,6 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import Any
@@ -66,17 +65,6 @@ class Manifest(Settings):
     files: dict[str, File]
 
 
-@dataclass(frozen=True)
-class Bundle:
-    """What a bundle holds beside its store."""
-
-    manifest: Manifest
-    claims: list[Any]
-    """For each suite: its ``definition`` with the judged claims, and their ``verdicts``."""
-    digest: str
-    """SHA-256 of the manifest, in hexadecimal digits."""
-
-
 def write_archive(to: Path, files: Mapping[str, bytes], facts: Mapping[str, Any]) -> str:
     """Write a bundle with a manifest and return the manifest's SHA-256. Raises ``OutputError``."""
     listed = {name: {"bytes": len(content), "sha256": sha256(content).hexdigest()} for name, content in files.items()}
@@ -91,9 +79,10 @@ def write_archive(to: Path, files: Mapping[str, bytes], facts: Mapping[str, Any]
     return sha256(manifest).hexdigest()
 
 
-def read_bundle(path: Path) -> Bundle:
-    """What a bundle says of its rows, which ``open_store`` reads.
+def read_bundle(path: Path) -> tuple[Manifest, list[Any], str]:
+    """What a bundle says of its rows, which ``open_store`` reads: its manifest, its claims and the manifest's SHA-256.
 
+    The claims are, for each suite, its ``definition`` with the judged claims, and their ``verdicts``.
     Raises ``StoreError`` in one line for what is not a bundle or is damaged.
     """
     try:
@@ -107,7 +96,7 @@ def read_bundle(path: Path) -> Bundle:
     except Exception as error:  # zipfile raises more than ten kinds
         reason = " ".join(str(getattr(error, "strerror", error)).split())[:300] or type(error).__name__
         raise StoreError(f"{path} is not a bundle that bfc-bench reads: {reason}. `bundle` makes one.") from None
-    return Bundle(manifest, claims, digest)
+    return manifest, claims, digest
 
 
 def _digests(archive: zipfile.ZipFile) -> dict[str, str]:

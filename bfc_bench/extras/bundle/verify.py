@@ -11,7 +11,7 @@ from pydantic_core import from_json
 
 from bfc_bench.analysis.claims.verdict import Verdict
 from bfc_bench.errors import describe_error
-from bfc_bench.extras.bundle.archive import Bundle, read_bundle
+from bfc_bench.extras.bundle.archive import Manifest, read_bundle
 from bfc_bench.extras.bundle.cells import Cells, Verification
 from bfc_bench.extras.bundle.write import facts_of
 from bfc_bench.report.tables import with_interval
@@ -42,15 +42,16 @@ def verify(
     Every verdict is computed again from the rows alone and compared with the stored one. Then cells are run again that
     are drawn by the digest of the bundle. ``listeners`` receive the events of these runs.
     """
-    checks, bundle = Verification(tell), read_bundle(path)
-    checks.say(f"{path}: {counted(len(bundle.manifest.suites), 'suite')}; SHA-256 of the manifest: {bundle.digest}")
+    checks = Verification(tell)
+    manifest, claims, digest = read_bundle(path)
+    checks.say(f"{path}: {counted(len(manifest.suites), 'suite')}; SHA-256 of the manifest: {digest}")
     with open_store(path) as store:
         try:
-            _check_suites(bundle, store, checks)
+            _check_suites(manifest, claims, store, checks)
         except Exception as error:  # also of hostile values that pass every check
             checks.differs(f"the bundle cannot be judged: {describe_error(error)}")
         if cells:
-            Cells(store, executor, seconds, checks, listeners).run(cells, bundle.digest, draw)
+            Cells(store, executor, seconds, checks, listeners).run(cells, digest, draw)
     if not (checks.verdicts or checks.cells or checks.differences):
         checks.say("Nothing was compared: the suites have no claims. --cells K runs cells again.")
     if into is not None and not checks.exit_code:
@@ -58,19 +59,19 @@ def verify(
     return checks
 
 
-def _check_suites(bundle: Bundle, store: OpenStore, found: Verification) -> None:
+def _check_suites(manifest: Manifest, claims: list[Any], store: OpenStore, found: Verification) -> None:
     """Compare what manifest, claims and store are about, then the counts and the verdicts of each suite."""
-    judged = [Suite.parse(one["definition"], "claims.json") for one in bundle.claims]
+    judged = [Suite.parse(one["definition"], "claims.json") for one in claims]
     ids = [f"{suite.name}@{suite.version}" for suite in judged]
     stored = list(store)
-    listed = [suite.id for suite in bundle.manifest.suites]
+    listed = [suite.id for suite in manifest.suites]
     if not listed or not sorted(ids) == sorted(stored) == sorted(listed):
         found.differs(
             f"the suites must be the same ones: {listed} in the manifest, {stored} in the store, {ids} judged"
         )
         return
-    facts = {suite.id: suite for suite in bundle.manifest.suites}
-    for id, suite, one in zip(ids, judged, bundle.claims, strict=True):
+    facts = {suite.id: suite for suite in manifest.suites}
+    for id, suite, one in zip(ids, judged, claims, strict=True):
         verdicts = store.of(suite).claims()
         stated, by_rows = facts[id].model_dump(), facts_of(store.of(suite), [verdict.as_dict() for verdict in verdicts])
         for name in by_rows:
