@@ -70,15 +70,10 @@ def _chosen(stores: Mapping[str, OpenStore], suites: Sequence[str]) -> dict[tupl
 
     chosen: dict[tuple[str, str], StoredSuite] = {}
     for requested in suites:
-        missing: list[str] = []
-        for name, opened in stores.items():
-            try:
-                suite = opened[requested]
-                chosen[name, f"{suite.name}@{suite.version}"] = suite
-            except StoreError as error:
-                missing.append(str(error))
-        if missing and len(missing) == len(stores):
-            raise StoreError("\n".join(missing))
+        having = [name for name, opened in stores.items() if requested in opened]
+        for name in having or stores:  # one that does not have it says so
+            suite = stores[name][requested]
+            chosen[name, f"{suite.name}@{suite.version}"] = suite
     if not suites:
         chosen = {(name, key): suite for name, opened in stores.items() for key, suite in opened.items()}
     if not chosen:

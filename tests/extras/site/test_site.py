@@ -155,7 +155,7 @@ def test_suites_are_chosen_and_those_that_no_store_holds_are_an_error(stores, cl
     assert [path.parent.name for path in (tmp_path / "site").rglob("report.html")] == ["second@1"]
     missing = cli("site", tmp_path / "none", "tiny@7", *several)
     assert (missing.returncode, (tmp_path / "none").exists()) == (2, False)
-    assert f"The store in {stores[1]} has no run of tiny@7" in missing.stderr
+    assert f"The store in {stores[0]} has no run of tiny@7" in missing.stderr
     assert cli("site", tmp_path / "tiny.toml", *several).returncode == 2
 
 
