@@ -92,13 +92,6 @@ def test_unpacked_a_bundle_holds_the_same(made):
         assert other["tiny@1"].looks == one["tiny@1"].looks
 
 
-def test_the_file_in_a_bundle_is_a_store(made, tmp_path):
-    with zipfile.ZipFile(made / "made.zip") as opened:
-        opened.extract(STORE, tmp_path)
-    with open_store(tmp_path) as store:
-        assert len(store["tiny"].rows()) == count(made)
-
-
 def test_only_chosen_suites_tracebacks_and_folders_are_left_out(made, tmp_path):
     shutil.copytree(made / "store", tmp_path / "store")
     command = "bfc-bench run /home/me/s.toml --store=/data/x --tracking-uri http://me:secret@host:1/p --set n=[1,2]"
