@@ -1,8 +1,9 @@
 """Tasks of most suites in tests, a quadratic teacher of two layers in a few dimensions, and files of such suites."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from bfc_bench.utils.plain_json import toml_value
 
 SMALL: dict[str, Any] = {
     "name": "t",
@@ -18,20 +19,6 @@ NOISY: dict[str, Any] = {**SMALL, "inputs": {"kind": "gaussian"}, "labels": {"ki
 def write_suite(folder: Path, name: str = "tiny", **values: Any) -> Path:
     """Write the file of a tiny suite, with these keys in place of its own."""
     path = folder / f"{name}.toml"
-    path.write_text(toml({"name": name, "replicates": 1, "test_size": 200, "task": [SMALL], **values}))
+    suite = {"name": name, "replicates": 1, "test_size": 200, "task": [SMALL], **values}
+    path.write_text("".join(f"{key} = {toml_value(value)}\n" for key, value in suite.items()))
     return path
-
-
-def toml(value: Mapping[str, Any]) -> str:
-    """A mapping as TOML, with inline values."""
-    return "".join(f"{key} = {_inline(item)}\n" for key, item in value.items())
-
-
-def _inline(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return "{ " + ", ".join(f'"{k}" = {_inline(v)}' for k, v in value.items()) + " }"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_inline, value)) + "]"
-    if isinstance(value, bool):
-        return str(value).lower()
-    return f'"{value}"' if isinstance(value, str) else repr(value)
