@@ -128,8 +128,7 @@ def metrics(row: Row) -> dict[str, float]:
     for name, errors in by_part.items():
         values |= {f"{name.removesuffix('s')}/{part}": error for part, error in (errors or {}).items()}
     if row.nmse:
-        # MLflow uses arithmetic means and linear axes, which suit logarithms.
-        values[LOG_NMSE] = math.log10(row.nmse) if row.nmse > 0 else None
+        values[LOG_NMSE] = math.log10(row.nmse)  # MLflow uses arithmetic means and linear axes
     values["cost/fit_seconds"] = row.fit_cpu_seconds
     return {_name(name): float(value) for name, value in values.items() if value is not None and math.isfinite(value)}
 
