@@ -8,14 +8,17 @@ from bfc_bench.extras.mlflow.sync import sync
 from bfc_bench.extras.mlflow.views import saved_views
 
 
-def fail(*_):
-    raise AttributeError("moved")
+def raising(error):
+    def fail(*_):
+        raise error
+
+    return fail
 
 
 def test_without_the_internals_a_sync_works_without_views(rows, tmp_path, monkeypatch):
     monkeypatch.setattr(database, "create_database", lambda *_: None)
-    monkeypatch.setattr(views, "view_text", fail)
-    monkeypatch.setattr(views, "view_paths", fail)
+    monkeypatch.setattr(views, "view_text", raising(RuntimeError("unsupported")))
+    monkeypatch.setattr(views, "view_paths", raising(AttributeError("moved")))
     uri = database_uri(tmp_path)
     assert sync(rows, uri, tmp_path).created == 12
     with connection(uri) as client:

@@ -90,12 +90,5 @@ def test_the_learners_of_a_view_have_different_colours_while_there_are_any(row):
 def test_views_stay_under_the_limit_of_a_tag_for_many_layers_and_stages(save, row):
     stages = {f"stage {i}": {"nmse": 0.5, "feature_errors": {f"S{k}": 0.5 for k in range(9)}} for i in range(9)}
     _, tags = save([row("net", stages=stages)])
-    assert all(len(text) < VIEW_LENGTH for text in tags.values())
-
-
-def test_an_mlflow_that_refuses_them_gives_no_views_and_no_error(rows):
-    class Refusing:
-        def get_experiment(self, experiment):
-            raise RuntimeError("unsupported")
-
-    save_views(Refusing(), "1", rows)
+    (text,) = tags.values()
+    assert len(text) < VIEW_LENGTH
