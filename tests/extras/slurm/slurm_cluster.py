@@ -17,45 +17,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 NEEDED = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scontrol", "scancel")
-CONFIG = """\
-ClusterName=bfc
-SlurmctldHost={host}(127.0.0.1)
-SlurmctldPort={ports[0]}
-SlurmdPort={ports[1]}
-CommunicationParameters=NoInAddrAny,NoCtldInAddrAny
-AuthType=auth/munge
-AuthInfo=socket={folder}/munge.socket
-CredType=cred/munge
-SlurmUser={user}
-SlurmdUser={user}
-StateSaveLocation={folder}/state
-SlurmdSpoolDir={folder}/spool
-SlurmctldPidFile={folder}/slurmctld.pid
-SlurmdPidFile={folder}/slurmd.pid
-SlurmctldLogFile={folder}/slurmctld.log
-SlurmdLogFile={folder}/slurmd.log
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
-SwitchType=switch/none
-MpiDefault=none
-SchedulerType=sched/backfill
-SelectType=select/cons_tres
-SelectTypeParameters=CR_Core
-AccountingStorageType=accounting_storage/none
-JobAcctGatherType=jobacct_gather/none
-JobCompType=jobcomp/none
-JobRequeue=1
-ReturnToService=2
-KillWait=5
-MinJobAge=10
-InactiveLimit=0
-MaxArraySize=11
-SlurmctldTimeout=30
-SlurmdTimeout=30
-SchedulerParameters=sched_interval=2,bf_interval=2,batch_sched_delay=0
-NodeName={host} NodeAddr=127.0.0.1 CPUs={cores} RealMemory={memory} State=UNKNOWN
-PartitionName=all Nodes={host} Default=YES MaxTime=INFINITE State=UP OverSubscribe=FORCE:4
-"""
+CONFIG = Path(__file__).with_name("slurm.conf")
+"""With names in braces for what depends on the machine."""
 
 
 def missing() -> str:
@@ -76,7 +39,7 @@ def cluster() -> Iterator[dict[str, str]]:
         memory = int(Path("/proc/meminfo").read_text().split("MemTotal:")[1].split()[0]) // 1024
         config = folder / "slurm.conf"
         facts = {"host": host, "folder": folder, "user": _user(), "cores": os.cpu_count(), "memory": memory}
-        config.write_text(CONFIG.format(**facts, ports=_free_ports(2)))
+        config.write_text(CONFIG.read_text().format(**facts, ports=_free_ports(2)))
         path = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
         environment = {**os.environ, "SLURM_CONF": str(config), "PATH": path}
         (folder / "munge.key").write_bytes(os.urandom(128))
