@@ -21,29 +21,16 @@ Feature: TypeAlias = Callable[[Tensor], Tensor]
 """Features (m, q) of inputs z (m, p)."""
 
 
-@dataclass(frozen=True)
-class Spectral:
-    """The features u.z and (u.z)^2."""
-
-    directions: Tensor
-    """(p, r)."""
-
-    def __call__(self, z: Tensor) -> Tensor:
-        """(m, 2 r) at z (m, p)."""
-        along = z @ self.directions
-        return torch.cat([along, along**2], dim=1)
+def spectral(z: Tensor, directions: Tensor) -> Tensor:
+    """The features u.z and (u.z)^2, (m, 2 r), at z (m, p), of the columns u of ``directions`` (p, r)."""
+    along = z @ directions
+    return torch.cat([along, along**2], dim=1)
 
 
-@dataclass(frozen=True)
-class Predicted:
-    """The feature f(z)."""
-
-    regression: Predictor
-
-    def __call__(self, z: Tensor) -> Tensor:
-        """(m, 1) at z (m, p)."""
-        values: Tensor = self.regression.predict(z).unsqueeze(1)
-        return values
+def predicted(z: Tensor, regression: Predictor) -> Tensor:
+    """The feature f(z), (m, 1), at z (m, p), of a ``regression`` f."""
+    values: Tensor = regression.predict(z).unsqueeze(1)
+    return values
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, cast
 
 import numpy as np
@@ -14,7 +15,7 @@ from bfc_bench.learner import Capabilities, Context, Cost, Failure, Job, Predict
 from bfc_bench.toolkit.ridge_learner import RidgePredictor, fit_ridges, group
 
 if TYPE_CHECKING:
-    from bfc_plugins.kernels.feature_steps import Feature, Spectral, Step
+    from bfc_plugins.kernels.feature_steps import Feature, Step
     from bfc_plugins.kernels.first_inputs import FirstInputs
     from torch import Tensor
 
@@ -173,25 +174,25 @@ class _State:
 
 def _add_features(states: Sequence[_State]) -> None:
     """Give every state the inputs of its next round."""
-    from bfc_plugins.kernels.feature_steps import Predicted
+    from bfc_plugins.kernels.feature_steps import predicted
 
     if states and states[0].options.features == "spectral":
-        for state, directions in zip(states, _spectral(states), strict=True):
-            state.begin_round(directions, directions(state.regression.train.x))
+        for state, source in zip(states, _spectral(states), strict=True):
+            state.begin_round(source, source(state.regression.train.x))
         return
     for state, values in zip(states, _out_of_fold(states), strict=True):
         if isinstance(values, Failure):
             state.failure = values
         else:
-            state.begin_round(Predicted(state.rounds[-1]), values.unsqueeze(1))
+            state.begin_round(partial(predicted, regression=state.rounds[-1]), values.unsqueeze(1))
 
 
-def _spectral(states: Sequence[_State]) -> list[Spectral]:
+def _spectral(states: Sequence[_State]) -> list[Feature]:
     """Spectral features of each state: the eigenvectors of the last round's quadratic form."""
-    from bfc_plugins.kernels.feature_steps import Spectral
+    from bfc_plugins.kernels.feature_steps import spectral
     from bfc_plugins.kernels.quadratic_form import leading_directions, quadratic_forms
 
-    spectral: dict[_State, Spectral] = {}
+    sources: dict[_State, Feature] = {}
     for members in group(states, lambda state: id(state.rounds[-1].space)):
         jobs = [state.regression for state in members]
         z = max((job.train.x for job in jobs), key=len)
@@ -199,8 +200,9 @@ def _spectral(states: Sequence[_State]) -> list[Spectral]:
         values = [value[: job.train.n] for value, job in zip(fitted, jobs, strict=True)]
         forms = quadratic_forms(z, values, float(np.sum(members[0].law)))
         for state, form in zip(members, forms, strict=True):
-            spectral[state] = Spectral(leading_directions(form, state.options.directions))
-    return [spectral[state] for state in states]
+            directions = leading_directions(form, state.options.directions)
+            sources[state] = partial(spectral, directions=directions)
+    return [sources[state] for state in states]
 
 
 def _out_of_fold(states: Sequence[_State]) -> list[Tensor | Failure]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from bfc_plugins.quadratic_taylor.base import QuadraticTaylorLearner
@@ -44,7 +44,7 @@ class QuadRaw(QuadraticTaylorLearner):
         """The scaled inputs."""
         from bfc_plugins.quadratic_taylor.model import Representation
 
-        return Representation(ScaledInputs(scale, self.bias))
+        return Representation(partial(scaled_inputs, scale=scale, bias=self.bias))
 
     def has_degree(self, degree: int) -> bool:
         """Whether functions of the model have a part of this degree >= 1 on the sphere, at some width."""
@@ -60,17 +60,12 @@ class QuadRaw(QuadraticTaylorLearner):
         return parity_caution(who, self.has_degree, task, remedy)
 
 
-@dataclass(frozen=True)
-class ScaledInputs:
-    """sqrt(d) s x, or (sqrt(d) s x, 1) with ``bias``; the second moment is I for isotropic x."""
+def scaled_inputs(x: Tensor, scale: float, bias: bool) -> Tensor:
+    """sqrt(d) s x, or (sqrt(d) s x, 1) with ``bias``, (n, D), at x (n, d); the second moment is I for isotropic x.
 
-    scale: float
-    """s, which gives inputs a typical norm of 1."""
-    bias: bool
+    s = ``scale`` gives inputs a typical norm of 1.
+    """
+    import torch
 
-    def __call__(self, x: Tensor) -> Tensor:
-        """Features (n, D) at x (n, d)."""
-        import torch
-
-        x = self.scale * math.sqrt(x.shape[1]) * x
-        return torch.cat([x, x.new_ones(len(x), 1)], dim=1) if self.bias else x
+    x = scale * math.sqrt(x.shape[1]) * x
+    return torch.cat([x, x.new_ones(len(x), 1)], dim=1) if bias else x

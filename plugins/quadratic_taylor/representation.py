@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, TypeAlias
 
 import torch
@@ -82,20 +83,15 @@ def inverse_root(sigma: Tensor, ridge: float = 0.0) -> Tensor:
     return root
 
 
-@dataclass(frozen=True)
-class NeuralRepresentation:
-    """h(x) = T g(s x), or T g(s h'(x)) on the representation h' ``below``."""
+def transformed(
+    x: Tensor, layer: RandomLayer, transform: Tensor, scale: float, below: Callable[[Tensor], Tensor] | None
+) -> Tensor:
+    """h(x) = T g(s x), or T g(s h'(x)) on the representation h' ``below``, (m, D), at x (m, d).
 
-    layer: RandomLayer
-    transform: Tensor
-    """T, (D, D), symmetric: a whitening matrix or a multiple of the identity."""
-    scale: float
-    """s, which gives the layer's inputs a typical norm of 1."""
-    below: Callable[[Tensor], Tensor] | None = None
-
-    def __call__(self, x: Tensor) -> Tensor:
-        """h(x), (m, D), at x (m, d)."""
-        return self.layer(self.scale * (x if self.below is None else self.below(x))) @ self.transform
+    T = ``transform`` (D, D) is symmetric: a whitening matrix or a multiple of the identity. s = ``scale`` gives the
+    layer's inputs a typical norm of 1.
+    """
+    return layer(scale * (x if below is None else below(x))) @ transform
 
 
 def represent(
@@ -116,7 +112,10 @@ def represent(
     sigma = second_moment(layer, scale * points)
     if whitening in ("exact", "ridge"):
         transform = inverse_root(sigma, RIDGE if whitening == "ridge" else 0.0)
-        return Representation(NeuralRepresentation(layer, transform, scale, below))
-    factor = math.sqrt(len(sigma) / (float(sigma.trace()) or 1.0))
-    features = NeuralRepresentation(layer, factor * torch.eye(len(sigma)).to(sigma), scale, below)
-    return Representation(features, inverse_root(sigma) / factor if whitening == "regularizer" else None)
+        root = None
+    else:
+        factor = math.sqrt(len(sigma) / (float(sigma.trace()) or 1.0))
+        transform = factor * torch.eye(len(sigma)).to(sigma)
+        root = inverse_root(sigma) / factor if whitening == "regularizer" else None
+    features = partial(transformed, layer=layer, transform=transform, scale=scale, below=below)
+    return Representation(features, root)
