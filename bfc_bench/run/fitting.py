@@ -21,6 +21,7 @@ from bfc_bench.run.memory_limits import is_out_of_memory
 from bfc_bench.run.work_units import CellFit
 from bfc_bench.tasks.metrics import TargetValues, error_rate
 from bfc_bench.toolkit.arrays import to_numpy
+from bfc_bench.toolkit.groups import in_groups
 from bfc_bench.toolkit.held_out import held_out
 
 T = TypeVar("T")
@@ -43,14 +44,13 @@ def attempt(call: Callable[[], T]) -> T | Failure:
 
 def fit(jobs: Sequence[Job]) -> list[Outcome]:
     """Fit jobs of one learner class, those with the same batch key together. One result per job, in order."""
-    groups: dict[Hashable, list[int]] = {}
-    for i, job in enumerate(jobs):
-        key = job.learner.batch_key(job.train)
-        groups.setdefault(("alone", i) if key is None else ("together", key), []).append(i)
-    outcomes: dict[int, Outcome] = {}
-    for members in groups.values():
-        outcomes.update(zip(members, _fit_together([jobs[i] for i in members]), strict=True))
-    return [_checked_outcome(job.learner, outcomes[i]) for i, job in enumerate(jobs)]
+
+    def key(i: int) -> Hashable:
+        shared = jobs[i].learner.batch_key(jobs[i].train)
+        return ("alone", i) if shared is None else ("together", shared)
+
+    outcomes = in_groups(range(len(jobs)), key, lambda members: _fit_together([jobs[i] for i in members]))
+    return [_checked_outcome(job.learner, outcome) for job, outcome in zip(jobs, outcomes, strict=True)]
 
 
 def _checked_outcome(learner: Learner, outcome: object) -> Outcome:

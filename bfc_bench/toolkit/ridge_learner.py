@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, cast
 
 from pydantic import Field
 
 from bfc_bench.learner import BatchLearner, Capabilities, Context, Cost, Data, DataSpec, Failure, Job, Predictor
+from bfc_bench.toolkit.groups import in_groups
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from bfc_bench.toolkit.function_space import Space
-
-T = TypeVar("T")
-
 
 CALLS_SECONDS = 1e-3
 """Seconds that the calls of a fit take at any size."""
@@ -89,18 +87,9 @@ class RidgeLearner(BatchLearner):
     @classmethod
     def predict_batch(cls, predictors: Sequence[Predictor], xs: Sequence[Tensor]) -> Sequence[Tensor]:
         """Predictors of one space share what is computed from equal test inputs."""
-        import torch
-
         fitted = cast("Sequence[RidgePredictor]", predictors)  # that is what fit_batch gives
-        results: dict[int, Tensor] = {}
-        for indices in group(range(len(fitted)), lambda i: id(fitted[i].space)):
-            remaining = indices
-            while remaining:
-                x = xs[remaining[0]]
-                same = [i for i in remaining if xs[i] is x or torch.equal(xs[i], x)]
-                results.update(zip(same, _predict([fitted[i] for i in same], x), strict=True))
-                remaining = [i for i in remaining if i not in same]
-        return [results[i] for i in range(len(fitted))]
+        pairs = list(zip(fitted, xs, strict=True))
+        return in_groups(pairs, lambda pair: id(pair[0].space), _predict_pairs)
 
 
 @dataclass(frozen=True)
@@ -121,19 +110,7 @@ class RidgePredictor(Predictor):
 
 def fit_ridges(jobs: Sequence[Job[RidgeLearner]]) -> list[RidgePredictor | Failure]:
     """One result per job, in order, for jobs of one batch key; jobs that share a space are fitted together."""
-    shared = [(job.ctx.device, job.learner.space_key(job.train, job.ctx)) for job in jobs]
-    results: dict[int, RidgePredictor | Failure] = {}
-    for indices in group(range(len(jobs)), lambda i: shared[i]):
-        results.update(zip(indices, _fit_prefixes([jobs[i] for i in indices]), strict=True))
-    return [results[i] for i in range(len(jobs))]
-
-
-def group(items: Iterable[T], key: Callable[[T], Hashable]) -> list[list[T]]:
-    """Items with equal keys together, in their order."""
-    groups: dict[Hashable, list[T]] = defaultdict(list)
-    for item in items:
-        groups[key(item)].append(item)
-    return list(groups.values())
+    return in_groups(jobs, lambda job: (job.ctx.device, job.learner.space_key(job.train, job.ctx)), _fit_prefixes)
 
 
 def _fit_prefixes(jobs: Sequence[Job[RidgeLearner]]) -> list[RidgePredictor | Failure]:
@@ -166,6 +143,17 @@ def _fit_prefixes(jobs: Sequence[Job[RidgeLearner]]) -> list[RidgePredictor | Fa
             info = {**space.info, "ridge": ridge, **solution.info}
             results.append(RidgePredictor(space, solution.weights, solution.offset, info))
     return results
+
+
+def _predict_pairs(pairs: Sequence[tuple[RidgePredictor, Tensor]]) -> list[Tensor]:
+    """Predictions of predictors of one space, each at its own x (m, d)."""
+    import torch
+
+    def first_equal(pair: tuple[RidgePredictor, Tensor]) -> int:
+        """Where x comes first."""
+        return next(i for i, (_, x) in enumerate(pairs) if x is pair[1] or torch.equal(x, pair[1]))
+
+    return in_groups(pairs, first_equal, lambda same: _predict([predictor for predictor, _ in same], same[0][1]))
 
 
 def _predict(predictors: Sequence[RidgePredictor], x: Tensor) -> list[Tensor]:

@@ -12,7 +12,8 @@ from bfc_plugins.kernels.kernel_ridge import KernelRidge
 from pydantic import Field
 
 from bfc_bench.learner import Capabilities, Context, Cost, Failure, Job, Predictor, TaskFacts, Theory
-from bfc_bench.toolkit.ridge_learner import RidgePredictor, fit_ridges, group
+from bfc_bench.toolkit.groups import in_groups
+from bfc_bench.toolkit.ridge_learner import RidgePredictor, fit_ridges
 
 if TYPE_CHECKING:
     from bfc_plugins.kernels.feature_steps import Feature, Step
@@ -177,7 +178,8 @@ def _add_features(states: Sequence[_State]) -> None:
     from bfc_plugins.kernels.feature_steps import predicted
 
     if states and states[0].options.features == "spectral":
-        for state, source in zip(states, _spectral(states), strict=True):
+        sources = in_groups(states, lambda state: id(state.rounds[-1].space), _spectral)
+        for state, source in zip(states, sources, strict=True):
             state.begin_round(source, source(state.regression.train.x))
         return
     for state, values in zip(states, _out_of_fold(states), strict=True):
@@ -188,21 +190,17 @@ def _add_features(states: Sequence[_State]) -> None:
 
 
 def _spectral(states: Sequence[_State]) -> list[Feature]:
-    """Spectral features of each state: the eigenvectors of the last round's quadratic form."""
+    """Spectral features of states whose last rounds share a space: the eigenvectors of their quadratic forms."""
     from bfc_plugins.kernels.feature_steps import spectral
     from bfc_plugins.kernels.quadratic_form import leading_directions, quadratic_forms
 
-    sources: dict[_State, Feature] = {}
-    for members in group(states, lambda state: id(state.rounds[-1].space)):
-        jobs = [state.regression for state in members]
-        z = max((job.train.x for job in jobs), key=len)
-        fitted = KernelRidge.predict_batch([state.rounds[-1] for state in members], [z] * len(members))
-        values = [value[: job.train.n] for value, job in zip(fitted, jobs, strict=True)]
-        forms = quadratic_forms(z, values, float(np.sum(members[0].law)))
-        for state, form in zip(members, forms, strict=True):
-            directions = leading_directions(form, state.options.directions)
-            sources[state] = partial(spectral, directions=directions)
-    return [sources[state] for state in states]
+    jobs = [state.regression for state in states]
+    z = max((job.train.x for job in jobs), key=len)
+    fitted = KernelRidge.predict_batch([state.rounds[-1] for state in states], [z] * len(states))
+    values = [value[: job.train.n] for value, job in zip(fitted, jobs, strict=True)]
+    forms = quadratic_forms(z, values, float(np.sum(states[0].law)))
+    directions = [leading_directions(form, state.options.directions) for form, state in zip(forms, states, strict=True)]
+    return [partial(spectral, directions=found) for found in directions]
 
 
 def _out_of_fold(states: Sequence[_State]) -> list[Tensor | Failure]:
@@ -229,10 +227,7 @@ def _out_of_fold(states: Sequence[_State]) -> list[Tensor | Failure]:
 
 def _fit(jobs: Sequence[Job[KernelRidge]]) -> list[RidgePredictor | Failure]:
     """Fit kernel ridge regressions, those of one sample together."""
-    results: dict[int, RidgePredictor | Failure] = {}
-    for members in group(range(len(jobs)), lambda i: jobs[i].learner.batch_key(jobs[i].train)):
-        results.update(zip(members, fit_ridges([jobs[i] for i in members]), strict=True))
-    return [results[i] for i in range(len(jobs))]
+    return in_groups(jobs, lambda job: job.learner.batch_key(job.train), fit_ridges)
 
 
 def _not_failed(states: Sequence[_State]) -> list[_State]:
