@@ -2,6 +2,15 @@
 
 import numpy as np
 
+from bfc_bench.learner import Capabilities
+
+ENSEMBLE_CAPABILITIES = Capabilities(
+    labels=frozenset({"real", "binary"}),
+    devices=frozenset({"cpu", "cuda"}),
+    precision="float32",
+    libraries=frozenset({"jax"}),
+)
+"""Those of a learner that trains a network with one output."""
 PROGRAM_BYTES = 150e6
 """Memory of JAX's compiler and runtime, in bytes; every fit takes at least this."""
 STEP_SECONDS = 15e-6

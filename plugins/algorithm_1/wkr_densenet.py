@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Self
 
 from bfc_plugins.algorithm_1.controller import FitController
 from bfc_plugins.algorithm_1.options import Algorithm1Options
-from bfc_plugins.quadratic.base import QuadraticLearner
 
 from bfc_bench.learner import Capabilities, Failure, Job, Predictor
+from bfc_bench.toolkit.networks import ENSEMBLE_CAPABILITIES
 
 LANES = 64
 """Number of jobs trained together on a GPU. It is constant because another number is another program, which rounds
@@ -31,7 +31,7 @@ class WkrDenseNet(Algorithm1Options):
 
     name: ClassVar[str] = "wkr-densenet"
     version: ClassVar[int] = 4
-    capabilities: ClassVar[Capabilities] = replace(QuadraticLearner.capabilities, oracle=frozenset({"alphas"}))
+    capabilities: ClassVar[Capabilities] = replace(ENSEMBLE_CAPABILITIES, oracle=frozenset({"alphas"}))
     smoke: ClassVar[Mapping[str, Any]] = {
         "width": 6,
         "max_rank": 3,

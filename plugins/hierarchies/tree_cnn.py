@@ -14,7 +14,7 @@ from pydantic import Field
 
 from bfc_bench.learner import BatchLearner, Capabilities, Cost, DataSpec, Failure, Job, Predictor
 from bfc_bench.seeds import stream
-from bfc_bench.toolkit.networks import PROGRAM_BYTES, probabilities
+from bfc_bench.toolkit.networks import ENSEMBLE_CAPABILITIES, PROGRAM_BYTES, probabilities
 
 STEP_SECONDS = 30e-6
 """Least time of a compiled step, in seconds."""
@@ -33,12 +33,7 @@ class TreeCnn(TreeLearner, BatchLearner):
     """
 
     name: ClassVar[str] = "tree-cnn"
-    capabilities: ClassVar[Capabilities] = Capabilities(
-        labels=frozenset({"binary", "class"}),
-        devices=frozenset({"cpu", "cuda"}),
-        precision="float32",
-        libraries=frozenset({"jax"}),
-    )
+    capabilities: ClassVar[Capabilities] = replace(ENSEMBLE_CAPABILITIES, labels=frozenset({"binary", "class"}))
     smoke: ClassVar[Mapping[str, Any]] = {"alphabet": 3, "width": 8, "steps": 100, "batch_size": 32, "lr": 1e-2}
     search: ClassVar[Mapping[str, Sequence[Any]]] = {"lr": [3e-3, 1e-2, 3e-2]}
 

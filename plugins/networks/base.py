@@ -17,7 +17,7 @@ from pydantic import Field
 from bfc_bench.learner import BatchLearner, Capabilities, Context, Cost, Data, DataSpec, Failure, Job, Predictor
 from bfc_bench.seeds import stream
 from bfc_bench.toolkit.arrays import NumpyOrJax
-from bfc_bench.toolkit.networks import PROGRAM_BYTES, STEP_SECONDS, label_scale, probabilities
+from bfc_bench.toolkit.networks import ENSEMBLE_CAPABILITIES, PROGRAM_BYTES, STEP_SECONDS, label_scale, probabilities
 from bfc_bench.toolkit.square_features import square_mean, with_squares
 
 Params: TypeAlias = dict[str, Any]
@@ -57,12 +57,7 @@ class NetworkLearner(BatchLearner):
     of binary labels is the cross entropy log(1 + exp(-y F)). Classes need one output each and use the softmax loss.
     """
 
-    capabilities: ClassVar[Capabilities] = Capabilities(
-        labels=frozenset({"real", "binary"}),
-        devices=frozenset({"cpu", "cuda"}),
-        precision="float32",
-        libraries=frozenset({"jax"}),
-    )
+    capabilities: ClassVar[Capabilities] = ENSEMBLE_CAPABILITIES
 
     with_squares: bool = True
     """Whether the input is (x, x^2 - E x^2) instead of x."""

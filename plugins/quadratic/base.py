@@ -35,7 +35,7 @@ from bfc_bench.learner import (
     TaskFacts,
 )
 from bfc_bench.seeds import stream
-from bfc_bench.toolkit.networks import PROGRAM_BYTES, STEP_SECONDS, label_scale
+from bfc_bench.toolkit.networks import ENSEMBLE_CAPABILITIES, PROGRAM_BYTES, STEP_SECONDS, label_scale
 
 if TYPE_CHECKING:
     from bfc_bench.toolkit.ensemble import Member, Recipe, Trained
@@ -54,12 +54,7 @@ class QuadraticLearner(BatchLearner):
     x_c + F(the other columns) if ``Context.margin_column`` gives c, and otherwise F(x) + w.x with trained w.
     """
 
-    capabilities: ClassVar[Capabilities] = Capabilities(
-        labels=frozenset({"real", "binary"}),
-        devices=frozenset({"cpu", "cuda"}),
-        precision="float32",
-        libraries=frozenset({"jax"}),
-    )
+    capabilities: ClassVar[Capabilities] = ENSEMBLE_CAPABILITIES
 
     widths: Annotated[tuple[Annotated[int, Field(ge=1, le=4096)], ...], Field(min_length=1)] = (20, 12)
     """Widths m_2..m_L of the layers."""
