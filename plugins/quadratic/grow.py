@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from bfc_plugins.quadratic.net import Params
-from bfc_plugins.quadratic.setup import Setup
 from bfc_plugins.quadratic.stagewise import Growth, StagewiseLearner
 
 from bfc_bench.learner import Cost
@@ -17,28 +16,6 @@ if TYPE_CHECKING:
     from jax import Array
 
     from bfc_bench.toolkit.ensemble import Member
-
-
-class Grow(StagewiseLearner):
-    """Train layer 2, then layers 2 and 3 from there, and so on to all of them.
-
-    The order of forward feature learning (BFC Figure 5) with backward feature correction: when a layer joins, the
-    layers below are still trained. Only this distinguishes it from layer-wise training.
-    """
-
-    name: ClassVar[str] = "grow"
-    version: ClassVar[int] = 2
-    smoke: ClassVar[Mapping[str, Any]] = {"widths": (6, 4), "steps": 150, "batch_size": 32}
-
-    def begin(self, setup: Setup) -> Growth:
-        """A fit before its first stage."""
-        return _Growing(self, setup)
-
-    def cost(self, n: int, d: int) -> Cost:
-        """Every stage trains the layers that have joined."""
-        net, cost = self.net(d), super().cost(n, d)
-        grown = sum(net.below(layer).flops() for layer in net.layers())
-        return replace(cost, flops=cost.flops * grown / net.flops())
 
 
 @dataclass
@@ -59,3 +36,22 @@ class _Growing(Growth):
         new = {key: np.asarray(value, np.float64) for key, value in trained.items()}
         new["log_alpha"] = np.concatenate([new["log_alpha"], log_alpha[len(new["log_alpha"]) :]])
         self.params |= new
+
+
+class Grow(StagewiseLearner):
+    """Train layer 2, then layers 2 and 3 from there, and so on to all of them.
+
+    The order of forward feature learning (BFC Figure 5) with backward feature correction: when a layer joins, the
+    layers below are still trained. Only this distinguishes it from layer-wise training.
+    """
+
+    name: ClassVar[str] = "grow"
+    version: ClassVar[int] = 2
+    smoke: ClassVar[Mapping[str, Any]] = {"widths": (6, 4), "steps": 150, "batch_size": 32}
+    growth: ClassVar[type[Growth]] = _Growing
+
+    def cost(self, n: int, d: int) -> Cost:
+        """Every stage trains the layers that have joined."""
+        net, cost = self.net(d), super().cost(n, d)
+        grown = sum(net.below(layer).flops() for layer in net.layers())
+        return replace(cost, flops=cost.flops * grown / net.flops())

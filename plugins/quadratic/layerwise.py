@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -18,40 +18,6 @@ if TYPE_CHECKING:
     from jax import Array
 
     from bfc_bench.toolkit.ensemble import Member
-
-
-class Layerwise(StagewiseLearner):
-    """Train layer 2 with the others at zero, freeze it, train layer 3, and so on (BFC footnote 6, lines 140-160).
-
-    Every stage has as many steps as the joint learner has for all layers, so a worse result is due to the missing
-    correction of frozen features. Stages are ``layer2``, ``layer3``, ...
-    """
-
-    name: ClassVar[str] = "layerwise"
-    smoke: ClassVar[Mapping[str, Any]] = {"widths": (6, 4), "steps": 150, "batch_size": 32}
-
-    readout: Literal["sum", "signed"] = "sum"
-    """How a stage adds up the layers below: ``sum`` = their frozen terms alpha_j Sum(G_j), as in the paper; ``signed``
-    = a trainable weight of either sign for each of their units, a stronger baseline."""
-
-    def rate(self, d: int) -> float:
-        """``lr``, by default a fifth of the joint learner's rate.
-
-        The joint learner's rate doubles the NMSE here: it removes spare directions, which the next layer could use.
-        """
-        return super().rate(d) * (0.2 if self.lr is None and self.optimizer == "adam" else 1.0)
-
-    def batch_key(self, train: DataSpec) -> Hashable:
-        """That of every quadratic learner, and the read-out, which changes the compiled shapes."""
-        return (super().batch_key(train), self.readout)
-
-    def begin(self, setup: Setup) -> Growth:
-        """A fit before its first stage."""
-        return _Freezing(self, setup)
-
-    def facts(self, setup: Setup, predictor: QuadraticPredictor) -> dict[str, Any]:
-        """Entries of ``Predictor.info`` for every fit, with the read-out."""
-        return {**super().facts(setup, predictor), "readout": self.readout}
 
 
 def top_layer(params: Params, inputs: Params) -> Array:
@@ -72,8 +38,6 @@ def top_layer(params: Params, inputs: Params) -> Array:
 @dataclass
 class _Freezing(Growth):
     learner: Layerwise
-    weights: dict[int, np.ndarray] = field(default_factory=dict)
-    """Signed read-outs of the layers trained so far."""
 
     def model(self, layer: int) -> Callable[[Params, Any], Array]:
         """The layer alone; the outputs of the layers below are inputs."""
@@ -86,13 +50,13 @@ class _Freezing(Growth):
         terms = [np.exp(self.params["log_alpha"][net.index(j)]) * (s * s).sum(0) for j, s in pre.items()]
         names = {"W": f"W{layer}", "constant": "constant", **({"linear": "linear"} if "linear" in self.params else {})}
         trained = {key: self.params[name] for key, name in names.items()}
-        trained |= {"log_alpha": self.params["log_alpha"][net.index(layer)], "readouts": self.weights}
+        trained |= {"log_alpha": self.params["log_alpha"][net.index(layer)], "readouts": self.readouts}
         factors = {key: rates[name] for key, name in names.items()}
-        factors |= {"log_alpha": rates["log_alpha"], "readouts": dict.fromkeys(self.weights, 1.0)}
+        factors |= {"log_alpha": rates["log_alpha"], "readouts": dict.fromkeys(self.readouts, 1.0)}
         inputs = {
             "layer": net.joined(outputs, layer).T,
             "fixed": sum([] if signed else terms, np.zeros(len(self.setup.y))),
-            "units": {j: (pre[j] ** 2).T for j in self.weights},
+            "units": {j: (pre[j] ** 2).T for j in self.readouts},
         }
         if "linear" in self.params:
             inputs["x"] = self.setup.x
@@ -109,8 +73,35 @@ class _Freezing(Growth):
         if self.learner.readout == "signed":
             alpha = np.exp(self.params["log_alpha"][index])
             below: Mapping[int, np.ndarray] = trained["readouts"]
-            self.weights = {**below, layer: np.full(self.setup.net.widths[index], alpha)}
+            self.readouts = {**below, layer: np.full(self.setup.net.widths[index], alpha)}
 
-    def readouts(self) -> Mapping[int, np.ndarray]:
-        """Signed read-outs of the layers trained so far."""
-        return self.weights
+
+class Layerwise(StagewiseLearner):
+    """Train layer 2 with the others at zero, freeze it, train layer 3, and so on (BFC footnote 6, lines 140-160).
+
+    Every stage has as many steps as the joint learner has for all layers, so a worse result is due to the missing
+    correction of frozen features. Stages are ``layer2``, ``layer3``, ...
+    """
+
+    name: ClassVar[str] = "layerwise"
+    smoke: ClassVar[Mapping[str, Any]] = {"widths": (6, 4), "steps": 150, "batch_size": 32}
+    growth: ClassVar[type[Growth]] = _Freezing
+
+    readout: Literal["sum", "signed"] = "sum"
+    """How a stage adds up the layers below: ``sum`` = their frozen terms alpha_j Sum(G_j), as in the paper; ``signed``
+    = a trainable weight of either sign for each of their units, a stronger baseline."""
+
+    def rate(self, d: int) -> float:
+        """``lr``, by default a fifth of the joint learner's rate.
+
+        The joint learner's rate doubles the NMSE here: it removes spare directions, which the next layer could use.
+        """
+        return super().rate(d) * (0.2 if self.lr is None and self.optimizer == "adam" else 1.0)
+
+    def batch_key(self, train: DataSpec) -> Hashable:
+        """That of every quadratic learner, and the read-out, which changes the compiled shapes."""
+        return (super().batch_key(train), self.readout)
+
+    def facts(self, setup: Setup, predictor: QuadraticPredictor) -> dict[str, Any]:
+        """Entries of ``Predictor.info`` for every fit, with the read-out."""
+        return {**super().facts(setup, predictor), "readout": self.readout}

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from bfc_plugins.quadratic.base import QuadraticLearner, diverged, train_members
@@ -24,9 +24,8 @@ if TYPE_CHECKING:
 class StagewiseLearner(QuadraticLearner):
     """Layers join one after the other, in stages ``layer2``, ... of ``steps`` steps with own warm-up and cosine."""
 
-    @abstractmethod
-    def begin(self, setup: Setup) -> Growth:
-        """A fit before its first stage."""
+    growth: ClassVar[type[Growth]]
+    """The fit between its stages."""
 
     def cost(self, n: int, d: int) -> Cost:
         """All steps in every stage."""
@@ -38,7 +37,7 @@ class StagewiseLearner(QuadraticLearner):
         cls, learners: Sequence[Self], setups: Sequence[Setup], device: str
     ) -> list[QuadraticPredictor | Failure]:
         """Train all setups as one ensemble per stage."""
-        fits = [learner.begin(setup) for learner, setup in zip(learners, setups, strict=True)]
+        fits = [learner.growth(learner, setup) for learner, setup in zip(learners, setups, strict=True)]
         first, net = learners[0], setups[0].net
         for layer in net.layers():
             recipe = first.recipe(fits[0].model(layer), setups[0])
@@ -64,6 +63,8 @@ class Growth(ABC):
     losses: list[float] = field(default_factory=list)
     stages: dict[str, QuadraticPredictor] = field(default_factory=dict)
     failure: Failure | None = None
+    readouts: dict[int, np.ndarray] = field(default_factory=dict)
+    """Signed weights {l: (m_l,)} that replace alpha_l, of the layers trained so far, if the learner trains them."""
 
     def __post_init__(self) -> None:
         self.params = {key: np.array(value, np.float64) for key, value in self.setup.params.items()}
@@ -80,10 +81,6 @@ class Growth(ABC):
     def take(self, layer: int, trained: Params) -> None:
         """Copy the trained parameters of that stage into ``params``."""
 
-    def readouts(self) -> Mapping[int, np.ndarray]:
-        """Signed weights {l: (m_l,)} that replace alpha_l, if the learner trains such weights."""
-        return {}
-
     def finish(self, layer: int, trained: Params, loss: float) -> None:
         """End a stage and keep its predictor."""
         self.take(layer, trained)
@@ -99,4 +96,4 @@ class Growth(ABC):
 
     def _predictor(self, layer: int, **extras: Any) -> QuadraticPredictor:
         net = self.setup.net.below(layer)
-        return self.setup.predictor(net, net.own(self.params), readouts=self.readouts(), **extras)
+        return self.setup.predictor(net, net.own(self.params), readouts=self.readouts, **extras)
