@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bfc_bench.learner import Capabilities
+from bfc_bench.learner import Capabilities, Failure, Learner
 
 ENSEMBLE_CAPABILITIES = Capabilities(
     labels=frozenset({"real", "binary"}),
@@ -20,6 +20,12 @@ STEP_SECONDS = 15e-6
 def label_scale(y: np.ndarray) -> float:
     """The 90th percentile of |y - median(y)| of real labels (n,), by which they are divided; 1 if that is 0."""
     return float(np.quantile(np.abs(y - np.median(y)), 0.9)) or 1.0
+
+
+def diverged(learner: Learner, lr: float, loss: float) -> Failure:
+    """The failure of a training at peak rate ``lr`` whose gradients or ``loss`` were not finite."""
+    why = f"a gradient or the loss was not finite in training (final loss {loss:.3g}, lr {lr:.3g})"
+    return Failure("diverged", f"{learner.name}: {why}. Use a smaller lr or clip.")
 
 
 def probabilities(scores: np.ndarray) -> np.ndarray:

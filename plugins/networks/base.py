@@ -17,7 +17,14 @@ from pydantic import Field
 from bfc_bench.learner import BatchLearner, Capabilities, Context, Cost, Data, DataSpec, Failure, Job, Predictor
 from bfc_bench.seeds import stream
 from bfc_bench.toolkit.arrays import NumpyOrJax
-from bfc_bench.toolkit.networks import ENSEMBLE_CAPABILITIES, PROGRAM_BYTES, STEP_SECONDS, label_scale, probabilities
+from bfc_bench.toolkit.networks import (
+    ENSEMBLE_CAPABILITIES,
+    PROGRAM_BYTES,
+    STEP_SECONDS,
+    diverged,
+    label_scale,
+    probabilities,
+)
 from bfc_bench.toolkit.square_features import square_mean, with_squares
 
 Params: TypeAlias = dict[str, Any]
@@ -104,13 +111,9 @@ class NetworkLearner(BatchLearner):
         return [
             NetworkPredictor(network, result.params, scale, {"final_loss": result.loss}, data.kind != "real")
             if result.finite
-            else job.learner._diverged(result.loss)
+            else diverged(job.learner, job.learner.lr, result.loss)
             for job, scale, result in zip(jobs, scales, results, strict=True)
         ]
-
-    def _diverged(self, loss: float) -> Failure:
-        why = f"a gradient or the loss was not finite in training (final loss {loss:.3g}, lr {self.lr:.3g})"
-        return Failure("diverged", f"{self.name}: {why}. Use a smaller lr or clip.")
 
     def cost(self, n: int, d: int) -> Cost:
         """A step costs about three forward passes; memory holds samples, activations and the runtime."""

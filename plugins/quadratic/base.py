@@ -22,18 +22,7 @@ from bfc_plugins.quadratic.skips import check_shared_skips, check_skips, default
 from pydantic import Field, model_validator
 
 from bfc_bench.errors import UsageError
-from bfc_bench.learner import (
-    BatchLearner,
-    Capabilities,
-    Context,
-    Cost,
-    Data,
-    DataSpec,
-    Failure,
-    Job,
-    LabelKind,
-    TaskFacts,
-)
+from bfc_bench.learner import BatchLearner, Capabilities, Context, Cost, Data, DataSpec, Job, LabelKind, TaskFacts
 from bfc_bench.seeds import stream
 from bfc_bench.toolkit.networks import ENSEMBLE_CAPABILITIES, PROGRAM_BYTES, STEP_SECONDS, label_scale
 
@@ -290,12 +279,3 @@ def train_members(
 
     results = train(recipe, members, steps, device=device, checkpoints=checkpoints)
     return [replace(result, params=multiplied(result.params)) for result in results]
-
-
-def diverged(learner: QuadraticLearner, d: int, loss: float) -> Failure:
-    """The failure of a fit whose loss or gradient was not finite."""
-    return Failure(
-        "diverged",
-        f"{learner.name}: a gradient or the loss was not finite in training (final loss {loss:.3g}, "
-        f"lr {learner.rate(d):.3g}). Use a smaller lr or clip.",
-    )

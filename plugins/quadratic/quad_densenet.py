@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from bfc_plugins.quadratic import gauss_newton, noise
-from bfc_plugins.quadratic.base import QuadraticLearner, diverged, train_members
+from bfc_plugins.quadratic.base import QuadraticLearner, train_members
 from bfc_plugins.quadratic.predictor import QuadraticPredictor
 from bfc_plugins.quadratic.ranks import HELD_OUT, Outcome, trainings
 from bfc_plugins.quadratic.setup import Setup
 from pydantic import Field, model_validator
 
 from bfc_bench.learner import Cost, DataSpec, Failure, Job, LabelKind
+from bfc_bench.toolkit.networks import diverged
 
 if TYPE_CHECKING:
     from bfc_bench.toolkit.ensemble import Trained
@@ -129,7 +130,7 @@ class QuadDenseNet(QuadraticLearner):
         steps = first.length(net.d, len(setups[0].y), setups[0].kind)
         results = train_members(first.recipe(net, setups[0]), members, steps, device, first.checkpoints)
         return [
-            learner._predictor(setup, result) if result.finite else diverged(learner, net.d, result.loss)
+            learner._predictor(setup, result) if result.finite else diverged(learner, learner.rate(net.d), result.loss)
             for learner, setup, result in zip(learners, setups, results, strict=True)
         ]
 

@@ -8,12 +8,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from bfc_plugins.quadratic.base import QuadraticLearner, diverged, train_members
+from bfc_plugins.quadratic.base import QuadraticLearner, train_members
 from bfc_plugins.quadratic.net import Params
 from bfc_plugins.quadratic.predictor import QuadraticPredictor
 from bfc_plugins.quadratic.setup import Setup
 
 from bfc_bench.learner import Cost, Failure
+from bfc_bench.toolkit.networks import diverged
 
 if TYPE_CHECKING:
     from jax import Array
@@ -48,7 +49,7 @@ class StagewiseLearner(QuadraticLearner):
                 if result.finite:
                     fit.finish(layer, result.params, result.loss)
                 else:
-                    fit.failure = diverged(fit.learner, net.d, result.loss)
+                    fit.failure = diverged(fit.learner, fit.learner.rate(net.d), result.loss)
         return [fit.failure or fit.predictor() for fit in fits]
 
 
