@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from bfc_plugins.algorithm_1.labels import binary, real
 from bfc_plugins.algorithm_1.options import Algorithm1Options
-from bfc_plugins.algorithm_1.predictor import DistilledPredictor, Units
+from bfc_plugins.algorithm_1.predictor import DistilledPredictor
 from bfc_plugins.algorithm_1.schedule import Stall, ThresholdSchedule
 
 from bfc_bench.learner import Context, Data, Failure, Predictor
@@ -41,7 +41,7 @@ class FitController:
         x_scale = 1.0 / math.sqrt(float(np.mean(read)) or 1.0)
         margins = np.zeros(train.n) if ctx.margin_column is None else self.x[:, ctx.margin_column]
         labels = binary(y, learner.v, margins) if train.kind == "binary" else real(y, learner.loss)
-        self.units, self.untrained = Units(x_scale, labels.shift, labels.scale), labels.untrained
+        self.x_scale, self.labels = x_scale, labels
         self.program = Program(self.net, learner.batch_size, labels.loss)
         self.sample = TrainingSample(x_scale * self.x, labels.y, labels.unit, ctx.seed, learner.momentum)
         # F starts at 0 in the units of the labels, plus x_c where labels are sgn(x_c + G*(x)).
@@ -59,8 +59,7 @@ class FitController:
             clip=learner.clip,
             lambdas=np.zeros((learner.depth - 1, 4)),
         )
-        free_scale = train.kind == "binary" and ctx.margin_column is None
-        self.features = LayerFeatures(learner, self.net, self.training, self.sample, labels, free_scale)
+        self.features = LayerFeatures(learner, self.net, self.training, self.sample, labels)
         self.eps = FIRST_ERROR
         self.step, self.ended = 0, False
         self.longest: float = learner.longest
@@ -154,13 +153,14 @@ class FitController:
         self.training.rates[part] = self.learner.rate(self.net.d, layer) * self.net.live(self.training.fixed, layer)
 
     def _predictor(self, **extras: Any) -> DistilledPredictor:
-        joined = frozenset(self.joined)
-        return DistilledPredictor(self.net, self.features.params, self.units, joined, self.x, **extras)
+        labels, joined = self.labels, frozenset(self.joined)
+        scales = self.x_scale, labels.shift, labels.scale
+        return DistilledPredictor(self.net, self.features.params, *scales, joined, self.x, **extras)
 
     def result(self) -> Predictor | Failure:
         """The final network with its stages, or a failure if training diverged."""
         training, learner = self.training, self.learner
-        lr, step, untrained, wrong = learner.rate(self.net.d), self.step, self.untrained, ""
+        lr, step, untrained, wrong = learner.rate(self.net.d), self.step, self.labels.untrained, ""
         if not training.finite:
             wrong = f"a gradient or the objective was not finite at step {step}"
         elif training.loss > WORSE * untrained:

@@ -35,8 +35,6 @@ class LayerFeatures:
     training: Training
     sample: TrainingSample
     labels: TrainingLabels
-    free_scale: bool
-    """Whether nothing fixes the scale of the margins that are learned."""
     ranks: dict[int, int] = field(default_factory=dict)
     """k_l of the layers whose K_l has joined."""
     worth: dict[int, np.ndarray] = field(default_factory=dict)
@@ -158,7 +156,7 @@ class LayerFeatures:
         Without a known x_c nothing fixes the scale of the margins, so a squared error is weighted by what it adds to
         the cross entropy at the current ones.
         """
-        if not self.free_scale:
+        if not self.net.linear or self.net.unread is not None:
             return self.labels.weights
         margins = self.net(self.params, self.sample.x.T)
         return half_curvature(self.learner.v * margins) * self.learner.v**2

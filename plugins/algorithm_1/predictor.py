@@ -15,17 +15,6 @@ from bfc_plugins.quadratic.predictor import CHUNK, principal_directions
 from bfc_bench.learner import Predictor
 
 
-@dataclass(frozen=True)
-class Units:
-    """Scaling of inputs and labels for training."""
-
-    x_scale: float
-    """Factor of the inputs."""
-    y_shift: float
-    y_scale: float
-    """Labels in training are (y - y_shift) / y_scale."""
-
-
 @dataclass
 class DistilledPredictor(Predictor):
     """F(x) computed with W; the hidden features are the S_l computed with the small K.
@@ -37,7 +26,11 @@ class DistilledPredictor(Predictor):
     net: DistilledNet
     params: Params
     """All parameters, trained and fixed."""
-    units: Units
+    x_scale: float
+    """Factor of the inputs in training."""
+    y_shift: float
+    y_scale: float
+    """Labels in training are (y - y_shift) / y_scale."""
     started: frozenset[str]
     """Names of the parameters that have joined training: ``W2``, ``K2``, ..."""
     points: np.ndarray = field(repr=False)
@@ -55,15 +48,15 @@ class DistilledPredictor(Predictor):
         """F(x), (m,), at x (m, d)."""
         chunks = [x[first : first + CHUNK] for first in range(0, max(len(x), 1), CHUNK)]
         values = np.concatenate([self.net(self.params, self._columns(chunk)) for chunk in chunks])
-        return self.units.y_shift + self.units.y_scale * values
+        return self.y_shift + self.y_scale * values
 
     def hidden(self, x: np.ndarray) -> dict[str, np.ndarray]:
         """{"S2": (m, k_2), ...} in principal directions, scaled so that squares sum to the layer's term."""
-        scale = math.sqrt(self.units.y_scale)
+        scale = math.sqrt(self.y_scale)
         return {f"S{layer}": scale * s.T @ self._rotations[layer] for layer, s in self._features(x).items()}
 
     def _columns(self, x: np.ndarray) -> np.ndarray:
-        return self.units.x_scale * np.asarray(x, np.float64).T
+        return self.x_scale * np.asarray(x, np.float64).T
 
     def _features(self, x: np.ndarray) -> dict[int, np.ndarray]:
         features, feeds = self.net.forward(self.params, self._columns(x))

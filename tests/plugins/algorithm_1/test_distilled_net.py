@@ -6,7 +6,7 @@ import jax
 import numpy as np
 import pytest
 from bfc_plugins.algorithm_1.net import DistilledNet
-from bfc_plugins.algorithm_1.predictor import DistilledPredictor, Units
+from bfc_plugins.algorithm_1.predictor import DistilledPredictor
 from bfc_plugins.quadratic.net import truncated_square
 from bfc_plugins.quadratic.skips import default_skips
 
@@ -105,10 +105,9 @@ def test_predictor_shows_units_kernels_or_nothing_by_what_has_started():
     net = NETS[1]
     params, x = drawn(net)
     params["K3"][1:] = 0.0
-    units = Units(x_scale=0.5, y_shift=3.0, y_scale=4.0)
 
     def shown(*names: str) -> DistilledPredictor:
-        return DistilledPredictor(net, params, units, frozenset(names), x)
+        return DistilledPredictor(net, params, 0.5, 3.0, 4.0, frozenset(names), x)
 
     assert set(shown("W2").hidden(x)) == {"S2"}
     assert {key: value.shape[1] for key, value in shown("W2", "K2", "W3").hidden(x).items()} == {"S2": 3, "S3": 6}
