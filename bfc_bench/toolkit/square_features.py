@@ -8,6 +8,7 @@ Shapes: m points, d input dimension.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,15 @@ def square_mean(x: AnyArray, ctx: Context) -> np.ndarray:
     if ctx.square_mean is not None:
         return np.asarray(ctx.square_mean, dtype=np.float64)
     return np.asarray((x * x).mean(0).tolist(), dtype=np.float64)
+
+
+def input_scale(square_mean: np.ndarray, left_out: int | None = None) -> float:
+    """The factor that gives inputs with E[x_i^2] = ``square_mean`` (d,) a mean square of 1; 1 if all of them are 0.
+
+    The column ``left_out`` does not count.
+    """
+    counted = square_mean if left_out is None else np.delete(square_mean, left_out)
+    return 1.0 / math.sqrt(float(np.mean(counted)) or 1.0)
 
 
 def with_squares(x: AnyArray, square_mean: np.ndarray | None) -> AnyArray:

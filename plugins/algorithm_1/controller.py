@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from bfc_plugins.algorithm_1.predictor import DistilledPredictor
 from bfc_plugins.algorithm_1.schedule import Stall, ThresholdSchedule
 
 from bfc_bench.learner import Context, Data, Failure, Predictor
-from bfc_bench.toolkit.square_features import square_mean
+from bfc_bench.toolkit.square_features import input_scale, square_mean
 
 FIRST_ERROR = 4.0
 """First target error eps_0."""
@@ -37,8 +36,7 @@ class FitController:
         self.schedule = learner.layer_schedule(ctx, train.d)
         self.x, y = np.asarray(train.x, np.float64), np.asarray(train.y, np.float64)
         mean = square_mean(self.x, ctx)
-        read = mean if ctx.margin_column is None else np.delete(mean, ctx.margin_column)
-        x_scale = 1.0 / math.sqrt(float(np.mean(read)) or 1.0)
+        x_scale = input_scale(mean, ctx.margin_column)
         margins = np.zeros(train.n) if ctx.margin_column is None else self.x[:, ctx.margin_column]
         labels = binary(y, learner.v, margins) if train.kind == "binary" else real(y, learner.loss)
         self.x_scale, self.labels = x_scale, labels

@@ -5,7 +5,6 @@ Shapes: n and m points, d input dimension, p network inputs (d, or 2 d with squa
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +24,7 @@ from bfc_bench.toolkit.networks import (
     label_scale,
     probabilities,
 )
-from bfc_bench.toolkit.square_features import square_mean, with_squares
+from bfc_bench.toolkit.square_features import input_scale, square_mean, with_squares
 
 Params: TypeAlias = dict[str, Any]
 
@@ -154,7 +153,7 @@ class Scales:
 
     def inputs(self, x: np.ndarray) -> np.ndarray:
         """Network inputs (m, p) at x (m, d)."""
-        factor = 1.0 / math.sqrt(float(np.mean(self.square_mean)) or 1.0)
+        factor = input_scale(self.square_mean)
         x = factor * np.asarray(x, np.float64)
         return with_squares(x, factor**2 * self.square_mean) if self.squares else x
 

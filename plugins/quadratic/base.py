@@ -25,6 +25,7 @@ from bfc_bench.errors import UsageError
 from bfc_bench.learner import BatchLearner, Capabilities, Context, Cost, Data, DataSpec, Job, LabelKind, TaskFacts
 from bfc_bench.seeds import stream
 from bfc_bench.toolkit.networks import ENSEMBLE_CAPABILITIES, PROGRAM_BYTES, STEP_SECONDS, label_scale
+from bfc_bench.toolkit.square_features import input_scale, square_mean
 
 if TYPE_CHECKING:
     from bfc_bench.toolkit.ensemble import Member, Recipe, Trained
@@ -214,19 +215,17 @@ class QuadraticLearner(BatchLearner):
     def setup(self, train: Data, ctx: Context) -> Setup:
         """Scaled data and initial parameters. Raises ``UsageError`` if weights cannot be shared or ranks selected."""
         x, y = np.asarray(train.x, np.float64), np.asarray(train.y, np.float64)
-        square_mean = np.mean(x**2, axis=0) if ctx.square_mean is None else ctx.square_mean
-        read = square_mean if ctx.margin_column is None else np.delete(square_mean, ctx.margin_column)
-        input_scale = 1.0 / math.sqrt(float(np.mean(read)) or 1.0)
-        y_scale = label_scale(y)
+        mean = square_mean(x, ctx)
+        x_scale, y_scale = input_scale(mean, ctx.margin_column), label_scale(y)
         net = self.net(train.d)
         if reason := self._refusal(train.kind, train.n, train.d):
             raise UsageError(f"{self.name}: {reason}")
-        params = net.init(stream(ctx.seed, "quadratic-net"), self.scales(), input_scale**2 * square_mean)
+        params = net.init(stream(ctx.seed, "quadratic-net"), self.scales(), x_scale**2 * mean)
         rates = self.rate_factors()
         if train.kind == "binary":
-            params, rates = with_linear_term(net, params, rates, ctx.margin_column, input_scale)
+            params, rates = with_linear_term(net, params, rates, ctx.margin_column, x_scale)
             y, y_scale = self.v * y, 1.0
-        return Setup(net, params, input_scale * x, y / y_scale, y_scale, input_scale, ctx.seed, train.kind, rates)
+        return Setup(net, params, x_scale * x, y / y_scale, y_scale, x_scale, ctx.seed, train.kind, rates)
 
     def skip(self, task: TaskFacts, n: int) -> str | None:
         """Skip tasks for which ranks cannot be selected, or weights not shared because widths differ."""
