@@ -17,14 +17,14 @@ from bfc_plugins.convolutional.correlation import correlations
 from bfc_plugins.convolutional.images import Pixels
 from bfc_plugins.convolutional.layout import BlockLayout
 from bfc_plugins.convolutional.losses import Loss
-from bfc_plugins.convolutional.options import ATTACK_STEPS, PREDICTED, RADII, TEST_STEPS, SgdOptions
+from bfc_plugins.convolutional.options import ATTACK_STEPS, PREDICTED, RADII, TEST_STEPS, SgdOptions, image_shape
 from bfc_plugins.convolutional.pictures import Pictures, Rows
 from bfc_plugins.convolutional.predictor import AttackedPredictor, ImagePredictor
 from bfc_plugins.convolutional.stages import Stage
 from bfc_plugins.convolutional.training import Pull, Sgd
 from torch import Generator, Tensor
 
-from bfc_bench.errors import Diverged, UsageError
+from bfc_bench.errors import Diverged
 from bfc_bench.learner import Context, Data, Predictor
 from bfc_bench.seeds import seed_of
 from bfc_bench.toolkit.held_out import held_out
@@ -44,12 +44,10 @@ class TrainingImages:
 
     @classmethod
     def of(cls, train: Data, device: str, *, normalize: bool) -> TrainingImages:
-        """Convert a training set of images."""
-        if len(train.shape) != 3:
-            raise UsageError(f"rows of x must be images of shape (channels, height, width). Got shape {train.shape}.")
-        target = torch_device(device)
+        """Convert a training set of images. Raises ``UsageError`` if its points are none."""
+        shape, target = image_shape(train.shape), torch_device(device)
         x = torch.as_tensor(train.x, device=target)
-        pixels, loss = Pixels.of(x, train.shape, normalize=normalize), Loss(train.classes)
+        pixels, loss = Pixels.of(x, shape, normalize=normalize), Loss(train.classes)
         return cls(pixels, pixels(x), loss.encode(torch.as_tensor(train.y, device=target)), loss)
 
 

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from bfc_plugins.convolutional.options import likely_shape, no_image
+from bfc_plugins.convolutional.options import image_shape, likely_shape, no_image
 from bfc_plugins.convolutional.tiles import ARRAYS, covariances, tile_of
 from pydantic import Field
 
-from bfc_bench.errors import UsageError
 from bfc_bench.learner import BatchLearner, Capabilities, Cost, DataSpec, Failure, Job, Predictor, TaskFacts
-
-if TYPE_CHECKING:
-    from bfc_plugins.convolutional.compositional import ConvolutionalKernel
 
 
 class ConvKernel(BatchLearner):
@@ -52,20 +48,12 @@ class ConvKernel(BatchLearner):
     @classmethod
     def fit_batch(cls, jobs: Sequence[Job[Self]]) -> Sequence[Predictor | Failure]:
         """Fit jobs that are prefixes of one sample. A job fails if its system cannot be solved in float64."""
-        from bfc_plugins.convolutional.compositional import solve
+        from bfc_plugins.convolutional.compositional import ConvolutionalKernel, solve
 
-        longest = max((job.train for job in jobs), key=lambda train: train.n)
-        kernel = jobs[0].learner.on_images(longest.shape)
+        learner, longest = jobs[0].learner, max((job.train for job in jobs), key=lambda train: train.n)
+        kernel = ConvolutionalKernel(image_shape(longest.shape), learner.depth, learner.readout, learner.kernel)
         results = solve(kernel, longest, [(job.train.n, job.learner.ridge) for job in jobs])
         return [fit or Failure("failed", f"{cls.name}: no solution in float64. Use a larger ridge.") for fit in results]
-
-    def on_images(self, shape: tuple[int, ...]) -> ConvolutionalKernel:
-        """The kernel on images of a shape. Raises ``UsageError`` if the shape is not that of an image."""
-        if len(shape) != 3:
-            raise UsageError(f"rows of x must be images of shape (channels, height, width). Got shape {shape}.")
-        from bfc_plugins.convolutional.compositional import ConvolutionalKernel
-
-        return ConvolutionalKernel(tuple(shape), self.depth, self.readout, self.kernel)
 
     def skip(self, task: TaskFacts, n: int) -> str | None:
         """Skip inputs that are not images."""

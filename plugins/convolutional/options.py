@@ -14,6 +14,7 @@ from bfc_plugins.convolutional.layout import Activation, BlockLayout, Readout, S
 from bfc_plugins.convolutional.stages import Stage
 from pydantic import Field, model_validator
 
+from bfc_bench.errors import UsageError
 from bfc_bench.learner import Capabilities, Cost, Learner, TaskFacts
 
 RUNTIME_BYTES = 300e6
@@ -135,6 +136,14 @@ def no_image(name: str, task: TaskFacts) -> str | None:
     if len(task.shape) == 3:
         return None
     return f"{name} learns from images of shape (channels, height, width); the inputs have shape {task.shape}"
+
+
+def image_shape(shape: tuple[int, ...]) -> Shape:
+    """A shape of points as that of images. Raises ``UsageError`` if it is none."""
+    if len(shape) != 3:
+        raise UsageError(f"rows of x must be images of shape (channels, height, width). Got shape {shape}.")
+    channels, height, width = shape
+    return channels, height, width
 
 
 def likely_shape(d: int) -> Shape:

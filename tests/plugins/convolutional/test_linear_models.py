@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 from bfc_plugins.convolutional.architecture import Network
+from bfc_plugins.convolutional.compositional import ConvolutionalKernel
 from bfc_plugins.convolutional.kernel import ConvKernel
 from bfc_plugins.convolutional.tangent import ConvTangent
 from bfc_plugins.convolutional.tangent_training import Tangents
@@ -69,7 +70,7 @@ def test_the_kernel_is_that_of_neural_tangents(readout, kind, usable):
     with jax.enable_x64(True):
         images = (each.reshape(-1, 2, 4, 4).transpose(0, 2, 3, 1) for each in (x, z))
         expected = np.asarray(jax.jit(lambda a, b: function(a, b, kind))(*images))
-    kernel = ConvKernel(kernel=kind, depth=1, readout=readout).on_images((2, 4, 4))
+    kernel = ConvolutionalKernel((2, 4, 4), 1, readout, kind)
     np.testing.assert_allclose(kernel.matrix(torch.tensor(x), torch.tensor(z)).numpy(), expected, rtol=1e-10)
 
 
@@ -87,7 +88,7 @@ def test_one_convolution_pooled_has_the_closed_form_of_its_patches(usable):
         return size * (np.sin(angle) + (np.pi - angle) * np.cos(angle)) / np.pi
 
     expected = np.mean([arccos(a, b) for a in patches[0] for b in patches[1]])
-    kernel = ConvKernel(depth=1).on_images((1, 3, 3))
+    kernel = ConvolutionalKernel((1, 3, 3), 1, "pool")
     x = torch.tensor(images.reshape(2, 9))
     assert float(kernel.matrix(x[:1], x[1:])) == pytest.approx(expected, rel=1e-10)
 
@@ -100,7 +101,7 @@ def test_the_tangent_kernel_of_one_convolution_adds_that_of_its_weights(usable):
     angle = np.arccos(x @ z / size)
     trained_readout = size * (np.sin(angle) + (np.pi - angle) * np.cos(angle))
     expected = (trained_readout + x @ z * (np.pi - angle)) / (18 * np.pi)  # 18 weights of a 3 x 3 patch
-    kernel = ConvKernel(kernel="ntk", depth=1, readout="flatten").on_images((2, 1, 1))
+    kernel = ConvolutionalKernel((2, 1, 1), 1, "flatten", "ntk")
     value = float(kernel.matrix(torch.tensor(x[None]), torch.tensor(z[None])))
     assert value == pytest.approx(expected, rel=1e-10)
 
