@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
-from pydantic import Field
+from pydantic import NonNegativeFloat
 
 from bfc_bench.learner import BatchLearner, Capabilities, Context, Cost, Data, DataSpec, Failure, Job, Predictor
 from bfc_bench.toolkit.groups import in_groups
@@ -48,7 +48,7 @@ class RidgeLearner(BatchLearner):
     )
     smoke: ClassVar[Mapping[str, Any]] = MappingProxyType({"ridge": 1e-3})
 
-    ridge: Annotated[float, Field(ge=0)] = 1e-6
+    ridge: NonNegativeFloat = 1e-6
     """Penalty on |f|^2, which is added to the diagonal of the kernel matrix at every n."""
     center: bool = True
     """Whether the mean of the training labels is subtracted before the fit and added to predictions."""

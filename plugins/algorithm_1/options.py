@@ -11,14 +11,12 @@ from bfc_plugins.algorithm_1.net import DistilledNet
 from bfc_plugins.algorithm_1.printed import PrintedSchedule
 from bfc_plugins.algorithm_1.schedule import LayerSchedule, StepSchedule, ThresholdSchedule
 from bfc_plugins.quadratic.skips import check_skips, default_skips, supposed_form
-from pydantic import Field, model_validator
+from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
 
 from bfc_bench.errors import UsageError
 from bfc_bench.learner import BatchLearner, Context, Cost, DataSpec, LabelKind
 from bfc_bench.toolkit.networks import PROGRAM_BYTES
 
-Positive = Annotated[float, Field(gt=0)]
-NotNegative = Annotated[float, Field(ge=0)]
 Count = Annotated[int, Field(ge=1)]
 
 EXPECTED_STEPS = {"weighted": 4000, "square": 8500}
@@ -48,21 +46,21 @@ class Algorithm1Options(BatchLearner):
     rank_threshold: Annotated[float, Field(gt=0, lt=1)] = 0.1
     """When K_l joins, k_l counts the singular values that are at least this fraction of the largest; with ``printed``
     it counts those of at least this value, 1 / (10 kappa^2) in the paper."""
-    growth_worth: Positive = 0.15
+    growth_worth: PositiveFloat = 0.15
     """Smallest worth of a feature that is added when training stalls: the root of its variance in the output over the
     mean loss."""
-    cut_worth: Positive = 1.0
+    cut_worth: PositiveFloat = 1.0
     """Smallest worth of a feature that is kept when the target error is reached; 1 keeps features with at least as much
     variance as the remaining error."""
     expansion: Count = 3
     """R_l has this times C(k_l + 1, 2) rows."""
-    feature_moment: Positive | Literal["printed"] = 1.0
+    feature_moment: PositiveFloat | Literal["printed"] = 1.0
     """Second moment of sigma(R_l S_l), to which R_l is scaled (that of x is 1); less if K_l joins before W_l has
     learned anything. ``printed`` draws entries of R_l with variance 1 / k_l^2 and ignores ``feature_floor``."""
     feature_floor: Annotated[float, Field(gt=0, le=1)] = 0.04
     """R_l is a random matrix times E[S_l S_l^T]^{-1/2}, with eigenvalues raised to this fraction of the largest; 1
     leaves the random matrix alone."""
-    truncate: Positive | None = None
+    truncate: PositiveFloat | None = None
     """B' of the truncated quadratic activation in training, or None; the learned network is truly quadratic."""
     schedule: Literal["threshold", "steps", "printed"] = "threshold"
     """When layers join: at thresholds of the objective, at ``join_steps``, or at the paper's own thresholds, which need
@@ -72,31 +70,31 @@ class Algorithm1Options(BatchLearner):
     alphas: Literal["estimated", "oracle"] = "estimated"
     """alpha_2..alpha_L, used only in the thresholds: the target's own (``oracle``), or ``estimated``. The latter lets
     K_l join when the objective stops falling and takes alpha_{l+1}^2 to be twice the objective there."""
-    distillation: tuple[NotNegative, NotNegative, NotNegative] = (1.0, 0.3, 0.1)
+    distillation: tuple[NonNegativeFloat, NonNegativeFloat, NonNegativeFloat] = (1.0, 0.3, 0.1)
     """Strengths lambda_{3..5,l} / alpha_l^2 of the distilling regularisers."""
-    decay: NotNegative = 1e-3
+    decay: NonNegativeFloat = 1e-3
     """Weight decay lambda_6 / eps_0^2 when a layer joins; it is quartered whenever eps_0 is halved."""
-    eps: Positive = 0.00125
+    eps: PositiveFloat = 0.00125
     """Training ends when the target error eps_0, at first 4 and halved when Obj < eps_0^2 / 4, falls below this."""
     loss: Literal["weighted", "square"] = "weighted"
     """Loss of real labels: ``weighted`` = (F - y)^2 / (1 + t^2), t = (y - median) / (1.48 MAD), for clean labels;
     ``square`` = (F - y)^2, for noisy ones."""
-    v: Positive = 100.0
+    v: PositiveFloat = 100.0
     """Factor v in the loss of binary labels, CE(y, v z) = log(1 + exp(-y v z)) with margin z; about 1 / (the error you
     aim at)."""
-    lr: Positive | None = None
+    lr: PositiveFloat | None = None
     """Constant learning rate eta; None is min(.004, .1 / d)."""
-    lr_growth: Positive = 2.0
+    lr_growth: PositiveFloat = 2.0
     """Growth of the learning rate per layer: eta_l is ``lr`` times this to the power of l - 2."""
     batch_size: Count = 32
     """Size of a minibatch."""
     momentum: Annotated[float, Field(ge=0, lt=1)] = 0.9
     """Momentum of SGD."""
-    clip: Positive = 0.5
+    clip: PositiveFloat = 0.5
     """Bound on the global gradient norm."""
-    clip_eps: Positive = 4.0
+    clip_eps: PositiveFloat = 4.0
     """Bound on the gradient norm in units of eps_0; without it a single point of a heavy tail can undo small errors."""
-    noise: NotNegative = 3e-4
+    noise: NonNegativeFloat = 3e-4
     """Standard deviation of the noise per step and entry of W_l, divided by the learning rate of W_l."""
     max_steps: Count | None = None
     """Training ends at the first check after this many steps at the latest; None is 40,000, or 120,000 for L >= 4. With

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 from bfc_plugins.convolutional.options import SgdOptions
-from pydantic import Field, model_validator
+from pydantic import Field, NonNegativeFloat, model_validator
 
 if TYPE_CHECKING:
     from bfc_plugins.convolutional.fit import ImageFit
@@ -45,7 +45,7 @@ class LowerFirst(SgdLearner):
 
     train: Annotated[int, Field(ge=1)] = 1
     """Number of blocks that are trained first."""
-    weight_decay: Annotated[float, Field(ge=0)] = 5e-4
+    weight_decay: NonNegativeFloat = 5e-4
     """Weight decay of the trained parameters."""
 
     @model_validator(mode="after")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from bfc_plugins.convolutional.base import LowerFirst
 from bfc_plugins.convolutional.layout import BlockLayout
 from bfc_plugins.convolutional.stages import Stage
-from pydantic import Field, model_validator
+from pydantic import Field, NonNegativeFloat, model_validator
 
 if TYPE_CHECKING:
     from bfc_plugins.convolutional.fit import ImageFit
@@ -44,7 +44,7 @@ class ConvCorrection(LowerFirst):
     """Number l of blocks that are trained at first."""
     fix: list[Annotated[int, Field(ge=0)]] = [0, 1, 2, 3]
     """Numbers j of the l blocks that are not frozen, one for each stage ``fix-l-<j>``."""
-    pulls: Annotated[list[Annotated[float, Field(ge=0)]], Field(min_length=1)] = [5e-4, 7e-4]
+    pulls: Annotated[list[NonNegativeFloat], Field(min_length=1)] = [5e-4, 7e-4]
     """Strengths lambda of the penalty, one for each stage ``pull-<lambda>``; 0 is no penalty."""
 
     @model_validator(mode="after")

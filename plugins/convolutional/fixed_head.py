@@ -9,7 +9,7 @@ from bfc_plugins.convolutional.base import LowerFirst
 from bfc_plugins.convolutional.layout import BlockLayout, Readout
 from bfc_plugins.convolutional.options import Share
 from bfc_plugins.convolutional.stages import Stage
-from pydantic import Field
+from pydantic import Field, PositiveFloat
 
 if TYPE_CHECKING:
     from bfc_plugins.convolutional.fit import ImageFit
@@ -28,7 +28,7 @@ class ConvFixedHead(LowerFirst):
     alone: Share = 0.4
     """Fraction of training spent in stage ``alone``, 80 of 200 epochs by default."""
     readout: Readout = "dense"
-    lr: Annotated[float, Field(gt=0)] | None = 0.01
+    lr: PositiveFloat | None = 0.01
     """Learning rate; None is .1, or .02 for quadratic networks."""
     schedule: Literal["one-cycle", "steps"] = "steps"
     decay_at: list[Share] = []

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from bfc_plugins.convolutional.base import SgdLearner
 from bfc_plugins.convolutional.layout import BlockLayout
 from bfc_plugins.convolutional.stages import Stage
-from pydantic import Field
+from pydantic import Field, NonNegativeFloat
 
 if TYPE_CHECKING:
     from bfc_plugins.convolutional.fit import ImageFit
@@ -21,7 +21,7 @@ class ConvJoint(SgdLearner):
     name: ClassVar[str] = "conv-joint"
     search: ClassVar[Mapping[str, Sequence[Any]]] = {"weight_decay": [5e-4, 5e-3]}
 
-    weight_decay: Annotated[float, Field(ge=0)] = 5e-4
+    weight_decay: NonNegativeFloat = 5e-4
     """Weight decay of all parameters."""
     depths: list[Annotated[int, Field(ge=1)]] = []
     """Depths at which additional networks are trained, as stages ``depth<l>``."""

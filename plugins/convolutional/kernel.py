@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from bfc_plugins.convolutional.options import image_shape, likely_shape, no_image
 from bfc_plugins.convolutional.tiles import ARRAYS, covariances, tile_of
-from pydantic import Field
+from pydantic import Field, NonNegativeFloat
 
 from bfc_bench.learner import BatchLearner, Capabilities, Cost, DataSpec, Failure, Job, Predictor, TaskFacts
 
@@ -38,7 +38,7 @@ class ConvKernel(BatchLearner):
     """Number of convolutions."""
     readout: Literal["pool", "flatten"] = "pool"
     """Read-out of the last layer: its average over the image's pixels, or all pixels."""
-    ridge: Annotated[float, Field(ge=0)] = 1e-3
+    ridge: NonNegativeFloat = 1e-3
     """Ridge added to the diagonal of the kernel matrix; it is not scaled with n."""
 
     def batch_key(self, train: DataSpec) -> Hashable:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from bfc_plugins.convolutional.layout import Activation, BlockLayout, Readout, Shape, blocks_of
 from bfc_plugins.convolutional.stages import Stage
-from pydantic import Field, model_validator
+from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
 
 from bfc_bench.errors import UsageError
 from bfc_bench.learner import Capabilities, Cost, Learner, TaskFacts
@@ -160,7 +160,7 @@ class SgdOptions(ImageOptions):
 
     smoke: ClassVar[Mapping[str, Any]] = {**ImageOptions.smoke, "pictures": 2, "picture_steps": 3}
 
-    lr: Annotated[float, Field(gt=0)] | None = None
+    lr: PositiveFloat | None = None
     """Peak learning rate; None is .1, or .02 for quadratic networks."""
     momentum: Annotated[float, Field(ge=0, lt=1)] = 0.9
     """Nesterov momentum."""
@@ -173,7 +173,7 @@ class SgdOptions(ImageOptions):
     attack: Literal["none", "linf", "l2-gauss"] = "none"
     """Attack of adversarial training, in balls of radius 6/255 (``linf``) or .5; the stage ``attacked`` reports the
     error under attack."""
-    noise: Annotated[float, Field(ge=0)] = 0.12
+    noise: NonNegativeFloat = 0.12
     """Standard deviation of the noise of ``l2-gauss``, per coordinate."""
     pictures: Annotated[int, Field(ge=0, le=64)] = 0
     """Number of channels of each block to picture, as artifacts of a cell."""
@@ -218,7 +218,7 @@ class SgdOptions(ImageOptions):
 class AdamOptions(ImageOptions):
     """The options of a tangent model trained by Adam."""
 
-    lr: Annotated[float, Field(gt=0)] = 1e-3
+    lr: PositiveFloat = 1e-3
     """Initial learning rate of Adam."""
     batch_size: Annotated[int, Field(ge=2)] = 50
     decay_at: list[Annotated[float, Field(ge=0, le=1)]] = [0.7, 0.85]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from bfc_plugins.convolutional.base import SgdLearner
 from bfc_plugins.convolutional.layout import BlockLayout
 from bfc_plugins.convolutional.stages import Stage
-from pydantic import Field
+from pydantic import Field, NonNegativeFloat
 
 if TYPE_CHECKING:
     from bfc_plugins.convolutional.fit import ImageFit
@@ -27,7 +27,7 @@ class PhasedLearner(SgdLearner):
     frozen: ClassVar[bool]
     """Whether the blocks of earlier phases are frozen."""
 
-    weight_decays: Annotated[list[Annotated[float, Field(ge=0)]], Field(min_length=1)] = [5e-4]
+    weight_decays: Annotated[list[NonNegativeFloat], Field(min_length=1)] = [5e-4]
     """Weight decays to try in each phase, by the error on every fifth training point; the phase is then repeated on all
     points with the best, so k of them take 1 + .8 k trainings. A single value is used without a trial."""
 

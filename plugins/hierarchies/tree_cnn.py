@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 import numpy as np
 from bfc_plugins.hierarchies.tree import TreeLearner
 from bfc_plugins.hierarchies.tree_net import TreeNet
-from pydantic import Field
+from pydantic import Field, NonNegativeFloat, PositiveFloat
 
 from bfc_bench.learner import BatchLearner, Capabilities, Cost, DataSpec, Failure, Job, Predictor
 from bfc_bench.seeds import stream
@@ -45,9 +45,9 @@ class TreeCnn(TreeLearner, BatchLearner):
     """Number of Adam steps of the joint network, and of each layer that is trained alone."""
     batch_size: Annotated[int, Field(ge=1)] = 64
     """Size of a minibatch, drawn with replacement."""
-    lr: Annotated[float, Field(gt=0)] = 1e-2
+    lr: PositiveFloat = 1e-2
     """Peak learning rate."""
-    weight_decay: Annotated[float, Field(ge=0)] = 0.1
+    weight_decay: NonNegativeFloat = 0.1
     """Decoupled weight decay: a step at learning rate r shrinks every parameter by the fraction r ``weight_decay``."""
 
     def networks(self, d: int, classes: int = 0) -> list[TreeNet]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, PositiveFloat
 
 from bfc_bench.learner import BatchLearner, Capabilities, Cost, DataSpec, Failure, Job, Predictor
 from bfc_bench.seeds import stream
@@ -36,7 +36,7 @@ class OnePassNetwork(BatchLearner):
 
     width: Annotated[int, Field(ge=1)] = 64
     """Number of units."""
-    rate: Annotated[float, Field(gt=0)] = 0.3
+    rate: PositiveFloat = 0.3
     """Size of a step, times d."""
 
     def batch_key(self, train: DataSpec) -> Hashable:

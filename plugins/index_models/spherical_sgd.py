@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from bfc_plugins.index_models.read_out import read_out
-from pydantic import Field, field_validator
+from pydantic import Field, PositiveFloat, field_validator
 
 from bfc_bench.learner import BatchLearner, Capabilities, Context, Cost, DataSpec, Failure, Job, Predictor
 from bfc_bench.seeds import stream
@@ -37,7 +37,7 @@ class SphericalSgd(BatchLearner):
 
     link: Annotated[tuple[float, ...], Field(min_length=2)] = (0.0, 0.0, 0.0, 1.0)
     """Coefficients s_0, s_1, ... of the activation s = sum_k s_k he_k."""
-    rate: Annotated[float, Field(gt=0)] = 0.1
+    rate: PositiveFloat = 0.1
     """delta in units of d^(-(k-2)/2) for k > 2, and of 1 for k <= 2, where s_k is the first of s_1, s_2, ... that is
     not 0."""
 

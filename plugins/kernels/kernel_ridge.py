@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, NonNegativeFloat, PositiveFloat
 
 from bfc_bench.learner import Context, Cost, Data, TaskFacts, Theory
 from bfc_bench.toolkit.libraries import missing
@@ -41,14 +41,14 @@ class KernelRidge(RidgeLearner):
     """Family of the kernel."""
     depth: Annotated[int, Field(ge=1)] = 1
     """Number of hidden layers of ``ntk`` and ``nngp``."""
-    bias_variance: Annotated[float, Field(ge=0)] = 0.0
+    bias_variance: NonNegativeFloat = 0.0
     """Variance of the biases of ``ntk`` and ``nngp``."""
     degree: Annotated[int, Field(ge=1)] = 2
     """Degree of ``poly``, ((coef0 + gamma <x, z>) / (coef0 + 1))^degree, and of ``harmonic``, which has the homogeneous
     harmonic polynomials of this degree alone. With squares, ``poly`` has twice this degree in x."""
-    coef0: Annotated[float, Field(ge=0)] = 1.0
+    coef0: NonNegativeFloat = 1.0
     """Constant of ``poly``."""
-    gamma: Annotated[float, Field(gt=0)] = 1.0
+    gamma: PositiveFloat = 1.0
     """Inverse squared length in units of 1 / E|x|^2 under the input law, so that one value serves every d; for
     ``harmonic``, and for ``ntk`` and ``nngp`` without bias, it only rescales ``ridge``."""
     loss: Literal["square", "weighted"] = "square"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated, ClassVar
 
-from pydantic import Field
+from pydantic import Field, NonNegativeFloat
 
 from bfc_bench.errors import BenchError
 from bfc_bench.learner import Capabilities, Cost, Learner, TaskFacts
 from bfc_bench.toolkit.ridge_learner import RidgeLearner
 
-Ridges = Annotated[tuple[Annotated[float, Field(ge=0)], ...], Field(min_length=1)]
+Ridges = Annotated[tuple[NonNegativeFloat, ...], Field(min_length=1)]
 
 
 class LeaveOneOutLearner(Learner):

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from bfc_plugins.kernels.kernel_ridge import KernelRidge, missing_on_the_sphere
-from pydantic import Field
+from pydantic import Field, NonNegativeFloat, PositiveFloat
 
 from bfc_bench.learner import Capabilities, Context, Cost, Data, TaskFacts
 from bfc_bench.toolkit.parity import parity_caution
@@ -41,9 +41,9 @@ class RandomFeatures(RidgeLearner):
     """Number of features D."""
     degree: Annotated[int, Field(ge=1)] = 2
     """Degree of ``polynomial``."""
-    coef0: Annotated[float, Field(ge=0)] = 1.0
+    coef0: NonNegativeFloat = 1.0
     """Constant of ``polynomial``."""
-    gamma: Annotated[float, Field(gt=0)] = 1.0
+    gamma: PositiveFloat = 1.0
     """Inverse squared length in units of 1 / E|x|^2 under the input law; for ``relu`` it only rescales ``ridge``."""
     with_squares: bool = True
     """Whether the input is (x, x^2 - E x^2) instead of x."""

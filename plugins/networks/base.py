@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, NonNegativeFloat, PositiveFloat
 
 from bfc_bench.learner import BatchLearner, Capabilities, Context, Cost, Data, DataSpec, Failure, Job, Predictor
 from bfc_bench.seeds import stream
@@ -71,11 +71,11 @@ class NetworkLearner(BatchLearner):
     """Number of Adam steps."""
     batch_size: Annotated[int, Field(ge=1)] = 256
     """Size of a minibatch, drawn with replacement."""
-    lr: Annotated[float, Field(gt=0)] = 3e-3
+    lr: PositiveFloat = 3e-3
     """Peak learning rate."""
-    weight_decay: Annotated[float, Field(ge=0)] = 0.0
+    weight_decay: NonNegativeFloat = 0.0
     """Decoupled weight decay: a step at learning rate r shrinks every parameter by the fraction r ``weight_decay``."""
-    clip: Annotated[float, Field(gt=0)] = 1.0
+    clip: PositiveFloat = 1.0
     """Bound on the norm of the gradient."""
     loss: Literal["weighted", "square"] = "weighted"
     """Loss of scaled real labels: ``weighted`` = (F - y)^2 / (1 + y^2), for clean labels; ``square`` = (F - y)^2, for

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from bfc_plugins.networks.base import NetworkPredictor, NetworkShape, Params, Scales
-from pydantic import Field
+from pydantic import Field, NonNegativeFloat, PositiveFloat
 
 from bfc_bench.errors import Diverged, UsageError
 from bfc_bench.learner import Capabilities, Context, Cost, Data, LabelKind, Learner, Predictor
@@ -74,9 +74,9 @@ class ResidualMlp(Learner):
     """Number of residual blocks; without one, the network is linear."""
     optimizer: Literal["adam", "adamw", "muon", "sgd"] = "adamw"
     """PyTorch's optimiser. ``muon`` trains the matrices of the blocks, with AdamW for the rest; it needs torch 2.9."""
-    lr: Annotated[float, Field(gt=0)] | None = None
+    lr: PositiveFloat | None = None
     """Peak learning rate; None for .2 with ``sgd`` and .01 with the others."""
-    weight_decay: Annotated[float, Field(ge=0)] = 0.0
+    weight_decay: NonNegativeFloat = 0.0
     """Weight decay: added to the gradient by ``adam`` and ``sgd``, decoupled in ``adamw`` and ``muon``."""
     batch_size: Annotated[int, Field(ge=1)] = 128
     """Size of a minibatch, drawn with replacement."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from math import ceil, log2
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from bfc_plugins.power_laws.sketch import LinearPredictor, SketchedLearner, by_sketch
 from bfc_plugins.power_laws.theory import SketchedProblem, theory_of
-from pydantic import Field
+from pydantic import PositiveFloat
 
 from bfc_bench.learner import Cost, Failure, Job, Predictor, TaskFacts, Theory
 from bfc_bench.toolkit.square_features import square_mean
@@ -30,7 +30,7 @@ class SketchedSgd(SketchedLearner):
     name: ClassVar[str] = "sketched-sgd"
     smoke: ClassVar[Mapping[str, Any]] = {"features": 40}
 
-    rate: Annotated[float, Field(gt=0)] = 0.5
+    rate: PositiveFloat = 0.5
     """gamma_0 times the expected squared norm of z, tr(S H S^T)."""
     schedule: Literal["geometric", "constant"] = "geometric"
     """Whether the step size is halved after each n / log2(n) points, or constant."""

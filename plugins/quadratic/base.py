@@ -19,7 +19,7 @@ from bfc_plugins.quadratic.ranks import HELD_OUT, RATE, STEPS, Outcome, Train, t
 from bfc_plugins.quadratic.recipe import First, Optimizer
 from bfc_plugins.quadratic.setup import Setup
 from bfc_plugins.quadratic.skips import check_shared_skips, check_skips, default_skips, outside_theory, supposed_form
-from pydantic import Field, model_validator
+from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
 
 from bfc_bench.errors import UsageError
 from bfc_bench.learner import BatchLearner, Capabilities, Context, Cost, Data, DataSpec, Job, LabelKind, TaskFacts
@@ -29,8 +29,6 @@ from bfc_bench.toolkit.square_features import input_scale, square_mean
 
 if TYPE_CHECKING:
     from bfc_bench.toolkit.ensemble import Member, Recipe, Trained
-
-Positive = Annotated[float, Field(gt=0)]
 
 
 class QuadraticLearner(BatchLearner):
@@ -68,26 +66,26 @@ class QuadraticLearner(BatchLearner):
     """Size of a minibatch."""
     optimizer: Optimizer = "adam"
     """Adam with beta = (momentum, .99), or SGD with momentum."""
-    lr: Positive | None = None
+    lr: PositiveFloat | None = None
     """Peak learning rate, after a linear warm-up over a twentieth of the steps and before a cosine to 0."""
-    lr_layers: tuple[Annotated[float, Field(ge=0)], ...] | None = None
+    lr_layers: tuple[NonNegativeFloat, ...] | None = None
     """Factors of ``lr`` for W_2..W_L."""
     momentum: Annotated[float, Field(ge=0, lt=1)] = 0.9
     """Momentum of SGD, or beta_1 of Adam."""
-    clip: Positive | None = None
+    clip: PositiveFloat | None = None
     """Bound on the global gradient norm."""
     loss: Literal["weighted", "square"] = "weighted"
     """Loss of scaled real labels: ``weighted`` = (F - y)^2 / (1 + y^2), for clean labels; ``square`` = (F - y)^2, for
     noisy ones, where E[y|x] does not minimise the weighted loss."""
-    v: Positive = 100.0
+    v: PositiveFloat = 100.0
     """Factor v in the loss of binary labels, CE(y, v z) = log(1 + exp(-y v z)) with margin z; about 1 / (the error you
     aim at)."""
-    init_scale: Positive | tuple[Positive, ...] | None = None
+    init_scale: PositiveFloat | tuple[PositiveFloat, ...] | None = None
     """Initial entries of W_{l,j} are N(0, 1) init_scale_l / sqrt(m_l dim(G_j)); one number, or one per layer."""
     ranks: Literal["given", "selected"] = "given"
     """``given`` lets every W_l have full rank. ``selected``, for noisy labels, chooses ranks by the error on a held-out
     quarter of the points (``ranks.py``); the network of full rank competes, trained with ``loss``."""
-    truncate: Positive | None = None
+    truncate: PositiveFloat | None = None
     """B' of the truncated quadratic activation in training, or None; the learned network is truly quadratic."""
 
     @model_validator(mode="after")

@@ -9,7 +9,7 @@ from abc import abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, NonNegativeFloat, PositiveFloat
 
 from bfc_bench.learner import BatchLearner, Capabilities, Context, Cost, DataSpec, LabelKind, TaskFacts
 
@@ -42,23 +42,23 @@ class QuadraticTaylorOptions(BatchLearner):
     """sigma'': ``indicator`` is the paper's 1{t >= 0}; ``constant`` is its mean 1/2, which makes f_W quadratic in h."""
     loss: Literal["square", "logistic", "soft-hinge"] | None = None
     """Loss; None is square for real labels and logistic for binary ones; the last two need binary labels."""
-    regularization: Annotated[float, Field(ge=0)] = 1e-5
+    regularization: NonNegativeFloat = 1e-5
     """Strength lambda of the regulariser."""
     optimizer: Literal["lbfgs", "adam", "noisy-sgd"] = "lbfgs"
     """L-BFGS on all points in float64, or Adam or noisy SGD on minibatches in float32; all predict in float64."""
     iterations: Annotated[int, Field(ge=1)] = 60
     """Largest number of L-BFGS iterations at each lambda."""
-    tolerance: Annotated[float, Field(ge=0)] = 1e-2
+    tolerance: NonNegativeFloat = 1e-2
     """L-BFGS stops at a lambda when ten iterations lower the regularised risk by less than this fraction."""
     steps: Annotated[int, Field(ge=1)] = 3000
     """Number of steps of Adam and noisy SGD, with a linear warm-up and then a cosine to 0."""
     batch_size: Annotated[int, Field(ge=1)] = 256
     """Size of a minibatch of Adam and noisy SGD."""
-    lr: Annotated[float, Field(gt=0)] | None = None
+    lr: PositiveFloat | None = None
     """Peak learning rate; None is .01 for Adam and .3 for noisy SGD."""
-    noise: Annotated[float, Field(ge=0)] = 1e-4
+    noise: NonNegativeFloat = 1e-4
     """Standard deviation of the noise that noisy SGD adds to every entry of the gradient."""
-    init_scale: Annotated[float, Field(gt=0)] = 0.6
+    init_scale: PositiveFloat = 0.6
     """Initial entries of W are N(0, init_scale^2 / D), not 0, because W = 0 is a stationary point."""
 
     @abstractmethod

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, PositiveFloat
 
 from bfc_bench.errors import Diverged
 from bfc_bench.learner import Context, Cost, Data, Learner, Predictor
@@ -43,7 +43,7 @@ class TaylorOfNetwork(Learner):
     """sigma: ``relu2`` is the paper's relu(t)^2/2."""
     steps: Annotated[int, Field(ge=1)] = 1000
     """Number of steps."""
-    lr: Annotated[float, Field(gt=0)] = 0.5
+    lr: PositiveFloat = 0.5
     """Learning rate, for half the mean square error."""
 
     def fit(self, train: Data, ctx: Context) -> Predictor:
