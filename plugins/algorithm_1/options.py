@@ -109,7 +109,7 @@ class Algorithm1Options(BatchLearner):
             value = getattr(self, key)
             if isinstance(value, tuple) and len(value) != count:
                 raise ValueError(f"{key} must have {count} entries for depth {self.depth}. Got {value}.")
-        check_skips(self.connections, (1,) * (self.depth - 1))
+        check_skips(self.connections)
         if self.schedule == "printed" and self.alphas == "estimated":
             raise ValueError("alphas must be 'oracle' for schedule 'printed'. Got 'estimated'.")
         if any(later < sooner for sooner, later in pairwise(self.join_steps or ())):

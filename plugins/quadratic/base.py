@@ -90,18 +90,23 @@ class QuadraticLearner(BatchLearner):
 
     @model_validator(mode="after")
     def _one_per_layer(self) -> QuadraticLearner:
-        check_skips(self.connections, self.widths, self.first == "squares")
+        skips, widths = self.connections, self.widths
+        if len(skips) != len(widths):
+            raise ValueError(
+                f"skips must have one set J_l per layer, {len(widths)} for widths {widths}. Got {len(skips)}."
+            )
+        check_skips(skips, self.first == "squares")
         if self.share_skips:
-            check_shared_skips(self.connections, self.widths)
+            check_shared_skips(skips, widths)
         if self.passes and self.steps:
             raise ValueError(f"passes go without steps. Got passes = {self.passes} and steps = {self.steps}.")
         for key in ("lr_layers", "init_scale"):
             value = getattr(self, key)
-            if isinstance(value, tuple) and len(value) != len(self.widths):
+            if isinstance(value, tuple) and len(value) != len(widths):
                 raise ValueError(
-                    f"{key} must have one number per layer, {len(self.widths)} for widths {self.widths}. Got {value}."
+                    f"{key} must have one number per layer, {len(widths)} for widths {widths}. Got {value}."
                 )
-        for finding in outside_theory(self.connections) if self.first == "squares" else ():
+        for finding in outside_theory(skips) if self.first == "squares" else ():
             warnings.warn(f"{self.name}: skips: {finding}, which the theory of the source excludes.", stacklevel=2)
         return self
 

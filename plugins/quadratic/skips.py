@@ -27,12 +27,8 @@ def supposed_form(skips: Sequence[Sequence[int]], depth: int, squares: bool = Tr
     return form | ({"skips": links} if links != widest else {})
 
 
-def check_skips(skips: Sequence[Sequence[int]], widths: Sequence[int], squares: bool = True) -> None:
+def check_skips(skips: Sequence[Sequence[int]], squares: bool = True) -> None:
     """Check that each J_l holds distinct layers below l, including the one directly below."""
-    if len(skips) != len(widths):
-        raise ValueError(
-            f"skips must have one set J_l per layer, {len(widths)} for widths {tuple(widths)}. Got {len(skips)}."
-        )
     for layer, sources in enumerate(skips, start=2):
         below = [j for j in range(layer) if squares or j != 1]
         if not sources or len(set(sources)) != len(sources) or not set(sources) <= set(below):
