@@ -23,54 +23,51 @@ from bfc_bench.errors import Diverged
 from bfc_bench.seeds import seed_of
 
 
-@dataclass(frozen=True)
-class Tangents:
-    """The gradients of a network with one output, at its current parameters."""
+def set_statistics(network: Network, images: Tensor) -> None:
+    """Give BatchNorm the statistics of images (n, c, h, w), and leave the network in evaluation mode."""
+    norms = [part for part in network.modules() if isinstance(part, torch.nn.BatchNorm2d)]
+    for norm in norms:
+        norm.reset_running_stats()
+        norm.momentum = None  # average the statistics of all parts
+    network.train()
+    with torch.no_grad():
+        for part in images.split(max(GRADIENTS, 2)):
+            if len(part) > 1:
+                network(part)
+    network.eval()
 
-    network: Network
-    """The network, in evaluation mode."""
 
-    @classmethod
-    def at(cls, network: Network, images: Tensor) -> Tangents:
-        """Gradients at the current parameters; BatchNorm takes the statistics of images (n, c, h, w)."""
-        norms = [part for part in network.modules() if isinstance(part, torch.nn.BatchNorm2d)]
-        for norm in norms:
-            norm.reset_running_stats()
-            norm.momentum = None  # average the statistics of all parts
-        network.train()
-        with torch.no_grad():
-            for part in images.split(max(GRADIENTS, 2)):
-                if len(part) > 1:
-                    network(part)
-        return cls(network.eval())
+def gradients(network: Network, images: Tensor) -> Tensor:
+    """grad_w g(x; w_0), (m, D), of a network with one output, in the order of its parameters.
 
-    def __call__(self, images: Tensor) -> Tensor:
-        """grad_w g(x; w_0), (m, D), in the order of the network's parameters."""
-        initial = {name: value.detach() for name, value in self.network.named_parameters()}
-        buffers = dict(self.network.named_buffers())
+    The parameters w_0 are the current ones. The network must be in evaluation mode.
+    """
+    initial = {name: value.detach() for name, value in network.named_parameters()}
+    buffers = dict(network.named_buffers())
 
-        def output(parameters: Mapping[str, Tensor], image: Tensor) -> Tensor:
-            value: Tensor = functional_call(self.network, (dict(parameters), buffers), (image[None],))
-            return value[0, 0]
+    def output(parameters: Mapping[str, Tensor], image: Tensor) -> Tensor:
+        value: Tensor = functional_call(network, (dict(parameters), buffers), (image[None],))
+        return value[0, 0]
 
-        parts = []
-        for part in images.split(GRADIENTS):
-            gradients = vmap(grad(output), in_dims=(None, 0))(initial, part)
-            parts.append(torch.cat([gradients[name].flatten(1) for name in initial], dim=1))
-        return torch.cat(parts).detach()
+    parts = []
+    for part in images.split(GRADIENTS):
+        by_name = vmap(grad(output), in_dims=(None, 0))(initial, part)
+        parts.append(torch.cat([by_name[name].flatten(1) for name in initial], dim=1))
+    return torch.cat(parts).detach()
 
 
 @dataclass(frozen=True)
 class TangentModel:
     """A linear function of a network's gradients."""
 
-    tangents: Tangents
+    network: Network
+    """The network with one output, in evaluation mode."""
     weights: Tensor
     """v, (D, C)."""
 
     def __call__(self, images: Tensor) -> Tensor:
         """Scores (m, C) of images (m, c, h, w)."""
-        return torch.cat([self.tangents(part) @ self.weights for part in images.split(GRADIENTS)])
+        return torch.cat([gradients(self.network, part) @ self.weights for part in images.split(GRADIENTS)])
 
 
 def train_tangents(learner: AdamOptions, points: TrainingImages, seed: int) -> ImagePredictor:
@@ -78,15 +75,16 @@ def train_tangents(learner: AdamOptions, points: TrainingImages, seed: int) -> I
     images, numbers, loss = points.images, points.numbers, points.loss
     steps = learner.steps_at(len(images))
     network = Network(learner.layout(images.shape[1]), 1, _generator(seed, "weights")).to(images.device)
-    tangents, draws = Tangents.at(network, images), _generator(seed, "order")
-    features = None if learner.augments else tangents(images)
+    set_statistics(network, images)
+    draws = _generator(seed, "order")
+    features = None if learner.augments else gradients(network, images)
     size = sum(parameter.numel() for parameter in network.parameters())
     weights = torch.zeros(size, loss.outputs, device=images.device, requires_grad=True)
     optimizer = torch.optim.Adam([weights], lr=learner.lr)
     value = torch.zeros(())
     for step, drawn in enumerate(minibatches(len(images), learner.batch_size, steps, draws)):
         rows = drawn.to(images.device)
-        batch = tangents(augmented(images[rows], learner, draws)) if features is None else features[rows]
+        batch = gradients(network, augmented(images[rows], learner, draws)) if features is None else features[rows]
         optimizer.param_groups[0]["lr"] = learner.lr * dropped(step / steps, learner.decay_at, learner.decay)
         optimizer.zero_grad()
         value = loss(batch @ weights, numbers[rows])
@@ -96,7 +94,7 @@ def train_tangents(learner: AdamOptions, points: TrainingImages, seed: int) -> I
     if not math.isfinite(final):
         raise Diverged(f"{learner.name}: the loss was not finite after {steps} steps. Use a smaller lr.")
     info = {"final_loss": final, "steps": steps, "features": size}
-    return ImagePredictor(TangentModel(tangents, weights.detach()), points.pixels, loss, info)
+    return ImagePredictor(TangentModel(network, weights.detach()), points.pixels, loss, info)
 
 
 def _generator(seed: int, purpose: str) -> Generator:

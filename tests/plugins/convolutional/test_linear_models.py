@@ -7,7 +7,7 @@ from bfc_plugins.convolutional.architecture import Network
 from bfc_plugins.convolutional.compositional import ConvolutionalKernel
 from bfc_plugins.convolutional.kernel import ConvKernel
 from bfc_plugins.convolutional.tangent import ConvTangent
-from bfc_plugins.convolutional.tangent_training import Tangents
+from bfc_plugins.convolutional.tangent_training import gradients, set_statistics
 from striped_images import error, stripes
 from torch.func import functional_call
 
@@ -20,8 +20,8 @@ def test_gradients_are_those_of_the_network_and_the_model_is_linear_in_its_param
     draws = torch.Generator().manual_seed(0)
     made = Network(ConvTangent(architecture="wrn-10-1").layout(1), 1, draws).double()
     images = torch.randn(6, 1, 6, 6, dtype=torch.float64, generator=draws)
-    tangents = Tangents.at(made, torch.randn(30, 1, 6, 6, dtype=torch.float64, generator=draws))
-    features = tangents(images)
+    set_statistics(made, torch.randn(30, 1, 6, 6, dtype=torch.float64, generator=draws))
+    features = gradients(made, images)
     held = {name: value.detach() for name, value in made.named_parameters()}
     buffers = dict(made.named_buffers())
     along = {name: torch.randn(value.shape, dtype=torch.float64, generator=draws) for name, value in held.items()}
@@ -39,7 +39,7 @@ def test_gradients_are_those_of_the_network_and_the_model_is_linear_in_its_param
 def test_the_fitted_model_predicts_its_products_and_knows_nothing_before_training():
     train, x = stripes(60), stripes(20, 1).x
     fitted = ConvTangent(**ConvTangent.smoke).fit(train, Context())
-    expected = fitted.network.tangents(fitted.pixels(x)) @ fitted.network.weights
+    expected = gradients(fitted.network.network, fitted.pixels(x)) @ fitted.network.weights
     torch.testing.assert_close(fitted.predict(x), expected.double())
     assert fitted.network.weights.shape == (fitted.info["features"], 3)
     slow = ConvTangent(**ConvTangent.smoke, lr=1e-12).fit(train, Context())
