@@ -49,16 +49,11 @@ class Block:
         """Whether the shortcut is a 1 x 1 convolution."""
         return self.residual and (self.stride > 1 or self.inputs != self.outputs)
 
-    def entered(self, shape: Shape) -> Shape:
-        """Shape of the convolution's input, for block inputs of a shape."""
-        channels, *sides = shape
-        if self.pool and min(sides) > 1:
-            sides = [side // 2 for side in sides]
-        return channels, sides[0], sides[1]
-
     def output(self, shape: Shape) -> Shape:
         """Shape of the outputs, for inputs of a shape."""
-        _, height, width = self.entered(shape)
+        _, height, width = shape
+        if self.pool and min(height, width) > 1:
+            height, width = height // 2, width // 2
         return self.outputs, math.ceil(height / self.stride), math.ceil(width / self.stride)
 
     @property
