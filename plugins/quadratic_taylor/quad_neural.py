@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
@@ -12,6 +11,7 @@ from pydantic import Field
 
 from bfc_bench.errors import BenchError
 from bfc_bench.learner import Context, Cost, TaskFacts
+from bfc_bench.utils.legendre import harmonics_dimension
 
 if TYPE_CHECKING:
     from bfc_plugins.quadratic_taylor.model import Representation
@@ -52,8 +52,8 @@ class QuadNeural(QuadraticTaylorLearner):
     def dimension(self, d: int) -> int:
         """D at input dimension d."""
         if self.order is not None:
-            return math.comb(d + self.order - 1, d - 1) - math.comb(max(d + self.order - 3, 0), d - 1)
-        return self.features or (16 if self.inner == "indicator" else 8) * max((d - 1) * (d + 2) // 2, 1)
+            return harmonics_dimension(d, self.order)
+        return self.features or (16 if self.inner == "indicator" else 8) * max(harmonics_dimension(d, 2), 1)
 
     def represent(self, x: Tensor, scale: float, ctx: Context) -> Representation:
         """The whitened features. Raises ``BenchError`` if exact whitening has too few points."""
