@@ -20,7 +20,7 @@ from bfc_plugins.quadratic.predictor import QuadraticPredictor
 from bfc_plugins.quadratic.skips import default_skips
 from pydantic import Field, PositiveInt
 
-from bfc_bench.learner import Capabilities, Context, Cost, Data, Learner
+from bfc_bench.learner import Context, Cost, Data, Learner
 from bfc_bench.seeds import stream
 from bfc_bench.toolkit.square_features import square_mean
 
@@ -40,7 +40,6 @@ class AlternatingLeastSquares(Learner):
     """
 
     name: ClassVar[str] = "alternating-least-squares"
-    capabilities: ClassVar[Capabilities] = Capabilities()
     smoke: ClassVar[Mapping[str, Any]] = {"features": (2,), "rounds": 2}
 
     features: Annotated[tuple[Annotated[int, Field(ge=1, le=16)], ...], Field(min_length=1)] = (4,)
