@@ -65,7 +65,7 @@ class LayerFeatures:
             kernel = printed_distill(w, last, threshold, learner.max_rank)
         else:
             threshold = 0.0 if whole else threshold
-            kernel, _ = initial_distill(w, last, second_moment(feed), threshold, learner.max_rank)
+            kernel = initial_distill(w, last, second_moment(feed), threshold, learner.max_rank)
         self.set_kernel(layer, kernel)
         if layer < learner.depth:
             self._expand(layer, kernel, feed, 0, learner.expansion * math.comb(len(kernel) + 1, 2), "R", layer)

@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 
-def initial_distill(
-    w: np.ndarray, last: np.ndarray, moment: np.ndarray, threshold: float, max_rank: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """The initial K_l (k, q) of a layer, from W_l, and all singular values.
+def initial_distill(w: np.ndarray, last: np.ndarray, moment: np.ndarray, threshold: float, max_rank: int) -> np.ndarray:
+    """The initial K_l (k, q) of a layer, from W_l.
 
     The rank k counts the singular values of W_◁^T W_{l-1} that are at least ``threshold`` times the largest, with ◁ for
     the inputs that do not come from layer l-1. K_◁^T K_{l-1} is the best approximation of that matrix at rank k. Both
@@ -21,7 +19,7 @@ def initial_distill(
     if last.all():
         _, s, vt = np.linalg.svd(above.T @ above)
         k = _rank(s, threshold, max_rank)
-        return np.sqrt(s[:k, None]) * (vt[:k] @ inverse), s
+        return np.asarray(np.sqrt(s[:k, None]) * (vt[:k] @ inverse))
     skip_root, skip_inverse = roots(moment[np.ix_(~last, ~last)])
     u, s, vt = np.linalg.svd(skip_root @ w[:, ~last].T @ above)
     k = _rank(s, threshold, max_rank)
@@ -29,7 +27,7 @@ def initial_distill(
     kernel = np.zeros((k, w.shape[1]))
     kernel[:, last] = factor @ vt[:k] @ inverse
     kernel[:, ~last] = inverse_factor @ (s[:k, None] * u[:, :k].T) @ skip_inverse
-    return kernel, s
+    return kernel
 
 
 def _rank(singular_values: np.ndarray, threshold: float, max_rank: int) -> int:

@@ -28,9 +28,9 @@ def mixed(w: np.ndarray, last: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("last", [LAST, np.ones(Q, bool)])
 def test_a_feature_that_was_left_out_is_the_one_that_is_found(last):
     w, moment = layer(last)
-    whole, _ = initial_distill(w, last, moment, 1e-9, 6)
+    whole = initial_distill(w, last, moment, 1e-9, 6)
     assert len(whole) == K
-    part, _ = initial_distill(w, last, moment, 1e-9, K - 1)
+    part = initial_distill(w, last, moment, 1e-9, K - 1)
     row = missing_feature(w, part, last, moment)
     grown = np.vstack([part, row])
     np.testing.assert_allclose(mixed(grown, last), mixed(w, last), atol=1e-8)
@@ -42,7 +42,7 @@ def test_a_feature_that_was_left_out_is_the_one_that_is_found(last):
 def test_leading_directions_keep_what_is_large(last):
     """K has two features and a small third one, in coordinates of its own; without it Q^T K is as good."""
     w, moment = layer(last)
-    kernel, _ = initial_distill(w, last, moment, 1e-9, K)
+    kernel = initial_distill(w, last, moment, 1e-9, K)
     kernel[2] *= 1e-4
     rotated = np.linalg.qr(stream("rotation").standard_normal((K, K)))[0] @ kernel
     q = leading_directions(rotated, last, moment, 2)

@@ -30,23 +30,23 @@ LAST = np.arange(SKIP + Q) >= SKIP
 @pytest.mark.parametrize("noise", [0.0, 0.02])
 def test_rank_of_a_layer_is_found(k, noise):
     w = low_rank(k, noise)
-    alone = initial_distill(w[:, LAST], np.ones(Q, bool), np.eye(Q), 0.3, 6)[0]
+    alone = initial_distill(w[:, LAST], np.ones(Q, bool), np.eye(Q), 0.3, 6)
     assert len(alone) == k
-    assert len(initial_distill(w, LAST, np.eye(len(LAST)), 0.3, 6)[0]) == k
-    assert len(initial_distill(w, LAST, np.eye(len(LAST)), 0.3, 1)[0]) == 1
+    assert len(initial_distill(w, LAST, np.eye(len(LAST)), 0.3, 6)) == k
+    assert len(initial_distill(w, LAST, np.eye(len(LAST)), 0.3, 1)) == 1
 
 
-def test_rank_is_that_of_the_threshold():
+def test_rank_counts_the_singular_values_from_the_threshold_on():
+    """Those of W^T W are 1, .64, .25 and .01."""
     w = np.diag([1.0, 0.8, 0.5, 0.1])
-    kernel, values = initial_distill(w, np.ones(4, bool), np.eye(4), 0.2, 4)
-    np.testing.assert_allclose(values, [1.0, 0.64, 0.25, 0.01], atol=1e-12)
-    assert len(kernel) == 3
-    assert len(initial_distill(w, np.ones(4, bool), np.eye(4), 0.3, 4)[0]) == 2
+    thresholds = {0.641: 1, 0.639: 2, 0.251: 2, 0.249: 3, 0.0101: 3, 0.0099: 4}
+    found = {each: len(initial_distill(w, np.ones(4, bool), np.eye(4), each, 4)) for each in thresholds}
+    assert found == thresholds
 
 
 def test_layer_with_skips_gets_the_best_approximation_of_the_mixed_block():
     w = stream("mixed").standard_normal((9, SKIP + Q))
-    kernel, _ = initial_distill(w, LAST, np.eye(len(LAST)), 0.6, Q)
+    kernel = initial_distill(w, LAST, np.eye(len(LAST)), 0.6, Q)
     k = len(kernel)
     assert k < SKIP
     u, s, vt = np.linalg.svd(w[:, ~LAST].T @ w[:, LAST])
@@ -55,7 +55,7 @@ def test_layer_with_skips_gets_the_best_approximation_of_the_mixed_block():
 
 def test_layer_of_low_rank_is_reproduced_with_all_its_blocks():
     w = low_rank(3, 0.0)
-    kernel, _ = initial_distill(w, LAST, np.eye(len(LAST)), 0.3, 6)
+    kernel = initial_distill(w, LAST, np.eye(len(LAST)), 0.3, 6)
     np.testing.assert_allclose(kernel.T @ kernel, w.T @ w, atol=1e-9)
 
 
@@ -64,7 +64,7 @@ def test_approximation_is_in_the_norm_of_the_inputs():
     root = rng.standard_normal((Q, Q))
     moment = root @ root.T
     w = rng.standard_normal((9, Q))
-    kernel, _ = initial_distill(w, np.ones(Q, bool), moment, 0.3, 2)
+    kernel = initial_distill(w, np.ones(Q, bool), moment, 0.3, 2)
     factor = np.linalg.cholesky(moment)
     values = np.linalg.eigvalsh(factor.T @ w.T @ w @ factor)
     difference = factor.T @ (kernel.T @ kernel - w.T @ w) @ factor
@@ -78,9 +78,9 @@ def test_weights_on_inputs_that_vanish_do_not_count():
     moment = np.eye(len(LAST))
     moment[-1, -1] = 0.0
     w[:, -1] = 0.0
-    kernel, _ = initial_distill(noisy, LAST, moment, 0.3, 6)
+    kernel = initial_distill(noisy, LAST, moment, 0.3, 6)
     assert len(kernel) == 2
-    np.testing.assert_allclose(kernel, initial_distill(w, LAST, moment, 0.3, 6)[0], atol=1e-9)
+    np.testing.assert_allclose(kernel, initial_distill(w, LAST, moment, 0.3, 6), atol=1e-9)
 
 
 def test_printed_distillation_is_the_singular_value_decomposition_to_the_letter():
