@@ -12,7 +12,7 @@ Pipelines and other compound estimators are written as in scikit-learn, each par
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from math import isfinite, log2
 from typing import Any, ClassVar
@@ -150,16 +150,15 @@ class SklearnEstimator(Learner):
         """Fit the estimator to the n training points."""
         estimator = self.estimator()
         sklearn_objects.prepare(estimator, ctx.seed)
-        predictor = SklearnPredictor(estimator, square_mean(train.x, ctx) if self.with_squares else None)
+        mean = square_mean(train.x, ctx) if self.with_squares else None
         is_elsewhere = any(sklearn_objects.package_of(part) != "sklearn" for part in sklearn_objects.parts(estimator))
-        y = train.y
+        y, labels = train.y, None
         if is_elsewhere and train.kind != "real":
             labels, y = np.unique(train.y, return_inverse=True)
-            predictor = replace(predictor, labels=labels)
-        estimator.fit(with_squares(train.x, predictor.square_mean), y)
-        predictor = replace(predictor, classes=train.classes, is_binary=train.kind == "binary")
+        estimator.fit(with_squares(train.x, mean), y)
         steps = getattr(estimator, "n_iter_", None)
-        return predictor if steps is None else replace(predictor, info={"steps": _plain(steps)})
+        info = {} if steps is None else {"steps": _plain(steps)}
+        return SklearnPredictor(estimator, mean, info, train.classes, train.kind == "binary", labels)
 
     def _named(self, attributes: Iterable[str]) -> dict[str, Any]:
         """Values of fields under scikit-learn's names."""
