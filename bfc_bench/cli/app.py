@@ -129,13 +129,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
             code = app(args=arguments, standalone_mode=False)
     except BenchError as error:
         return _complain(str(error), error.exit_code)
-    except typer.Exit as exit:
-        return exit.exit_code
     except (KeyboardInterrupt, typer.Abort):
         return _complain("interrupted", 130)
-    except BrokenPipeError:  # the reader of the pipe ended early, as in `| head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except Exception as error:
         if hasattr(error, "format_message") and hasattr(error, "exit_code"):  # a usage error of the parser
             return _complain(_with_advice(error), int(error.exit_code))
