@@ -236,6 +236,13 @@ def test_a_plot_that_fails_leaves_the_others(caplog):
     def undrawable(rows):
         return {"undrawable": altair.Chart()}  # without a mark
 
+    class Picture:
+        """A figure as Matplotlib has them."""
+
+        def savefig(self, file, format, metadata):
+            assert (format, metadata) == ("svg", {"Date": None})  # equal figures give equal files
+            file.write(b"<svg/>")
+
     plots = {
         "a": lambda rows: 1 / 0,
         "b": good,
@@ -243,12 +250,15 @@ def test_a_plot_that_fails_leaves_the_others(caplog):
         "d": lambda rows: ["no mapping"],
         "e": sys.exit,
         "f": good,
+        "g": lambda rows: {"number": 3},
+        "h": lambda rows: {"picture": Picture()},
     }
     plugins = load_plugins([registers("plot", name, plot) for name, plot in plots.items()])
-    assert list(plugins.figures([])) == ["fine"]
+    assert plugins.figures([]) == {"fine": altair.Chart().mark_point().to_dict(), "picture": b"<svg/>"}
     assert [record.getMessage().split(" failed in ")[1][:8] for record in caplog.records] == [
-        f"plot '{name}'" for name in "acdef"
+        f"plot '{name}'" for name in "acdefg"
     ]
+    assert "TypeError: a plot must give charts of Altair or figures of Matplotlib. Got int" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from inspect import isabstract
 from io import BytesIO
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pluggy
 
@@ -35,6 +35,8 @@ log = logging.getLogger(__name__)
 
 ENTRY_POINT_GROUP = "bfc_bench"
 DISTRIBUTION = "bfc-bench"
+DrawnFigure: TypeAlias = dict[str, Any] | bytes
+"""The figure of a plot as Vega-Lite's JSON object, or as SVG."""
 
 
 class Plugins:
@@ -84,16 +86,14 @@ class Plugins:
         """An executor with the values of its options. Raises ``UsageError`` if the name or an option is unknown."""
         return self.executors.get(name).parse(options, f"executor {name!r}")
 
-    def figures(self, rows: Sequence[Row]) -> dict[str, Any]:
+    def figures(self, rows: Sequence[Row]) -> dict[str, DrawnFigure]:
         """The figures of all plots for the rows of a suite, by name. A plot that raises is left out."""
-        figures: dict[str, Any] = {}
+        figures: dict[str, DrawnFigure] = {}
         for name in self.plots:
             with isolated(partial(self._failed, self.plots.origin(name), f"plot {name!r}")):
-                drawn = {str(key): figure for key, figure in self.plots.get(name)(rows).items()}
+                drawn = {str(key): draw_figure(figure) for key, figure in self.plots.get(name)(rows).items()}
                 if clashing := sorted(drawn.keys() & figures.keys()):
                     raise ValueError(f"the name {clashing[0]!r} is another plot's")
-                for figure in drawn.values():
-                    draw_figure(figure)  # many errors of a figure appear only here
                 figures |= drawn
         return figures
 
@@ -239,11 +239,12 @@ def _not_a_function(value: Any) -> str | None:
     return None if fits else 'must be a function, or where to import it from, such as "my_package.module:function"'
 
 
-def draw_figure(figure: Any) -> None:
-    """Draw what a plot gave, so that its errors appear."""
+def draw_figure(figure: Any) -> DrawnFigure:
+    """Draw what a plot gave. Raises ``TypeError`` if it has neither ``to_dict`` nor ``savefig``."""
     if hasattr(figure, "to_dict"):
-        figure.to_dict()
-    elif hasattr(figure, "savefig"):
-        figure.savefig(BytesIO(), format="svg")
-    else:
+        return dict(figure.to_dict())
+    if not hasattr(figure, "savefig"):
         raise TypeError(f"a plot must give charts of Altair or figures of Matplotlib. Got {type(figure).__name__}")
+    svg = BytesIO()
+    figure.savefig(svg, format="svg", metadata={"Date": None})
+    return svg.getvalue()

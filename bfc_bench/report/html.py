@@ -47,7 +47,7 @@ def write_report(
     rows: Sequence[Row],
     sessions: Sequence[Mapping[str, Any]] = (),
     levels: Sequence[float] = tables.LEVELS,
-    extra_figures: Mapping[str, Any] | None = None,
+    extra_figures: Mapping[str, Mapping[str, Any] | bytes] | None = None,
     verdicts: Sequence[Verdict] = (),
     theories: Theories | None = None,
     artifacts: Sequence[tuple[Row, Mapping[str, Path]]] = (),
@@ -64,7 +64,7 @@ def write_report(
         rows: At most one row per (task, d, label, n, replicate).
         sessions: The store's records of the runs.
         levels: Levels of error for N*.
-        extra_figures: Figures of plugins by name: charts of Altair or figures of Matplotlib.
+        extra_figures: Figures of plugins by name: Vega-Lite's JSON objects or SVGs.
         verdicts: Verdicts on the suite's claims.
         theories: Theories of the learners.
         artifacts: Rows with their artifacts by name, as ``Store.artifacts`` gives them.

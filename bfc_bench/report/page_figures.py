@@ -7,12 +7,10 @@ import re
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from io import BytesIO
 from typing import Any
 
 from markupsafe import Markup
 
-from bfc_bench.errors import UsageError
 from bfc_bench.report.drawing import Drawing
 from bfc_bench.report.style import Styles
 
@@ -47,24 +45,13 @@ def for_page(figure: Drawing, title: str, anchor: str) -> PageFigure:
     )
 
 
-def of_plugin(figure: Any, name: str) -> PageFigure:
-    """The figure of a plugin for the page.
-
-    ``figure`` is an object with ``to_dict``, such as a chart of Altair, or one with ``savefig``, such as a figure of
-    Matplotlib. Raises ``UsageError`` for others.
-    """
+def of_plugin(drawn: Mapping[str, Any] | bytes, name: str) -> PageFigure:
+    """The figure of a plugin, Vega-Lite's JSON object or an SVG, for the page."""
     anchor = "plot-" + re.sub(r"[^A-Za-z0-9._-]+", "-", name)
-    if hasattr(figure, "to_dict"):
-        return PageFigure(name, anchor, name, for_script(figure.to_dict()))
-    if not hasattr(figure, "savefig"):
-        raise UsageError(
-            f"The plot {name!r} of a plugin must give a chart of Altair or a figure of Matplotlib, not "
-            f"{type(figure).__name__}."
-        )
-    stream = BytesIO()
-    figure.savefig(stream, format="svg", metadata={"Date": None})
+    if not isinstance(drawn, bytes):
+        return PageFigure(name, anchor, name, for_script(drawn))
     # A script in a picture with such an address does not run, and its ids do not meet those of the page.
-    return PageFigure(name, anchor, name, image=f"data:image/svg+xml;base64,{b64encode(stream.getvalue()).decode()}")
+    return PageFigure(name, anchor, name, image=f"data:image/svg+xml;base64,{b64encode(drawn).decode()}")
 
 
 def _without_texts(figure: Drawing) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from synthetic import INJECTION, LAWS, SESSIONS, SUITE, VERDICTS, row, rows
 
 from bfc_bench.analysis.claims.verdict import SIGNS
 from bfc_bench.analysis.curves import curves
-from bfc_bench.errors import UsageError
 from bfc_bench.report import plots
 from bfc_bench.report.html import flat_texts, write_report
 from bfc_bench.report.page_figures import for_page, of_plugin
@@ -31,19 +30,11 @@ def without_scripts(text):
     return text
 
 
-class Foreign:
-    """A plugin's figure as Matplotlib has them."""
-
-    def savefig(self, stream, format, **options):
-        assert format == "svg"
-        stream.write(b"<svg xmlns='http://www.w3.org/2000/svg'/>")
-
-
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
     return write_report(
         tmp_path_factory.mktemp("report"), suite=SUITE, rows=rows(), sessions=SESSIONS, verdicts=VERDICTS,
-        extra_figures={"from a/plugin": Foreign()},
+        extra_figures={"from a/plugin": b"<svg xmlns='http://www.w3.org/2000/svg'/>"},
     )  # fmt: skip
 
 
@@ -171,12 +162,11 @@ def test_poor_results_still_make_a_page(cells, tmp_path):
     assert ("figure-headline" in figures) == any(cell.status != "skipped" for cell in cells)
 
 
-def test_a_plot_of_a_plugin_can_be_a_chart_or_a_figure_with_savefig_and_nothing_else():
-    chart = plots.learning_curves([], "a chart").chart()
-    assert json.loads(of_plugin(chart, "a name").spec)["title"]["text"] == "a chart"
-    assert not of_plugin(Foreign(), "figure").spec
-    with pytest.raises(UsageError, match="must give a chart of Altair or a figure of Matplotlib, not int"):
-        of_plugin(3, "number")
+def test_the_page_draws_the_chart_of_a_plugin_and_shows_its_picture():
+    chart = of_plugin({"mark": "point", "title": "a chart"}, "a name")
+    assert (json.loads(chart.spec)["title"], chart.image) == ("a chart", "")
+    picture = of_plugin(b"<svg/>", "a name")
+    assert (picture.spec, picture.image) == ("", "data:image/svg+xml;base64,PHN2Zy8+")
 
 
 def test_nested_settings_become_lines():
