@@ -48,8 +48,8 @@ def _section(axis: str, curves: Sequence[Curve], levels: Sequence[float], styles
     styles = {label: style for label, style in styles.items() if label in families}
     styles = {**styles, **assign(label for label in families if label not in styles)}
     growth = scalings(curves, levels, axis)
-    sizes = thresholds_against(growth, f"N* against {axis}", styles)
-    errors = errors_against(curves, axis, f"Error at the largest n against {axis}", styles)
+    sizes = thresholds_against(growth, styles)
+    errors = errors_against(curves, axis, styles)
     pictures = [
         for_page(sizes, f"N* against {axis}", f"thresholds-axis-{axis}"),
         for_page(errors, f"error at the largest n against {axis}", f"errors-axis-{axis}"),
@@ -62,7 +62,7 @@ def _section(axis: str, curves: Sequence[Curve], levels: Sequence[float], styles
     return AxisSection(axis, pictures, listing(f"Exponents s of N* ∝ {axis}ˢ", lines, COLUMNS, NOTE))
 
 
-def errors_against(curves: Sequence[Curve], axis: str, title: str = "", styles: Styles | None = None) -> Drawing:
+def errors_against(curves: Sequence[Curve], axis: str, styles: Styles | None = None) -> Drawing:
     """Draw the error at the largest n against an axis, one panel per task and d.
 
     The marker is the mean over replicates with its 95 % interval, the dots are replicates.
@@ -79,7 +79,7 @@ def errors_against(curves: Sequence[Curve], axis: str, title: str = "", styles: 
     y = marks.error_axis(curves, name, [value for _, values in largest for value in values])
     panels = {(task, d): f"{task}, d = {d}" for task, d in groups}
     labels = [label for by_label in groups.values() for label in by_label]
-    figure = Drawing(positions.axis, y, panels.values(), labels, styles, title)
+    figure = Drawing(positions.axis, y, panels.values(), labels, styles)
     means = list[Record]()
     for of, by_label in groups.items():
         for index, label in enumerate(label for label in figure.labels if label in by_label):

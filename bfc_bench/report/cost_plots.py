@@ -18,13 +18,13 @@ AXES: dict[CostName, str] = {
 }
 
 
-def error_against_cost(curves: Sequence[CostCurve], title: str = "", styles: Styles | None = None) -> Drawing:
+def error_against_cost(curves: Sequence[CostCurve], styles: Styles | None = None) -> Drawing:
     """Draw error against one cost, one panel per (task, d): geometric means with 95 % intervals, and the frontier."""
     against, metric = AXES[curves[0].cost], marks.metric_names(of.curve for of in curves)
     panels = marks.panels_of(of.curve for of in curves)
     x = log_axis("cost", against, [cost for of in curves for cost in of.costs], most=6)
     y = log_axis("error", metric, [value for of in curves for value in of.curve.mean], most=9)
-    figure = Drawing(x, y, panels.values(), [of.curve.label for of in curves], styles, title)
+    figure = Drawing(x, y, panels.values(), [of.curve.label for of in curves], styles)
     steps, means = list[Record](), list[Record]()
     for (task, d), panel in panels.items():
         own_curves = [of for of in curves if (of.curve.task, of.curve.d) == (task, d)]

@@ -98,16 +98,17 @@ class Drawing:
         panels: Titles of the panels, in their order.
         labels: Labels in the legend, which has them in the order of ``styles``.
         styles: Styles by label.
-        title: Title above the panels.
         columns: Maximum number of panels per row.
         height: Height of a panel in pixels.
     """
 
     def __init__(
         self, x: Axis, y: Axis, panels: Iterable[str], labels: Iterable[str] = (), styles: Styles | None = None,
-        title: str = "", *, columns: int = 3, height: int = HEIGHT,
+        *, columns: int = 3, height: int = HEIGHT,
     ) -> None:  # fmt: skip
-        self.x, self.y, self.panels, self.title = x, y, list(panels) or [""], title
+        self.x, self.y, self.panels = x, y, list(panels) or [""]
+        self.title = ""
+        """Title above the panels; empty for none."""
         self.labels = in_order(labels, styles)
         self.styles = styles or assign(self.labels)
         self.columns, self.height = max(1, min(columns, len(self.panels))), height

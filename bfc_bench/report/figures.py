@@ -35,7 +35,6 @@ def figure(
     labels: Sequence[str] = (),
     dims: Sequence[int] = (),
     levels: Sequence[float] = (),
-    title: str = "",
 ) -> Drawing:
     """One figure of a suite."""
     if kind not in KINDS:
@@ -54,16 +53,16 @@ def figure(
     styles = assign(labels) if labels else assign((curve.label for curve in curves), together)
     drawn: Drawing | None = None
     if kind == "curves":
-        drawn = plots.learning_curves(chosen, title, styles)
+        drawn = plots.learning_curves(chosen, styles)
     elif kind == "n-star":
-        drawn = plots.thresholds_against(scalings(chosen, levels), title, styles)
+        drawn = plots.thresholds_against(scalings(chosen, levels), styles)
     elif kind == "cost":
         costs = cost_curves(rows, [curve for curve in chosen if curve.scale == "log"], shown_cost(rows))
         if costs:
-            drawn = cost_plots.error_against_cost(costs, title, styles)
+            drawn = cost_plots.error_against_cost(costs, styles)
     else:
         stages = [curve for curve in stage_curves(rows) if is_shown(curve.task, curve.label, curve.d)]
-        drawn = plots.feature_errors(features_at_largest_n(stages), title, styles)
+        drawn = plots.feature_errors(features_at_largest_n(stages), styles)
     if drawn is None or not drawn.records:
         raise UsageError(f"The results have nothing for a figure of kind {kind!r}: {KINDS[kind]}.")
     return drawn

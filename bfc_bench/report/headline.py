@@ -37,7 +37,7 @@ def _figure(section: Section, entry: Mapping[str, Any]) -> Drawing:
     scalings = [s for s in section.scalings if level in (None, s.level) and len(s.measured_dims) > 1]
     if entry.get("kind") in OF_DIMENSION and scalings:
         of_level = [scaling for scaling in scalings if scaling.level == scalings[0].level]
-        return plots.thresholds_against(of_level, "", section.styles)
+        return plots.thresholds_against(of_level, section.styles)
     dims = sorted({curve.d for curve in section.curves})
     d = entry.get("d") if entry.get("d") in dims else dims[-1]
-    return plots.learning_curves([curve for curve in section.curves if curve.d == d], "", section.styles)
+    return plots.learning_curves([curve for curve in section.curves if curve.d == d], section.styles)

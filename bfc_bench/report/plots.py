@@ -22,7 +22,7 @@ WIDER = 4.0
 """Ends of intervals are drawn up to this factor beyond the N* of all replicates."""
 
 
-def learning_curves(curves: Sequence[Curve], title: str = "", styles: Styles | None = None) -> Drawing:
+def learning_curves(curves: Sequence[Curve], styles: Styles | None = None) -> Drawing:
     """Draw error against n, one panel per (task, d): geometric mean, 95 % t-interval, each replicate.
 
     For more than ``MANY`` replicates, a second band from the 5 % to the 95 % quantile replaces the dots. Errors that
@@ -36,7 +36,7 @@ def learning_curves(curves: Sequence[Curve], title: str = "", styles: Styles | N
     sizes = sorted({float(n) for curve in curves for n in curve.n[curve.shared]})
     x = log_axis("n", "training points n", sizes, most=6, at=sizes, pad=0.04)
     y = marks.error_axis(curves, metric, [value for *_, values in points for value in values])
-    figure = Drawing(x, y, panels.values(), [curve.label for curve, *_ in points], styles, title)
+    figure = Drawing(x, y, panels.values(), [curve.label for curve, *_ in points], styles)
     means, worst, lost = list[Record](), list[Record](), list[Record]()
     for curve, point, values in points:
         at = {"panel": panels[curve.task, curve.d], "label": curve.label, "n": point.n}
@@ -82,7 +82,7 @@ def _curves_in_words(task: str, d: int, curves: Sequence[Curve]) -> str:
     return marks.in_words(f"{marks.metric_names(curves)} against training points n on {task}, d = {d}", parts)
 
 
-def thresholds_against(scalings: Sequence[Scaling], title: str = "", styles: Styles | None = None) -> Drawing:
+def thresholds_against(scalings: Sequence[Scaling], styles: Styles | None = None) -> Drawing:
     """Draw N*(eps) against d or another axis, one panel per level; along another axis also per task and d.
 
     The marker is the geometric mean over replicates with its 95 % interval, as in the table; there is none if all are
@@ -102,7 +102,7 @@ def thresholds_against(scalings: Sequence[Scaling], title: str = "", styles: Sty
     near = [end for end in ends if min(sizes) / WIDER <= end <= WIDER * max(sizes)]
     y = log_axis("N*", "N*, training points", [*sizes, *near], pad=0.14)
     labels = [scaling.label for scaling in scalings if scaling.measured_dims]
-    figure = Drawing(positions.axis, y, panels, labels, styles, title)
+    figure = Drawing(positions.axis, y, panels, labels, styles)
     more, less, means = list[Record](), list[Record](), list[Record]()
     for panel, by_label in panels.items():
         of_panel = [label for label in figure.labels if label in by_label]
@@ -153,7 +153,7 @@ def _n_star_in_words(by_label: Mapping[str, Scaling]) -> Iterator[str]:
             yield f"{label} {', '.join(sizes)}"
 
 
-def feature_errors(curves: Sequence[Curve], title: str = "", styles: Styles | None = None) -> Drawing:
+def feature_errors(curves: Sequence[Curve], styles: Styles | None = None) -> Drawing:
     """Draw the relative Procrustes errors P of hidden features after each stage, one panel per d and layer.
 
     ``curves`` are those of the features after each stage, at one size each (``stages.at_largest_n``).
@@ -170,7 +170,7 @@ def feature_errors(curves: Sequence[Curve], title: str = "", styles: Styles | No
     names = [f"{label} · {stage}" for label, stage in lines]
     y = Axis("line", "", (len(lines) - 0.4, -0.6), list(range(len(lines))), names, log=False)
     height, columns = 30 + 22 * max(3, len(lines)), max(1, len({layer for _, layer in panels}))
-    figure = Drawing(x, y, panels.values(), labels, styles, title, columns=columns, height=height)
+    figure = Drawing(x, y, panels.values(), labels, styles, columns=columns, height=height)
     means = list[Record]()
     for curve, layer, (point, values) in zip(curves, layers, points, strict=True):
         line, stage = lines.index((curve.label, curve.stage_name)), curve.stage_name

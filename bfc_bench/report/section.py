@@ -136,28 +136,26 @@ def build(
 def _draw(section: Section) -> None:
     """Draw the figures of a section."""
 
-    def add(figure: Drawing, title: str, what: str) -> PageFigure:
-        figure.title = f"{section.name}: {title}"
-        return for_page(figure, title, f"{what}-{section.name}")
+    def add(figure: Drawing, title: str, what: str) -> None:
+        section.pictures.append(for_page(figure, title, f"{what}-{section.name}"))
 
     metric, styles = section.metric_name, section.styles
     if section.curves:
-        section.pictures.append(add(plots.learning_curves(section.curves, "", styles), f"{metric} against n", "curves"))
+        add(plots.learning_curves(section.curves, styles), f"{metric} against n", "curves")
     if section.trimmed_curves:
-        figure = plots.learning_curves(section.trimmed_curves, "", styles)
-        section.trimmed = add(figure, "trimmed NMSE against n", "curves-trimmed")
+        figure = plots.learning_curves(section.trimmed_curves, styles)
+        section.trimmed = for_page(figure, "trimmed NMSE against n", f"curves-trimmed-{section.name}")
     if len({curve.d for curve in section.curves}) > 1:
-        figure = plots.thresholds_against(section.scalings, "", styles)
-        section.pictures.append(add(figure, "N* against d", "thresholds"))
+        add(plots.thresholds_against(section.scalings, styles), "N* against d", "thresholds")
     if not section.brief and (degrees := _degree_curves(section)):
-        section.pictures.append(add(sphere_plots.degree_curves(degrees), "R² per degree against n", "degrees"))
+        add(sphere_plots.degree_curves(degrees), "R² per degree against n", "degrees")
     costs = [of for of in section.costs if np.isfinite(of.curve.mean).any()]
     different = {(of.curve.d, cost) for of in costs for cost in of.costs.tolist()}
     if len(different) > len({d for d, _ in different}):
-        drawn = cost_plots.error_against_cost(costs, "", styles)
-        section.pictures.append(add(drawn, f"{metric} against {drawn.x.title.partition(',')[0]}", "costs"))
+        drawn = cost_plots.error_against_cost(costs, styles)
+        add(drawn, f"{metric} against {drawn.x.title.partition(',')[0]}", "costs")
     if features := features_at_largest_n(section.stages):
-        section.pictures.append(add(plots.feature_errors(features, "", styles), "feature errors by stage", "features"))
+        add(plots.feature_errors(features, styles), "feature errors by stage", "features")
 
 
 def _errors(section: Section) -> Iterable[ReportTable]:

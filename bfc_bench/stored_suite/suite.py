@@ -356,10 +356,9 @@ class StoredSuite:
         tasks = [task] if isinstance(task, str) and task else list(task)
         place = {label: index for index, label in enumerate(self.labels)}
         curves = sorted(self.curves(metric), key=lambda curve: place.get(curve.label, len(place)))
-        return figure(
-            kind, curves, self.columns(), tasks=tasks, labels=learners, dims=d, levels=self._levels(levels),
-            title=self.name,
-        )  # fmt: skip
+        drawn = figure(kind, curves, self.columns(), tasks=tasks, labels=learners, dims=d, levels=self._levels(levels))
+        drawn.title = self.name
+        return drawn
 
     @property
     def directory(self) -> Path:

@@ -26,7 +26,7 @@ def shown():
 
 
 def test_each_dimension_has_a_panel_with_units_on_logarithmic_axes(shown):
-    figure = cost_plots.error_against_cost(shown, "title")
+    figure = cost_plots.error_against_cost(shown)
     assert figure.panels == [f"d = {d}" for d in DIMS]
     assert (figure.x.log, figure.y.log) == (True, True)
     assert figure.x.title == "operations of the fit, FLOPs"

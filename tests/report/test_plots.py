@@ -281,10 +281,11 @@ def test_nothing_to_draw_is_an_empty_figure(draw):
 
 def test_files_keep_text_as_text_and_are_equal_for_equal_figures(found):
     few = [curve for curve in found if curve.d == 10]
-    spec = plots.learning_curves(few, "a title").spec()
+    figure, same = plots.learning_curves(few), plots.learning_curves(few)
+    figure.title = same.title = "a title"
+    spec = figure.spec()
     svg, png, pdf, text = (picture(spec, suffix) for suffix in FORMATS)
-    again = plots.learning_curves(few, "a title").spec()
-    assert [picture(again, suffix) for suffix in ("svg", "png", "json")] == [svg, png, text]
+    assert [picture(same.spec(), suffix) for suffix in ("svg", "png", "json")] == [svg, png, text]
     texts = {"".join(part.itertext()) for part in ElementTree.fromstring(svg).iter() if part.tag.endswith("text")}
     assert {"a title", "training points n", "NMSE", "d = 10", "joint"} <= texts
     assert png.startswith(b"\x89PNG")
@@ -311,7 +312,7 @@ assert not {"matplotlib", "altair"} & sys.modules.keys()
 
 
 def test_a_figure_is_a_chart_of_altair_that_its_user_can_change(found):
-    chart = plots.learning_curves(found, "a title").chart()
+    chart = plots.learning_curves(found).chart()
     changed = chart.properties(title="mine").to_dict()
     assert changed["title"] == "mine"
     assert changed["spec"]["layer"] == plots.learning_curves(found).spec()["spec"]["layer"]

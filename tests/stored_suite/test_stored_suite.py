@@ -133,7 +133,7 @@ def test_a_figure_shows_the_curves(stored):
     assert chart["facet"]["sort"] == ["d = 3", "d = 4"]
     assert chart["spec"]["layer"][0]["encoding"]["color"]["scale"]["domain"] == ["mean", "r"]
     only = stored.drawing(learners=["r"], d=[4])
-    assert (only.panels, only.labels) == (["d = 4"], ["r"])
+    assert (only.panels, only.labels, only.title) == (["d = 4"], ["r"], stored.name)
     assert {record["label"] for record in only.records if "label" in record} == {"r"}
     assert stored.drawing(kind="n-star", levels=[0.5]).panels == ["NMSE ≤ 0.5"]
 
