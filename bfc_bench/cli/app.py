@@ -120,7 +120,8 @@ def _options(
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code.
 
-    0 is success, 1 a failed cell or check, 2 bad usage, a bad suite or a bad store, 130 an interrupt.
+    0 is success, 1 a failed cell or check or a file that cannot be written, 2 bad usage, a bad suite or a bad store,
+    130 an interrupt.
     """
     signal.signal(signal.SIGTERM, interrupt)
     try:

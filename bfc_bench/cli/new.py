@@ -14,6 +14,7 @@ import typer
 import bfc_bench
 from bfc_bench.errors import UsageError
 from bfc_bench.learner import ArrayKind
+from bfc_bench.utils.files import make_folder, write_file
 
 EXAMPLES = {"learner": "nearest-neighbour", "target": "wave", "suite": "first-steps"}
 """An example of a name for each kind of package, by the word after ``bfc-bench new``."""
@@ -55,7 +56,8 @@ def new(
 def write_distribution(command: str, name: str, directory: Path, arrays: ArrayKind = "numpy") -> list[Path]:
     """Write a plugin package to a new or empty folder and return the paths of its files.
 
-    Raises ``UsageError`` if the name is not kebab-case or not usable in Python, or the folder is not empty.
+    Raises ``UsageError`` if the name is not kebab-case or not usable in Python, or the folder is not empty, and
+    ``OutputError`` if a file cannot be written.
     """
     names = {**_names(command, name), **OPTIONS[arrays]}
     names["library"] = "" if arrays == "numpy" else f', "{arrays}"'
@@ -67,11 +69,8 @@ def write_distribution(command: str, name: str, directory: Path, arrays: ArrayKi
         path = directory / Template(target).substitute(names)
         template = files("bfc_bench.cli").joinpath("template", *f"{source}.tmpl".split("/"))
         text = Template(template.read_text(encoding="utf-8")).substitute(names)
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise UsageError(f"{path}: cannot be written: {error.strerror}. Choose another folder.") from None
+        make_folder(path.parent)
+        write_file(path, text.encode())
         written.append(path)
     return written
 

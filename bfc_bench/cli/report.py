@@ -27,8 +27,6 @@ def report(
     from bfc_bench.cli.summary import print_summary
     from bfc_bench.stored_suite import open_store
 
-    if output is not None and output.exists() and not output.is_dir():
-        raise UsageError(f"--output must be a folder. {output} is a file.")
     if output is None and store.is_file():
         raise UsageError(f"--output must name a folder for the report, as {store} is a bundle.")
     with open_store(store) as suites:

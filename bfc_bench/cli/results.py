@@ -137,7 +137,7 @@ def _export_cells(
 
 
 def _check_output(format: str, output: Path | None, first: int | None, *, raw: bool) -> None:
-    """Raise ``UsageError`` if the format cannot be written there, or another option does not go with it."""
+    """Raise ``UsageError`` if an option does not go with the format."""
     if first is not None and format != "table":
         raise UsageError(f"--first is for --format table. Got --format {format}.")
     if raw and format != "csv":
@@ -146,9 +146,6 @@ def _check_output(format: str, output: Path | None, first: int | None, *, raw: b
         raise UsageError("--output is for --format csv, latex, json or parquet.")
     if format == "parquet" and output is None and sys.stdout.isatty():
         raise UsageError("--format parquet is binary: give --output FILE or redirect.")
-    if output is not None and (output.is_dir() or not output.parent.is_dir()):
-        reason = "is a folder" if output.is_dir() else f"is in {output.parent}, which is not a folder"
-        raise UsageError(f"--output must name a file to write. {output} {reason}.")
 
 
 def _write(output: Path | None, parts: Iterable[bytes | memoryview]) -> None:

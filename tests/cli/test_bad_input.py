@@ -183,19 +183,13 @@ def test_files_and_folders_are_not_taken_for_one_another(tmp_path, refused):
     for arguments, expected in (
         (["plan", "smoke", "--store", str(file)], f"--store must name the folder of a store. {file} is a file."),
         (["run", "smoke", "--store", str(file)], f"--store must name the folder of a store. {file} is a file."),
-        (["report", "smoke", "--output", str(file)], f"--output must be a folder. {file} is a file."),
-        (["results", "smoke", "--format", "csv", "--output", str(tmp_path)], f"{tmp_path} is a folder."),
-        (["results", "smoke", "--format", "csv", "--output", str(tmp_path / "no" / "x.csv")], "which is not a folder."),
     ):
         assert expected in refused(*arguments)
     assert file.read_text() == "kept"
 
 
-def test_a_new_learner_needs_a_short_name_and_a_folder_that_can_be_written(tmp_path, refused):
+def test_a_new_learner_needs_a_short_name(refused):
     assert "at most 60 characters" in refused("new", "learner", "a" * 300)
-    (tmp_path / "file").write_text("")
-    said = refused("new", "learner", "abc", "--output", tmp_path / "file" / "inside")
-    assert "cannot be written: Not a directory. Choose another folder." in said
 
 
 def test_learners_and_tasks_without_a_common_cell_are_named(suite_file, refused):
