@@ -177,8 +177,7 @@ def _asymptotic(suite: Mapping[str, Any], task: str) -> dict[str, float]:
 
 
 def _status(rows: Rows, tasks: Sequence[str], labels: Sequence[str]) -> ReportTable:
-    records = tables.status_table(rows)
-    records.sort(key=lambda record: (tasks.index(record["task"]), labels.index(record["label"])))
+    records = sorted(tables.status_table(rows), key=lambda of: (tasks.index(of["task"]), labels.index(of["label"])))
     names = {"label": "learner", "cpu_seconds": "CPU s"}
     return listing("", records, {name: names.get(name, name) for name in (records[0] if records else ())})
 

@@ -7,7 +7,7 @@ import math
 import re
 import statistics
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar, get_args
 
@@ -33,19 +33,17 @@ def metric_name(metric: str) -> str:
     return METRIC_NAMES.get(metric, metric)
 
 
-def status_table(rows: Iterable[Row]) -> list[Record]:
+def status_table(rows: Iterable[Row]) -> Iterator[Record]:
     """Number of cells of each status and CPU seconds, per (task, label)."""
     rows = Rows.of(rows)
     statuses = sorted(rows.distinct("status"), key=STATUSES.index)
-    records = []
     for (task, label), group in rows.groups("task", "label").items():
         counts = Counter(group.column("status"))
-        records.append(
+        yield (
             {"task": task, "label": label, "cells": len(group)}
             | {status: counts[status] for status in statuses}
             | {"cpu_seconds": cpu_seconds(group)}
         )
-    return records
 
 
 def cpu_seconds(rows: Rows) -> float:
@@ -54,39 +52,35 @@ def cpu_seconds(rows: Rows) -> float:
     return sum(seconds)
 
 
-def tuning_table(rows: Iterable[Row]) -> list[Record]:
+def tuning_table(rows: Iterable[Row]) -> Iterator[Record]:
     """Candidates per cell, chosen options with counts and oracle facts, per (task, label)."""
-    records = []
     for (task, label), group in Rows.of(rows).where(status="ok").groups("task", "label").items():
         candidates = group.number("chosen", "candidates")
         counts = np.unique(np.where(candidates > 0, candidates, 1)).astype(int).tolist()
         choices = Counter(group.mapped_column("tuned", lambda tuned: _assignments(tuned or {})))
         oracle = sorted({fact for facts in group.distinct("oracle") for fact in facts or ()})
-        records.append(
+        yield (
             {"task": task, "label": label, "learner": group.distinct("learner")[0]}
             | {"candidates": "-".join(map(str, counts))}
             | {"chosen": "; ".join(f"{choice} ({count})" for choice, count in choices.most_common() if choice)}
             | {"oracle": ", ".join(oracle)}
         )
-    return records
 
 
-def cost_table(rows: Iterable[Row]) -> list[Record]:
+def cost_table(rows: Iterable[Row]) -> Iterator[Record]:
     """CPU seconds in total and per cell at the largest n, with tuning, peak memory and device, per (task, label)."""
-    records = []
     for (task, label), group in Rows.of(rows).where(status="ok").groups("task", "label").items():
         largest = int(group.n.max())
         seconds = group.where(n=largest).number("fit_cpu_seconds")
         seconds, memory = seconds[~np.isnan(seconds)], group.number("peak_memory_bytes")
         memory = memory[~np.isnan(memory)]
-        records.append(
+        yield (
             {"task": task, "label": label, "cells": len(group)}
             | {"cpu_seconds": cpu_seconds(group), "largest_n": largest}
             | {"cpu_seconds_at_largest_n": statistics.median(seconds.tolist()) if len(seconds) else None}
             | {"peak_memory_mb": float(memory.max()) / 1e6 if len(memory) else None}
             | {"device": ", ".join(sorted(filter(None, group.distinct("device"))))}
         )
-    return records
 
 
 def problem_table(rows: Iterable[Row]) -> list[Record]:

@@ -20,7 +20,7 @@ def only(records, **wanted):
 
 def test_every_table_is_a_list_of_flat_records_with_equal_keys(grid):
     for name in ("status", "tuning", "cost", "problem", "summary"):
-        table = getattr(tables, f"{name}_table")(grid)
+        table = list(getattr(tables, f"{name}_table")(grid))
         assert table
         assert len({tuple(record) for record in table}) == 1
         assert all(isinstance(value, str | int | float | None) for record in table for value in record.values())
@@ -28,7 +28,7 @@ def test_every_table_is_a_list_of_flat_records_with_equal_keys(grid):
 
 
 def test_statuses_count_every_cell_once(grid):
-    records = tables.status_table(grid)
+    records = list(tables.status_table(grid))
     assert sum(record["cells"] for record in records) == len(grid)
     for record in records:
         assert record["cells"] == sum(record.get(status, 0) for status in tables.STATUSES)
@@ -36,7 +36,7 @@ def test_statuses_count_every_cell_once(grid):
 
 
 def test_tuning_shows_budget_choices_and_oracle(grid):
-    records = tables.tuning_table(grid)
+    records = list(tables.tuning_table(grid))
     grow = only(records, task="teacher-L3", label="grow")
     assert (grow["candidates"], grow["oracle"]) == ("2", "alphas")
     assert only(records, task="teacher-L3", label="joint")["oracle"] == ""
