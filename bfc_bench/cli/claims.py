@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from bfc_bench.analysis.claims import Verdict
-    from bfc_bench.analysis.claims.mean_evidence import Word
-
-WORDS: tuple[Word, ...] = ("supported", "contradicted", "undecided")
 
 
 def claims(
@@ -79,6 +76,8 @@ def _print_details(verdicts: Iterable[Verdict], out: Console) -> None:
 
 def _summary(verdicts: Sequence[Verdict]) -> str:
     """How many claims have each verdict."""
-    counts, checks = Counter(verdict.verdict for verdict in verdicts), sum(verdict.sanity for verdict in verdicts)
+    from bfc_bench.analysis.claims.verdict import SIGNS
+
+    counts, checks = Counter[str](verdict.verdict for verdict in verdicts), sum(verdict.sanity for verdict in verdicts)
     remark = f" Sanity checks, which say nothing about the theory: {checks}." if checks else ""
-    return f"{counted(len(verdicts), 'claim')}: {', '.join(f'{counts[word]} {word}' for word in WORDS)}.{remark}"
+    return f"{counted(len(verdicts), 'claim')}: {', '.join(f'{counts[word]} {word}' for word in SIGNS)}.{remark}"

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from bfc_bench.analysis.claims import Claim, Finding
+from bfc_bench.analysis.claims.verdict import SIGNS
 from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.run.grid import make_grid
 from bfc_bench.store.row import Row
@@ -49,8 +50,7 @@ def curves_get_a_verdict(claim: Claim) -> None:
         require(bool(fine), f"{what} must be a tuple of names, one or more. Got {names!r}")
     finding = claim.judge(list(made_up_rows(claim.tasks, claim.labels, claim.predictors)))
     require(isinstance(finding, Finding), f"judge must return a Finding. Got {type(finding).__name__}")
-    verdicts = ("supported", "contradicted", "undecided")
-    require(finding.verdict in verdicts, f"the verdict must be one of {verdicts}. Got {finding.verdict!r}")
+    require(finding.verdict in SIGNS, f"the verdict must be one of {tuple(SIGNS)}. Got {finding.verdict!r}")
     require(bool(finding.statement.strip()), "a finding must have a statement")
 
 
