@@ -11,11 +11,8 @@ from bfc_bench.report.axis import log_axis
 from bfc_bench.report.drawing import Drawing, Mark, Record
 from bfc_bench.report.style import FAINT, Styles
 
-AXES: dict[CostName, str] = {
-    "fit_flops": "operations of the fit, FLOPs",
-    "fit_cpu_seconds": "CPU time of the fit, s",
-    "parameters": "parameters of the predictor",
-}
+AXES: dict[CostName, str] = {"fit_flops": "operations of the fit, FLOPs", "fit_cpu_seconds": "CPU time of the fit, s"}
+"""The axes of the costs that are shown (``analysis.compute.shown_cost``)."""
 
 
 def error_against_cost(curves: Sequence[CostCurve], styles: Styles | None = None) -> Drawing:

@@ -28,7 +28,7 @@ DIMMED = 0.1
 PICKED = {"and": [{"param": "picked"}, "length(only) == 0 || indexof(only, datum.label) >= 0"]}
 """Whether a record has a label that was clicked in the legend of a chart, and one that a page sets as ``only``."""
 ARROW_UP, ARROW_DOWN = "M0,0V-2M-.6,-1.2L0,-2L.6,-1.2", "M0,0V2M-.6,1.2L0,2L.6,1.2"
-UPRIGHT, LEVEL, CROSS = "M0,-1V1", "M-1,0H1", "M-1,-1L1,1M-1,1L1,-1"
+UPRIGHT, CROSS = "M0,-1V1", "M-1,-1L1,1M-1,1L1,-1"
 """Markers without a surface, as SVG paths."""
 NUMBER = (
     "datum.value == 0 ? '0' : abs(datum.value) < 1e-3 || abs(datum.value) >= 1e7 ? "

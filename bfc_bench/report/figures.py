@@ -49,7 +49,7 @@ def figure(
     drawn_tasks = list(dict.fromkeys(curve.task for curve in chosen))
     if kind in OF_ONE_TASK and len(drawn_tasks) > 1:
         raise UsageError(f"A figure of kind {kind!r} shows one task. Choose one of: {', '.join(drawn_tasks)}.")
-    together = [group.distinct("label") for group in map(Rows.of, by_task(rows).values())]
+    together = [group.distinct("label") for group in by_task(rows).values()]
     styles = assign(labels) if labels else assign((curve.label for curve in curves), together)
     drawn: Drawing | None = None
     if kind == "curves":

@@ -85,7 +85,7 @@ def write_report(
     groups = by_task(rows)
     named = (entry.get("label") or entry.get("name", "") for entry in suite.get("learner", ()))
     labels = [*(label for label in named if label in measured), *measured]
-    styles = assign(labels, [Rows.of(group).distinct("label") for group in groups.values()])
+    styles = assign(labels, [group.distinct("label") for group in groups.values()])
     sections = [
         section.build(
             name,
