@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-
-from markupsafe import Markup
 
 from bfc_bench.report.drawing import Drawing
 from bfc_bench.report.style import Styles
@@ -24,8 +21,8 @@ class PageFigure:
     """Its anchor in the page, without ``figure-``."""
     description: str
     """The figure in words."""
-    spec: str = ""
-    """Vega-Lite's JSON object for a script element, which the page draws; empty for a picture of Matplotlib."""
+    spec: Mapping[str, Any] = field(default_factory=dict)
+    """Vega-Lite's JSON object, which the page draws; empty for a picture of Matplotlib."""
     image: str = ""
     """``data:`` address of a picture of Matplotlib."""
     styles: Styles = field(default_factory=dict)
@@ -39,7 +36,7 @@ def for_page(figure: Drawing, title: str, anchor: str) -> PageFigure:
         title=title,
         anchor=anchor,
         description=" ".join(figure.descriptions) or title,
-        spec=for_script(_without_texts(figure)),
+        spec=_without_texts(figure),
         styles={label: figure.styles[label] for label in figure.labels},
         notes=figure.notes,
     )
@@ -49,7 +46,7 @@ def of_plugin(drawn: Mapping[str, Any] | bytes, name: str) -> PageFigure:
     """The figure of a plugin, Vega-Lite's JSON object or an SVG, for the page."""
     anchor = "plot-" + re.sub(r"[^A-Za-z0-9._-]+", "-", name)
     if not isinstance(drawn, bytes):
-        return PageFigure(name, anchor, name, for_script(drawn))
+        return PageFigure(name, anchor, name, drawn)
     # A script in a picture with such an address does not run, and its ids do not meet those of the page.
     return PageFigure(name, anchor, name, image=f"data:image/svg+xml;base64,{b64encode(drawn).decode()}")
 
@@ -72,9 +69,3 @@ def _grouped(records: Sequence[Mapping[str, Any]]) -> list[list[Any]]:
         names = tuple(name for name in record if name not in CONSTANT)
         groups.setdefault((shared, names), []).append([record[name] for name in names])
     return [[dict(shared), list(names), values] for (shared, names), values in groups.items()]
-
-
-def for_script(spec: Mapping[str, Any]) -> Markup:
-    """A JSON object for a script element, which no text in it can end."""
-    text = json.dumps(spec, ensure_ascii=False, separators=(",", ":"))
-    return Markup(text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029"))

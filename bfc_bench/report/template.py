@@ -28,6 +28,7 @@ def template(name: str, *scripts: str, **filters: Callable[..., Any]) -> Templat
     )
     environment.globals["content_policy"] = policy_of(*scripts)
     environment.globals["scripts"] = [Markup(script) for script in scripts]
+    environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":")}
     environment.filters |= {"date": date, "duration": duration, **filters}
     return environment.get_template(name)
 
