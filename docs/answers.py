@@ -39,6 +39,21 @@ RECOVERERS = {
 """What pictures call the labels of ``recovery``, which end with the number of layers."""
 DEPTHS = ["#440154", "#3b528b", "#21918c", "#5ec962", "#d0b000"]
 RATIOS = alt.Scale(type="log", domain=[1.1, 5.5])
+WEIGHTS = 128
+"""p of the targets of ``noise-border``."""
+SIZES, NOISES = [500, 1000, 2000, 4000, 8000, 16000], [0.003, 0.01, 0.03, 0.1, 0.3, 1]
+POINTS = alt.X(
+    "n:Q", title="points n", axis=alt.Axis(values=SIZES), scale=alt.Scale(type="log", domain=[350, 23000], nice=False)
+)
+OPT = alt.Y(
+    "opt:Q", title="OPT", axis=alt.Axis(values=NOISES), scale=alt.Scale(type="log", domain=[0.00165, 1.8], nice=False)
+)
+COLOUR = alt.Color(
+    "ratio:Q", title="error of joint training / of frozen layers",
+    scale=alt.Scale(type="log", scheme="blueorange", domain=[0.1, 10], domainMid=1, clamp=True),
+    legend=alt.Legend(orient="top", gradientLength=220, titleLimit=300, values=[0.1, 0.3, 1, 3, 10]),
+)  # fmt: skip
+INK = alt.condition("datum.ratio < 0.2 || datum.ratio > 5", alt.value("white"), alt.value("black"))
 
 
 def rows_of(suite: str, stores: list[str]) -> pd.DataFrame:
@@ -144,7 +159,48 @@ def recovery(stores: list[str]) -> alt.Chart:
     )
 
 
-ANSWERS = {"identity-link": identity_link, "recovery": recovery}
+def noise_border(stores: list[str]) -> alt.HConcatChart:
+    """The error of joint training over that of the best frozen layers, for each OPT and n: a panel for each alpha_3.
+
+    Prints the CPU time, and as geometric means over the teachers of all stores: this ratio, that of ``grow``, the error
+    of frozen layers, what noise costs joint training as a multiple of OPT p / n, and the OPT where the ratio is 2 / 3.
+    """
+    rows = rows_of("noise-border", stores)
+    print((rows.groupby("seed").fit_cpu_seconds.sum() / 60).map("{:.0f} CPU minutes".format).to_string(), end="\n\n")
+    names = rows.task.str.extract(r"alpha-(?P<alpha>[\d.]+):opt(?P<opt>[\d.]+)").astype(float)
+    rows = rows.assign(alpha=names.alpha, opt=names.opt, log=np.log(rows.nmse))
+    logs = rows.groupby(["alpha", "opt", "n", "label"]).log.mean().unstack()
+    frozen = logs[["frozen-sum", "frozen-signed"]].min(axis=1)
+    ratios = np.exp(logs[["joint", "grow"]].sub(frozen, axis=0))
+    opt, n = (ratios.index.get_level_values(name) for name in ("opt", "n"))
+    costs = np.exp(logs.joint) * n / (opt * WEIGHTS)
+    borders = {
+        (alpha, n): np.exp(np.interp(np.log(2 / 3), np.log(at_n).cummax(), np.log(NOISES)))
+        for (alpha, n), at_n in ratios.joint.groupby(["alpha", "n"])
+    }
+    for name, values, form in (
+        ("joint", ratios.joint, "{:.2f}"), ("grow", ratios.grow, "{:.2f}"),
+        ("frozen", np.exp(frozen), "{:.1e}"), ("noise", costs, "{:.1f}"), ("border", pd.Series(borders), "{:.2g}"),
+    ):  # fmt: skip
+        print(name, values.unstack().map(form.format).to_string(), sep="\n", end="\n\n")
+
+    cells = ratios.joint.rename("ratio").reset_index()
+    cells = cells.assign(left=cells.n / 2**0.5, right=cells.n * 2**0.5, low=cells.opt / 1.8, high=cells.opt * 1.8)
+    panels = []
+    for alpha, panel in cells.groupby("alpha"):
+        border = pd.DataFrame([{"n": n, "opt": alpha**2 / 10 * n / WEIGHTS} for n in (350, 23000)])
+        line = alt.Chart(border).mark_line(clip=True, color="black", strokeWidth=5, opacity=0.3).encode(POINTS, OPT)
+        rects = (
+            alt.Chart(panel)
+            .mark_rect(stroke="white")
+            .encode(alt.X("left:Q", title="points n"), alt.Y("low:Q", title="OPT"), COLOUR, x2="right", y2="high")
+        )
+        text = alt.Chart(panel).mark_text(fontSize=11).encode(POINTS, OPT, alt.Text("ratio:Q", format=".2f"), color=INK)
+        panels.append((rects + line + text).properties(width=300, height=240, title=f"alpha_3 = {alpha:g}"))
+    return alt.hconcat(*panels)
+
+
+ANSWERS = {"identity-link": identity_link, "recovery": recovery, "noise-border": noise_border}
 
 if __name__ == "__main__":
     match sys.argv[1:]:
