@@ -1,4 +1,4 @@
-"""The target index-model: orthonormal terms, leaps, directions and the errors of its terms."""
+"""The target index-model: orthonormal terms, information exponents, directions and the errors of its terms."""
 
 import numpy as np
 import pytest
@@ -42,26 +42,18 @@ def test_terms_on_the_hypercube_are_parities_of_different_coordinates():
 
 
 @pytest.mark.parametrize(
-    ("terms", "exponent", "leap"),
+    ("terms", "coefficients", "exponent"),
     [
-        (((3,),), 3, 3),
-        (((1,), (1, 1), (1, 1, 1)), 1, 1),
-        (((1,), (1, 1, 1)), 1, 2),
-        (((1, 1, 1),), 3, 3),
-        (((2,), (1, 1)), 2, 2),
-        (((1, 1, 1), (0, 0, 1), (2, 1)), 1, 2),
+        (((3,),), None, 3),
+        (((1,), (1, 1), (1, 1, 1)), None, 1),
+        (((1, 1, 1),), None, 3),
+        (((2,), (1, 1)), None, 2),
+        (((1, 1, 1), (0, 0, 1), (2, 1)), None, 1),
+        (((1,), (1, 1)), (0, 1), 2),
     ],
 )
-def test_information_exponent_and_leap(terms, exponent, leap):
-    target = IndexModel(terms=terms)
-    assert (target.information_exponent, target.leap) == (exponent, leap)
-    facts = target.draw(np.random.default_rng(0), Gaussian().law(np.random.default_rng(0), D)).facts
-    assert (facts["information_exponent"], facts["leap"]) == (exponent, leap)
-
-
-def test_a_coefficient_of_0_takes_a_term_out_of_the_leap():
-    staircase = IndexModel(terms=((1,), (1, 1)), coefficients=(0, 1))
-    assert (staircase.information_exponent, staircase.leap) == (2, 2)
+def test_the_information_exponent_is_the_smallest_degree_of_a_term_that_is_there(terms, coefficients, exponent):
+    assert drawn(terms=terms, coefficients=coefficients)[0].facts["information_exponent"] == exponent
 
 
 def test_a_single_index_model_tells_its_link():

@@ -54,33 +54,6 @@ class IndexModel(Target):
         terms = info.data.get("terms")
         return check_coefficients(values, terms and len(terms), "term")
 
-    @property
-    def information_exponent(self) -> int:
-        """The smallest degree of a term with a coefficient other than 0."""
-        return int(self._present.sum(axis=1).min())
-
-    @property
-    def leap(self) -> int:
-        """The leap: the largest degree that must be learned at once in the best order of the terms.
-
-        The degree of a term counts the exponents of directions that no earlier term has (arXiv 2302.11055, definition
-        of the isotropic leap complexity, for these directions).
-        """
-        remaining, learned, largest = self._present, np.zeros(self._present.shape[1], bool), 0
-        while len(remaining):
-            new = remaining[:, ~learned].sum(axis=1)
-            first = int(new.argmin())  # learning a term earlier never makes another one harder
-            largest = max(largest, int(new[first]))
-            learned |= remaining[first] > 0
-            remaining = np.delete(remaining, first, axis=0)
-        return largest
-
-    @property
-    def _present(self) -> np.ndarray:
-        """Exponents of the terms with a coefficient other than 0, (t, r)."""
-        nonzero = [True] * len(self.terms) if self.coefficients is None else [c != 0 for c in self.coefficients]
-        return exponents_of(self.terms)[nonzero]
-
     def check(self, d: int) -> str | None:
         """There are at most d orthonormal directions."""
         r = max(map(len, self.terms))
@@ -106,8 +79,11 @@ class IndexModel(Target):
             directions = orthonormal_rows(rng, r, law.d)
         equal = np.full(len(exponents), len(exponents) ** -0.5)
         coefficients = equal if self.coefficients is None else np.array(self.coefficients)
-        facts: dict[str, object] = {"information_exponent": self.information_exponent, "leap": self.leap}
-        facts["degree"] = int(exponents.sum(axis=1).max())
+        degrees = exponents.sum(axis=1)
+        facts: dict[str, object] = {
+            "information_exponent": int(degrees[coefficients != 0].min()),
+            "degree": int(degrees.max()),
+        }
         if r == 1:
             link = np.zeros(int(exponents.max()) + 1)
             link[exponents[:, 0]] = coefficients
