@@ -176,12 +176,11 @@ METRICS: tuple[Metric, ...] = (
     Metric("error_rate", error_rate, CLASSES, largest=1.0, invariances=EITHER | {"increasing"}),
 )
 """The built-in metrics that have a column of their own in a row."""
-OF_PROBABILITIES: tuple[Metric, ...] = (
+BUILT_IN: tuple[Metric, ...] = (
+    *METRICS,
     Metric("log_loss", log_loss, CLASSES, "probabilities", 1e-15, largest=-float(np.log(1e-15)), invariances=EITHER),
     Metric("calibration_error", calibration_error, CLASSES, "probabilities", 1e-15, largest=1.0),
 )
-"""The built-in metrics of class probabilities."""
-BUILT_IN = (*METRICS, *OF_PROBABILITIES)
 """All built-in metrics."""
 
 
