@@ -67,21 +67,6 @@ def test_equal_coefficients_have_unit_square_sum_by_default():
     np.testing.assert_allclose(teacher.coefficients, 0.5)
 
 
-@pytest.mark.parametrize(("coefficients", "degree", "rank"), [(None, 2, D), ((0.5,) * D, 2, D)])
-def test_a_constant_target_is_refused_before_anything_runs(coefficients, degree, rank):
-    """sum_s (beta_s . x)^2 = |x|^2 for a whole basis: its variance is 0, and so is that of the harmonics."""
-    target = LowrankPoly(degree=degree, rank=rank, coefficients=coefficients)
-    assert "constant target" in target.check(D)
-    assert "constant target" not in (target.check(D - 1) or "")
-    assert target.check(D + 1) is None
-
-
-def test_what_only_looks_like_a_constant_target_is_kept():
-    assert LowrankPoly(degree=2, rank=D, coefficients=(0.5,) * (D - 1) + (-0.5,)).check(D) is None
-    assert LowrankPoly(degree=2, rank=D - 1).check(D) is None
-    assert LowrankPoly(degree=4, rank=D).check(D) is None
-
-
 @pytest.mark.parametrize(("inputs", "constant"), [(Sphere(), True), (Hypercube(), True), (Gaussian(), False)])
 def test_monomials_are_refused_where_the_norm_is_constant(inputs, constant):
     target = LowrankPoly(degree=2, rank=D, form="monomial")
