@@ -21,8 +21,7 @@ def test_a_teacher_follows_the_definition_of_the_talk():
     g1 = (x @ w1[0].T) ** 2
     g2 = (x @ w2[0].T + g1 @ w2[2].T) ** 2
     g3 = (x @ w3[0].T + g1 @ w3[2].T + g2 @ w3[3].T) ** 2
-    signs = [np.array(readout) for readout in teacher.facts["readouts"]]
-    by_definition = sum(a * g @ w for a, g, w in zip(L3["alphas"], (g1, g2, g3), signs, strict=True))
+    by_definition = sum(a * g @ w for a, g, w in zip(L3["alphas"], (g1, g2, g3), teacher.readouts, strict=True))
     np.testing.assert_allclose(teacher(x), by_definition, rtol=1e-10)
     assert [sorted(layer) for layer in teacher.weights] == [[0], [0, 2], [0, 2, 3]]
     assert (teacher.facts["widths"], teacher.facts["alphas"]) == ([4, 3, 2], [1.0, 0.5, 0.25])
@@ -31,10 +30,10 @@ def test_a_teacher_follows_the_definition_of_the_talk():
 
 def test_signs_are_drawn_or_positive():
     _, teacher = draw({"widths": [8, 8, 8], "alphas": [1, 1, 1]})
-    signs = np.concatenate(teacher.facts["readouts"])
+    signs = np.concatenate(teacher.readouts)
     assert set(signs) == {-1.0, 1.0}
     _, positive = draw({**L3, "signs": "positive"})
-    assert set(np.concatenate(positive.facts["readouts"])) == {1.0}
+    assert set(np.concatenate(positive.readouts)) == {1.0}
 
 
 def test_the_first_layer_has_unit_deviation_on_gaussian_inputs():

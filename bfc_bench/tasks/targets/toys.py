@@ -135,11 +135,9 @@ class SlideDensenet(RandomDensenet):
     positive sums can express."""
 
     def draw(self, rng: np.random.Generator, law: InputLaw) -> DensenetTeacher:
-        """One teacher; its facts also have the ``readouts`` w_l."""
+        """One teacher."""
         skips = [[0, *range(2, layer)] for layer in range(2, len(self.widths) + 2)]
         weights = draw_weights(rng, law, self.widths, skips, self.kind)
         choices = [-1.0, 1.0] if self.signs == "random" else [1.0]
         readouts = [rng.choice(choices, size=width) for width in self.widths]
-        teacher = DensenetTeacher(weights, self.alphas, law.square_mean, readouts)
-        teacher.facts = {**teacher.facts, "readouts": [readout.tolist() for readout in readouts]}
-        return teacher
+        return DensenetTeacher(weights, self.alphas, law.square_mean, readouts)
