@@ -18,10 +18,10 @@ from bfc_bench.tasks.load_data import digest_of, frozen, read, read_expected
 from bfc_bench.tasks.preprocessing import (
     Preprocessing,
     TableEncoding,
-    Whitening,
     frame_columns,
     matrix_columns,
     scaling_of,
+    whitening_of,
 )
 from bfc_bench.tasks.row_splits import class_order, group_pool, group_split, time_split
 from bfc_bench.tasks.task import BlockwiseArrays, Problem, Task
@@ -317,4 +317,4 @@ class DataProblem(Problem):
         scaled = Preprocessing(encoding)
         if data.standardize:
             scaled = replace(scaled, scaling=scaling_of(scaled(x), contents.shape))
-        return scaled if data.whiten == "none" else replace(scaled, whitening=Whitening.of(scaled(x)))
+        return scaled if data.whiten == "none" else replace(scaled, whitening=whitening_of(scaled(x)))

@@ -79,38 +79,10 @@ def _levels(column: Column) -> list[Column]:
 FLOOR = 1e-3
 """Directions with less variance than this fraction of the mean are scaled as if they had it."""
 
-
-@dataclass(frozen=True)
-class Whitening:
-    """x -> (x - mean) S^(-1/2), S the covariance of the points that it is fitted to (Bell and Sejnowski 1997).
-
-    Eigenvalues of S below ``FLOOR`` times their mean are raised to it, so that directions with hardly any variance are
-    not amplified: those beyond the number of points, and some directions of images. The whitened points have variance 1
-    in all other directions, and less in these.
-    """
-
-    mean: Float
-    """(d,)."""
-    matrix: Float
-    """S^(-1/2), (d, d), symmetric."""
-
-    @classmethod
-    def of(cls, x: Float) -> Self:
-        """Fitted to points (n, d)."""
-        mean = x.mean(axis=0)
-        centred = x - mean
-        variances, directions = np.linalg.eigh(centred.T @ centred / len(x))
-        floor = FLOOR * max(float(variances.mean()), np.finfo(float).tiny)
-        return cls(mean, (directions / np.sqrt(np.maximum(variances, floor))) @ directions.T)
-
-    def __call__(self, x: Float) -> Float:
-        """Points (m, d) whitened."""
-        whitened: Float = (x - self.mean) @ self.matrix
-        return whitened
-
-
 Scaling: TypeAlias = tuple[Float, Float]
 """Mean and deviation of each column, (d,) both."""
+Whitening: TypeAlias = tuple[Float, Float]
+"""The mean, (d,), and the symmetric matrix, (d, d), of x -> (x - mean) matrix."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +99,9 @@ class Preprocessing:
             x = self.encoding.matrix(x)
         if self.scaling:
             x = (x - self.scaling[0]) / self.scaling[1]
-        return self.whitening(x) if self.whitening else x
+        if self.whitening:
+            x = (x - self.whitening[0]) @ self.whitening[1]
+        return x
 
     def frame(self, x: Float) -> Float:
         """Points (m, k) of a table as the numbers of a frame."""
@@ -142,3 +116,17 @@ def scaling_of(x: Float, shape: tuple[int, ...]) -> Scaling:
     constant = np.ptp(by_channel, axis=(0, 2)) == 0  # rounding may give equal numbers a deviation
     repeats = by_channel.shape[2]
     return np.repeat(mean, repeats), np.repeat(np.where(constant, 1.0, deviation), repeats)
+
+
+def whitening_of(x: Float) -> Whitening:
+    """Mean of points (n, d) and S^(-1/2), S their covariance (Bell and Sejnowski 1997).
+
+    Eigenvalues of S below ``FLOOR`` times their mean are raised to it, so that directions with hardly any variance are
+    not amplified: those beyond the number of points, and some directions of images. The whitened points have variance 1
+    in all other directions, and less in these.
+    """
+    mean = x.mean(axis=0)
+    centred = x - mean
+    variances, directions = np.linalg.eigh(centred.T @ centred / len(x))
+    floor = FLOOR * max(float(variances.mean()), np.finfo(float).tiny)
+    return mean, (directions / np.sqrt(np.maximum(variances, floor))) @ directions.T
