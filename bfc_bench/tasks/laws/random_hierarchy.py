@@ -75,20 +75,6 @@ class Grammar:
             levels.append(p)
         return levels[::-1]
 
-    def explained(self) -> list[float]:
-        """R^2 of the class given one symbol of levels 0, ..., L - 1 alone, the mean over the level's positions.
-
-        This is the squared correlation of a symbol, as one of v one-hot vectors, with the class, as one of C: the
-        variance of P(class | symbol), summed over classes, over that of the class, 1 - 1 / C.
-        """
-        shares = []
-        for probabilities in self.given_class():
-            p = probabilities.mean(axis=0)  # (positions, v)
-            classes = len(probabilities)
-            posterior = np.divide(probabilities / classes, p, out=np.zeros_like(probabilities), where=p > 0)
-            shares.append(float(((posterior**2).sum(axis=0) * p).sum(axis=1).mean() - 1 / classes) / (1 - 1 / classes))
-        return shares
-
 
 def one_hot(symbols: np.ndarray, vocabulary: int) -> np.ndarray:
     """(n, positions * v) for symbols (n, positions); the symbol -1 gives zeros."""
@@ -159,8 +145,6 @@ class SequenceSource(PointSource):
 
     def __init__(self, grammar: Grammar) -> None:
         self.grammar = grammar
-        names = [f"S{level + 1}" for level in range(len(grammar.rules))]
-        self.facts = {"explained": dict(zip(names, grammar.explained(), strict=True))}
 
     def sample(self, rng: np.random.Generator, m: int) -> tuple[Float, Float]:
         """One-hot sequences x (m, s^L v) and their classes y (m,)."""
