@@ -53,10 +53,6 @@ def _checked(contents: DataSetContents, where: str) -> DataSetContents:
             )
     if contents.groups is not None and len(np.unique(contents.groups)) < 2:
         raise UsageError(f"{where}: all rows are of one group; split by group needs 2 or more.")
-    if contents.table and len(contents.table.columns) != width:
-        raise UsageError(
-            f"{where}: table has {len(contents.table.columns)} columns, x has {width}; both need the same."
-        )
     if not contents.classes and np.ptp(points.y.astype(float)) == 0:
         raise UsageError(f"{where}: all values to be learned are {points.y[0]:g}; there is nothing to learn.")
     return replace(contents, points=points, test=test)

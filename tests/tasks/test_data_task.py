@@ -333,6 +333,13 @@ BAD = {
     "few": (wrong(y=np.arange(N) == 0, classes=("a", "b")), "each class needs 2 points or more; 'b' has 1"),
     "class": (wrong(y=np.arange(N) * 10**12, classes=("a", "b")), "y must hold numbers of classes, 0 ... 1"),
     "image": (wrong(shape=(1, 2, 2)), "shape must be (channels, height, width) of the 3 columns. Got (1, 2, 2)"),
+    "test": (wrong(test=LabelledPoints(np.ones((5, 2)), np.arange(5.0))), "x has 3 columns and test x has 2"),
+    "groups": (wrong(groups=np.arange(3)), "groups must be a finite number for each of the points"),
+    "times": (wrong(times=np.full(N, np.inf)), "times must be a finite number for each of the points"),
+    "tested": (
+        wrong(times=np.arange(N), test=LabelledPoints(np.ones((5, D)), np.arange(5.0))),
+        "times must be a finite number for each of the points, and there is no test part",
+    ),
     "nothing": (lambda: None, "load must return DataSetContents. Got NoneType"),
 }
 
