@@ -1,4 +1,4 @@
-"""Builds tasks from plain data, the form in which suites and workers hold them."""
+"""Builds tasks from plain data, the form in which suites hold them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,6 @@ def build_task(
     unlabeled: int = 0,
     teacher: str = "",
     test_size: int | None = None,
-    digest: str = "",
     kinds: Kinds,
     where: str,
 ) -> Task:
@@ -46,7 +45,7 @@ def build_task(
     labelling = build_part(labels, kinds.labels, f"{where}: labels")
     if data is not None:
         read = build_part(data, kinds.data, f"{where}: data")
-        return DataTask(name, read, labelling, unlabeled, teacher, test_size, digest)
+        return DataTask(name, read, labelling, unlabeled, teacher, test_size)
     if law is not None:
         return JointTask(name, build_part(law, kinds.laws, f"{where}: law"), labelling, unlabeled, teacher)
     x = build_part(inputs or {}, kinds.inputs, f"{where}: inputs")

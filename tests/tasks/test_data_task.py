@@ -16,7 +16,6 @@ from bfc_bench.tasks.data_task import DataTask
 from bfc_bench.tasks.labels import Clean
 from bfc_bench.tasks.labels.pointwise import Flip
 from bfc_bench.tasks.row_splits import class_order
-from bfc_bench.utils.plain_json import canonical_json
 
 RNG = np.random.default_rng(0)
 N, D = 400, 3
@@ -283,8 +282,9 @@ def test_a_definition_makes_the_task_again():
     made = build_task(
         "w", data={"kind": "wine", "standardize": True}, labels={"kind": "clean"}, kinds=plugins, where="s"
     )
-    again = build_task(**made.definition(), kinds=plugins, where="s")
-    assert canonical_json(again.definition()) == canonical_json(made.definition())
+    told = {key: value for key, value in made.definition().items() if key != "digest"}
+    again = build_task(**told, kinds=plugins, where="s")
+    assert again.definition() == made.definition()
     np.testing.assert_array_equal(again.problem(0, 13, 0, 50).train(40).x, made.problem(0, 13, 0, 50).train(40).x)
 
 
