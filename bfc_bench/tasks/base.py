@@ -117,21 +117,6 @@ class Family(Settings, ABC):
             return f"both need the same {' and '.join(different)} of {self.kind!r}{may}"
         return None
 
-    def coded(self, values: Float) -> Float:
-        """Values (m,) as labellings take them: those of two classes, 0 and 1, as -1 and +1; others unchanged.
-
-        Raises ``UsageError`` for values that are not numbers of the classes.
-        """
-        if not self.class_count:
-            return values
-        wrong = values[(values != np.floor(values)) | (values < 0) | (values >= self.class_count)]
-        if len(wrong):
-            raise UsageError(
-                f"{self.kind!r}: values must be the numbers 0 ... {self.class_count - 1} of its classes. "
-                f"Got {wrong[0]:g}."
-            )
-        return 2 * values - 1 if self.class_count == 2 else values
-
 
 class Target(Family):
     """A family of target functions. Its annotated fields are its options in a suite."""

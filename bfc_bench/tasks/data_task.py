@@ -293,8 +293,7 @@ class DataProblem(Problem):
         return (self.labelling.label(self._stream(purpose, block), seen, values),)
 
     def _values(self, y: Float) -> Float:
-        values = np.asarray(y, float)
-        return 2 * values - 1 if self.task.values_kind == "binary" else values
+        return self.task.coded(np.asarray(y, float))
 
     def _raw(self, part: LabelledPoints, rows: np.ndarray) -> Float:
         x: Float = np.asarray(part.x[rows], float) / self.task.contents.divisor

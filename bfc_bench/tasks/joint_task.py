@@ -97,8 +97,8 @@ class JointProblem(DrawnProblem):
 
     def _points(self, part: Part, block: int) -> tuple[Float, Float]:
         x, y = self.drawn.sample(self._stream(f"{part}-points", block), BLOCK)
-        return x, self.task.law.coded(y)
+        return x, self.task.coded(y)
 
     def _clean(self, x: Float, values: Float) -> Float:
         expected = self.drawn.expected(x)
-        return values if expected is None else self.task.law.coded(expected)
+        return values if expected is None else self.task.coded(expected)

@@ -52,6 +52,21 @@ class Task(ABC):
         classes = self.value_classes
         return "class" if classes > 2 else "binary" if classes else "real"
 
+    def coded(self, values: Float) -> Float:
+        """Values (m,) as labellings take them: those of two classes, 0 and 1, as -1 and +1; others unchanged.
+
+        Raises ``UsageError`` for values that are not numbers of the classes.
+        """
+        classes = self.value_classes
+        if not classes:
+            return values
+        wrong = values[(values != np.floor(values)) | (values < 0) | (values >= classes)]
+        if len(wrong):
+            raise UsageError(
+                f"{self.where}: values must be the numbers 0 ... {classes - 1} of its classes. Got {wrong[0]:g}."
+            )
+        return 2 * values - 1 if classes == 2 else values
+
     @property
     def kind(self) -> LabelKind:
         """Kind of its labels."""

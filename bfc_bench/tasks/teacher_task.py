@@ -126,10 +126,10 @@ class TeacherProblem(DrawnProblem):
 
     def _points(self, part: Part, block: int) -> tuple[Float, Float]:
         x = self._inputs(part, block)
-        return x, self.task.target.coded(self.teacher(x))
+        return x, self.task.coded(self.teacher(x))
 
     def _moments(self, teacher: Teacher) -> tuple[float, float]:
-        return moments(lambda block: self.task.target.coded(teacher(self._inputs("test", block))))
+        return moments(lambda block: self.task.coded(teacher(self._inputs("test", block))))
 
 
 class ScaledTeacher(Teacher):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from bfc_bench import JointLaw, PointSource, Target, Teacher
+from bfc_bench.errors import UsageError
 from bfc_bench.tasks.inputs.uniform import Uniform
 from bfc_bench.tasks.joint_task import JointTask
 from bfc_bench.tasks.labels import Clean, Flip, Noise
@@ -95,6 +96,17 @@ def test_flipped_labels_are_measured_against_the_classes():
     assert abs(wrong - 0.2) < 5 * np.sqrt(0.2 * 0.8 / 20_000)
     assert set(problem.test_labels) == {0.0, 1.0, 2.0, 3.0}
     assert np.array_equal(problem.test_y, problem.teacher(problem.test_x))
+
+
+class Three(Intervals):
+    """Intervals that are more than the classes."""
+
+    classes: ClassVar[int] = 3
+
+
+def test_values_that_are_no_class_are_refused():
+    with pytest.raises(UsageError, match=r"task 't': values must be the numbers 0 \.\.\. 2 of its classes\. Got 3"):
+        TeacherTask("t", Uniform(), Three(), Clean()).problem(0, 16, 0, 2000).train(50)
 
 
 def test_errors_are_measured_against_what_is_expected_or_the_labels_drawn():
