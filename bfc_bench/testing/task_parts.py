@@ -22,7 +22,7 @@ from bfc_bench.tasks.data_task import DataTask
 from bfc_bench.tasks.inputs import INPUTS
 from bfc_bench.tasks.inputs.uniform import Uniform
 from bfc_bench.tasks.labels.pointwise import Clean
-from bfc_bench.tasks.load_data import digest_of, read
+from bfc_bench.tasks.load_data import digest_of, frozen, read
 from bfc_bench.tasks.metrics import Metric, TargetValues
 from bfc_bench.testing.examples import CLASSES, TARGET, example_values, rng
 from bfc_bench.testing.global_state import preserved
@@ -168,12 +168,6 @@ def declared_means_are_those_of_a_sample(trial: PartTrial) -> None:
         require(bool(error[worst] <= 1), message)
 
 
-def read_only(values: np.ndarray) -> np.ndarray:
-    """The values, which can no longer be changed."""
-    values.setflags(write=False)
-    return values
-
-
 def first_dimension(part: Inputs | Family, tried: Sequence[int]) -> int:
     """The first dimension in which a part exists. Fails if there is none, or if its rows have another size."""
     reasons = {d: part.check(d) for d in tried}
@@ -236,7 +230,7 @@ def law_for(target: Target) -> InputLaw:
 def examined_target(target: Target) -> Examined:
     """Values of teachers that are drawn anew."""
     law = law_for(target)
-    x = read_only(law.sample(rng("points"), M))
+    x = frozen(law.sample(rng("points"), M))
     classes = numbers_of_classes(target.class_count)
     teacher = target.draw(rng("teacher"), law)
     draw = Draw("draw", lambda stream, m: target.draw(stream, law)(x[:m]), allowed=classes, nested=True)
@@ -252,8 +246,7 @@ def examined_law(law: JointLaw) -> Examined:
     d = first_dimension(law, law.example_d if law.dimension is None else (law.dimension,))
     classes = numbers_of_classes(law.class_count)
     source = law.draw(rng("source"), d)
-    x, y = source.sample(rng("many"), MANY)
-    read_only(x)
+    x, y = map(frozen, source.sample(rng("many"), MANY))
     draws = [
         Draw("x of sample", lambda stream, m: source.sample(stream, m)[0], (d,), random=True),
         Draw("y of sample", lambda stream, m: source.sample(stream, m)[1], allowed=classes),
@@ -280,14 +273,14 @@ def examined_law(law: JointLaw) -> Examined:
 def examined_labels(labels: Labels) -> Examined:
     """Labels of a quadratic network on uniform inputs, or of three classes, and what the learner sees."""
     law = Uniform().law(rng("law"), D)
-    x = read_only(law.sample(rng("points"), M))
+    x = frozen(law.sample(rng("points"), M))
     taken: LabelKind = "real" if "real" in labels.takes else "class"
-    values = read_only(example_values(law, x, taken))
+    values = frozen(example_values(law, x, taken))
     classes = CLASSES if taken == "class" else 0
     rule = Labelling(labels, law, 0.0, 1.0, labels.draw(rng("rule"), law, TARGET), classes)
     kind = labels.kind_of(taken)
     allowed = {"binary": frozenset({-1.0, 1.0}), "class": numbers_of_classes(CLASSES)}.get(kind, frozenset())
-    seen = read_only(rule.add_columns(rng("show"), x))
+    seen = frozen(rule.add_columns(rng("show"), x))
     draws = [
         Draw("add_columns", lambda stream, m: rule.add_columns(stream, x[:m]), (D + labels.columns,)),
         Draw("label", lambda stream, m: rule.label(stream, seen[:m], values[:m]), allowed=allowed),
@@ -350,8 +343,8 @@ def _value(metric: Metric, kind: LabelKind, share: float) -> float:
     perfect = np.eye(CLASSES)[target.astype(int)] if classes else target
     if kind == "binary" and metric.of == "probabilities":
         perfect = (target + 1) / 2
-    truth = TargetValues(read_only(target))
-    value: Any = metric.measure(read_only((1 - share) * perfect + share * noise), truth)
+    truth = TargetValues(frozen(target))
+    value: Any = metric.measure(frozen((1 - share) * perfect + share * noise), truth)
     require(np.ndim(value) == 0, f"measure must return a number. Got {type(value).__name__}")
     return float(value)
 
