@@ -71,7 +71,7 @@ def _own_samples(plugins: Plugins, problems: Sequence[TeacherProblem], sizes: Se
 def _one_sample(problems: Sequence[TeacherProblem], sizes: Sequence[int]) -> tuple[Fits, Fits]:
     """The toolkit's solver for all teachers, and a fit of all teachers per size and ridge."""
     data, test_x = problems[0].train(sizes[-1]), problems[0].test_x
-    labels = np.stack([problem.teacher(data.x) for problem in problems], axis=1)
+    labels = np.stack([problem.drawn(data.x) for problem in problems], axis=1)
 
     def ours() -> np.ndarray:
         kernel = make_kernel("rbf", GAMMA)

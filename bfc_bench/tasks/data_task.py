@@ -182,11 +182,6 @@ class DataProblem(Problem):
         self._fitted: tuple[int, Preprocessing] | None = None
         self._frames = False
 
-    @property
-    def square_mean(self) -> None:
-        """None, since the inputs have no known law."""
-        return None
-
     @cached_property
     def labelling(self) -> Labelling:
         """How points are labelled."""

@@ -172,9 +172,9 @@ class Problem(ABC):
         return digest([self.seed, self.task.definition(), self.d, self.replicate])
 
     @property
-    @abstractmethod
     def square_mean(self) -> Float | None:
         """E[x_i^2] of the columns that learners see, (d',); None if inputs have no law."""
+        return None
 
     @property
     def test_pool(self) -> int | None:

@@ -98,7 +98,7 @@ class TeacherProblem(DrawnProblem):
         return self.task.inputs.law(self._stream("law"), self.d)
 
     @cached_property
-    def teacher(self) -> Teacher:
+    def drawn(self) -> Teacher:
         """The target function, of unit variance if the labels need it. Raises ``UsageError`` if it is constant."""
         teacher = self.task.target.draw(self._stream("teacher"), self.law)
         if not self.task.labels.unit_variance:
@@ -108,17 +108,12 @@ class TeacherProblem(DrawnProblem):
             raise UsageError(f"task {self.task.name!r}: the target is constant, so its labels are too.")
         return ScaledTeacher(teacher, 1 / deviation)
 
-    @property
-    def drawn(self) -> Teacher:
-        """``teacher``."""
-        return self.teacher
-
     @cached_property
     def labelling(self) -> Labelling:
         """How points are labelled."""
         labels = self.task.labels
-        drawn = labels.draw(self._stream("labelling"), self.law, self.task.target)
-        return Labelling(labels, self.law, *self._moments(self.teacher), drawn, self.task.classes)
+        random_parts = labels.draw(self._stream("labelling"), self.law, self.task.target)
+        return Labelling(labels, self.law, *self._moments(self.drawn), random_parts, self.task.classes)
 
     def _inputs(self, part: Part, block: int) -> Float:
         purpose = "unlabeled" if part == "unlabeled" else f"{part}-inputs"
@@ -126,7 +121,7 @@ class TeacherProblem(DrawnProblem):
 
     def _points(self, part: Part, block: int) -> tuple[Float, Float]:
         x = self._inputs(part, block)
-        return x, self.task.coded(self.teacher(x))
+        return x, self.task.coded(self.drawn(x))
 
     def _moments(self, teacher: Teacher) -> tuple[float, float]:
         return moments(lambda block: self.task.coded(teacher(self._inputs("test", block))))

@@ -122,7 +122,7 @@ def test_members_share_inputs_noise_and_learner_seeds():
     assert np.array_equal(a.train(40).x, b.train(40).x)
     assert np.array_equal(a.train(40).x, c.train(40).x)  # also where the target differs
     assert np.array_equal(a.test_x, c.test_x)
-    clean = a.teacher(a.train(40).x)
+    clean = a.drawn(a.train(40).x)
     assert np.allclose((a.train(40).y - clean) / 0.1, (b.train(40).y - clean) / 0.35, atol=1e-12)
     other = grid(task=[{**STAIRS, "name": "others"}]).tasks["others:degree1:sd0.1"].problem(0, 6, 1, 300)
     assert not np.array_equal(a.train(40).x, other.train(40).x)

@@ -154,7 +154,7 @@ def teacher(target):
     d = 40 if target.kind.startswith(("slide", "toy", "hard")) else D
     inputs = Sphere() if target.kind == "staircase" else Gaussian()
     made = TeacherTask("t", inputs, chosen, Clean()).problem(SEED, d, REPLICATE, 10)
-    return ends(made.teacher(np.linspace(-1, 1.5, 2 * d).reshape(2, d)))
+    return ends(made.drawn(np.linspace(-1, 1.5, 2 * d).reshape(2, d)))
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.kind)

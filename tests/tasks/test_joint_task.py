@@ -95,7 +95,7 @@ def test_flipped_labels_are_measured_against_the_classes():
     wrong = np.mean(problem.test_labels != problem.test_y)
     assert abs(wrong - 0.2) < 5 * np.sqrt(0.2 * 0.8 / 20_000)
     assert set(problem.test_labels) == {0.0, 1.0, 2.0, 3.0}
-    assert np.array_equal(problem.test_y, problem.teacher(problem.test_x))
+    assert np.array_equal(problem.test_y, problem.drawn(problem.test_x))
 
 
 class Three(Intervals):

@@ -87,7 +87,7 @@ def test_opt_is_reached_in_training_and_in_testing(labels, inputs):
     """E(G* - Y)^2 = OPT Var G*, exactly for a sign, else within the error of a chi-squared mean."""
     p = problem(labels, inputs)
     train = p.train(SCALE_POINTS)
-    for target, y in ((p.test_y, p.test_labels), (p.teacher(train.x), train.y)):
+    for target, y in ((p.test_y, p.test_labels), (p.drawn(train.x), train.y)):
         assert np.mean((y - target) ** 2) / p.labelling.deviation**2 == pytest.approx(
             0.04, rel=5 * np.sqrt(2 / SCALE_POINTS)
         )
@@ -98,6 +98,6 @@ def test_opt_is_reached_in_training_and_in_testing(labels, inputs):
 def test_test_labels_have_noise_of_their_own():
     p = problem(Noise(sd=0.2), test_size=5000)
     train = p.train(5000)
-    noise = [p.test_labels - p.test_y, train.y - p.teacher(train.x)]
+    noise = [p.test_labels - p.test_y, train.y - p.drawn(train.x)]
     assert abs(np.corrcoef(*noise)[0, 1]) < 5 / np.sqrt(5000)
     assert p.test_labels.shape == p.test_y.shape == (5000,)

@@ -34,14 +34,14 @@ def problem(task, d=D, replicate=1):
 
 def test_alphas_change_nothing_that_is_drawn():
     one, other = problem(ROOT), problem(paired(target=QuadraticDensenet(widths=(3, 2), alphas=(1.0, 0.1))))
-    for layer, same in zip(one.teacher.weights, other.teacher.weights, strict=True):
+    for layer, same in zip(one.drawn.weights, other.drawn.weights, strict=True):
         assert all(np.array_equal(layer[j], same[j]) for j in layer)
     assert np.array_equal(one.test_x, other.test_x)
     assert np.array_equal(one.unlabeled_inputs(1), other.unlabeled_inputs(1))
     a, b = one.train(200), other.train(200)
     assert np.array_equal(a.x, b.x)
     # Per unit of the target's deviation the noise is the same draw.
-    noise = [(p.train(200).y - p.teacher(p.train(200).x)) / p.labelling.deviation for p in (one, other)]
+    noise = [(p.train(200).y - p.drawn(p.train(200).x)) / p.labelling.deviation for p in (one, other)]
     assert np.allclose(*noise, atol=1e-12)
     # S_2 as the paper writes it is the same, and G_3 enters with a third.
     assert np.array_equal(one.test_hidden["S2"], other.test_hidden["S2"])
@@ -67,7 +67,7 @@ def test_labellings_of_other_kinds_have_the_same_points_and_target():
 
 def test_a_deeper_teacher_has_the_same_layers_below():
     deep = paired(target=QuadraticDensenet(widths=(3, 2, 2), alphas=(1.0, 0.3, 0.1)))
-    one, other = problem(ROOT).teacher, problem(deep).teacher
+    one, other = problem(ROOT).drawn, problem(deep).drawn
     assert len(other.weights) == 3
     for layer, same in zip(one.weights, other.weights, strict=False):
         assert all(np.array_equal(layer[j], same[j]) for j in layer)
@@ -86,7 +86,7 @@ def test_what_a_target_says_is_swept_leaves_the_draws_alone(target, other):
     inputs = Uniform() if target.kind == "slide-densenet" else Sphere()
     tasks = [TeacherTask("root", inputs, target, Clean()), TeacherTask("other", inputs, other, Clean(), teacher="root")]
     assert tasks[1].check_teacher(tasks[0]) is None
-    one, two = (problem(task).teacher for task in tasks)
+    one, two = (problem(task).drawn for task in tasks)
     if target.kind == "slide-densenet":
         assert all(np.array_equal(a[j], b[j]) for a, b in zip(one.weights, two.weights, strict=True) for j in a)
         assert all(map(np.array_equal, one.readouts, two.readouts))

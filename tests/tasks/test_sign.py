@@ -20,7 +20,7 @@ D = 6
 @pytest.mark.parametrize("form", ["gegenbauer", "monomial"])
 def test_labels_are_the_signs_of_the_centred_target_and_both_classes_are_seen(form):
     p = TeacherTask("sign", Sphere(), LowrankPoly(degree=2, form=form), Sign()).problem(0, D, 0, 20_000)
-    values = p.teacher(p.test_x) - p.labelling.mean
+    values = p.drawn(p.test_x) - p.labelling.mean
     assert np.array_equal(p.test_y[values != 0], np.sign(values[values != 0]))
     assert 0.25 < np.mean(p.test_y > 0) < 0.75
     assert p.spec(10).kind == p.train(10).kind == p.task.facts(D).kind == "binary"

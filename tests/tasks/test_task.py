@@ -43,10 +43,10 @@ def test_what_is_drawn_does_not_depend_on_the_order_of_asking():
         forward.test_y,
         forward.unlabeled_inputs(0),
         forward.labelling.deviation,
-        forward.teacher(np.ones((1, D))),
+        forward.drawn(np.ones((1, D))),
     ]
     order = [
-        backward.teacher(np.ones((1, D))),
+        backward.drawn(np.ones((1, D))),
         backward.labelling.deviation,
         backward.unlabeled_inputs(0),
         backward.test_y,
@@ -70,7 +70,7 @@ def test_seed_replicate_and_task_change_teacher_and_points(change):
     assert not np.any(one.train(50).x == other.train(50).x)
     assert not np.any(one.test_x == other.test_x)
     x = np.ones((1, D))
-    assert one.teacher(x) != other.teacher(x)
+    assert one.drawn(x) != other.drawn(x)
 
 
 def test_the_size_of_the_test_set_changes_nothing_else():

@@ -53,7 +53,7 @@ def test_all_that_a_learner_sees_has_one_column_more(task):
 def test_the_label_is_the_sign_of_offset_plus_target(task):
     p = problem(task)
     offset, x = inner(p)
-    margin = offset + p.teacher(x)
+    margin = offset + p.drawn(x)
     clear = np.abs(margin) > 1e-9
     assert np.array_equal(p.test_y[clear], np.sign(margin[clear]))
     assert np.array_equal(p.test_labels, p.test_y)
@@ -64,7 +64,7 @@ def test_the_label_is_the_sign_of_offset_plus_target(task):
 def test_the_target_has_unit_variance_and_the_offset_takes_off_its_mean(task):
     p = problem(task, SCALE_POINTS)
     offset, x = inner(p)
-    values = p.teacher(x)
+    values = p.drawn(x)
     assert values.std() == pytest.approx(1, rel=1e-9)
     assert p.labelling.deviation == pytest.approx(1, rel=1e-9)
     assert p.labelling.mean == pytest.approx(values.mean(), rel=1e-9)
@@ -89,7 +89,7 @@ def test_how_often_labels_are_positive(task):
 
     p = problem(task)
     _, x = inner(p)
-    chance = norm.cdf(p.teacher(x) - p.labelling.mean)
+    chance = norm.cdf(p.drawn(x) - p.labelling.mean)
     assert abs(np.mean(p.test_y > 0) - chance.mean()) < 5 * 0.5 / np.sqrt(M)
     for low, high in ((0, 0.3), (0.3, 0.6), (0.6, 1)):
         within = (chance >= low) & (chance < high)
@@ -112,7 +112,7 @@ def test_the_inputs_behind_are_those_of_the_regression_task():
     binary, real = problem(COORDINATE, 100), problem(regression, 100)
     assert np.array_equal(binary.test_x[:, 1:], real.test_x)
     assert np.array_equal(binary.train(50).x[:, 1:], real.train(50).x)
-    factor = binary.teacher(real.test_x) / real.test_y
+    factor = binary.drawn(real.test_x) / real.test_y
     np.testing.assert_allclose(factor, factor[0], rtol=1e-12)
 
 
@@ -121,10 +121,10 @@ def test_hidden_features_and_alphas_follow_the_unit_variance(task):
     p = problem(task, 2 * BLOCK + 5)
     _, x = inner(p)
     hidden = p.test_hidden
-    np.testing.assert_allclose(sum(np.sum(s**2, axis=1) for s in hidden.values()), p.teacher(x), rtol=1e-9)
+    np.testing.assert_allclose(sum(np.sum(s**2, axis=1) for s in hidden.values()), p.drawn(x), rtol=1e-9)
     assert {layer: s.shape for layer, s in hidden.items()} == {"S2": (2 * BLOCK + 5, 3), "S3": (2 * BLOCK + 5, 2)}
-    drawn = p.teacher.teacher
-    np.testing.assert_allclose(p.facts({"alphas"})["alphas"], p.teacher.factor * np.array(drawn.facts["alphas"]))
+    unscaled = p.drawn.teacher
+    np.testing.assert_allclose(p.facts({"alphas"})["alphas"], p.drawn.factor * np.array(unscaled.facts["alphas"]))
 
 
 @pytest.mark.parametrize("inputs", [Uniform(), Sphere(), Gaussian(mean=1.0)], ids=lambda inputs: inputs.kind)

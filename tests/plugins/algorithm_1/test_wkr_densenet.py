@@ -25,7 +25,7 @@ SMALL = WkrDenseNet.smoke
 
 
 def errors(predictor: Predictor, p: TeacherProblem) -> dict[str, float]:
-    return measure_features(p.teacher.hidden(p.test_x), predictor.hidden(p.test_x))["feature_errors"]
+    return measure_features(p.drawn.hidden(p.test_x), predictor.hidden(p.test_x))["feature_errors"]
 
 
 def check_learned(fitted: Predictor, ranks: dict[str, int], joined: list[str]) -> None:

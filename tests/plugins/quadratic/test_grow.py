@@ -18,7 +18,7 @@ PROBLEM = problem(6)
 def test_layer_2_is_corrected_when_layer_3_joins():
     options = {"widths": (10, 6), "steps": 2000}
     grown, frozen = fit(Grow(**options), PROBLEM, 400), fit(Layerwise(**options), PROBLEM, 400)
-    truth = PROBLEM.teacher.hidden(PROBLEM.test_x)
+    truth = PROBLEM.drawn.hidden(PROBLEM.test_x)
     before, after = (
         measure_features(truth, f.hidden(PROBLEM.test_x))["feature_errors"] for f in (grown.stages["layer2"], grown)
     )

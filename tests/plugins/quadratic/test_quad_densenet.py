@@ -26,7 +26,7 @@ def test_joint_training_finds_the_teacher_and_its_features_where_layerwise_does_
     below = fit(Layerwise(**options), p, 300)
     assert nmse(joint, p) <= 1e-5
     assert nmse(below, p) >= 1e-3
-    truth = p.teacher.hidden(p.test_x)
+    truth = p.drawn.hidden(p.test_x)
     found, frozen = (measure_features(truth, f.hidden(p.test_x))["feature_errors"] for f in (joint, below))
     assert max(found["S2"], found["S3"]) <= 1e-4
     assert frozen["S2"] >= 1e-3
