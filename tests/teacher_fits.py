@@ -19,7 +19,7 @@ def problem(
 ) -> TeacherProblem:
     """A teacher of widths (3, 2), or another."""
     chosen = QuadraticDensenet(**{"widths": (3, 2), "alphas": (1.0, 0.3), **target})
-    return TeacherTask("teacher", inputs(), chosen, labels or Clean()).problem(0, d, replicate, 4096)
+    return TeacherTask("teacher", inputs(), chosen, labels=labels or Clean()).problem(0, d, replicate, 4096)
 
 
 def job(learner: Learner, p: TeacherProblem, n: int) -> Job:

@@ -45,12 +45,13 @@ def build_task(
     labelling = build_part(labels, kinds.labels, f"{where}: labels")
     if data is not None:
         read = build_part(data, kinds.data, f"{where}: data")
-        return DataTask(name, read, labelling, unlabeled, teacher, test_size)
+        return DataTask(name, read, test_size, labels=labelling, unlabeled=unlabeled, teacher=teacher)
     if law is not None:
-        return JointTask(name, build_part(law, kinds.laws, f"{where}: law"), labelling, unlabeled, teacher)
+        joint = build_part(law, kinds.laws, f"{where}: law")
+        return JointTask(name, joint, labels=labelling, unlabeled=unlabeled, teacher=teacher)
     x = build_part(inputs or {}, kinds.inputs, f"{where}: inputs")
     f = build_part(target or {}, kinds.targets, f"{where}: target")
-    return TeacherTask(name, x, f, labelling, unlabeled, teacher)
+    return TeacherTask(name, x, f, labels=labelling, unlabeled=unlabeled, teacher=teacher)
 
 
 def build_part(table: Mapping[str, Any], known: Registry[type[Part]], where: str) -> Part:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -13,7 +12,7 @@ import numpy as np
 from bfc_bench.errors import UsageError
 from bfc_bench.learner import DataSpec, TaskFacts
 from bfc_bench.seeds import BLOCK
-from bfc_bench.tasks.base import DataSet, DataSetContents, Float, LabelledPoints, Labelling, Labels
+from bfc_bench.tasks.base import DataSet, DataSetContents, Float, LabelledPoints, Labelling
 from bfc_bench.tasks.load_data import digest_of, frozen, read, read_expected
 from bfc_bench.tasks.preprocessing import (
     Preprocessing,
@@ -37,16 +36,11 @@ class DataTask(Task):
 
     Each replicate trains on the first n points of its own random order of the training pool, so that smaller samples
     are prefixes of larger ones. It tests on points drawn from the data set's test part; without such a part, on points
-    drawn from all before the others are ordered.
+    drawn from all before the others are ordered. Inputs that are offered without labels are the last of that order.
     """
 
     source: ClassVar[str] = "data"
-    name: str
     data: DataSet = field(hash=False)
-    labels: Labels = field(hash=False)
-    unlabeled: int = 0
-    """Number of inputs, the last of the training pool's order, that are offered without their labels."""
-    teacher: str = ""
     test_size: int | None = None
     """Number of test points; None: the suite's number, at most the whole test part or a quarter of the points."""
     digest: str = ""
@@ -133,11 +127,6 @@ class DataTask(Task):
         if self.data != other.data or self.test_size != other.test_size:
             return "both need the same data and test_size"
         return None
-
-    @property
-    def parts(self) -> Mapping[str, DataSet | Labels]:
-        """Data set and labelling."""
-        return {"data": self.data, "labels": self.labels}
 
     def definition(self) -> dict[str, Any]:
         """The task as plain data. Two tasks with equal definitions give equal samples."""

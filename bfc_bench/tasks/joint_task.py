@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -10,7 +9,7 @@ from typing import ClassVar
 
 from bfc_bench.learner import TaskFacts
 from bfc_bench.seeds import BLOCK
-from bfc_bench.tasks.base import Float, JointLaw, Labelling, Labels, PointSource
+from bfc_bench.tasks.base import Float, JointLaw, Labelling, PointSource
 from bfc_bench.tasks.drawn_problem import DrawnProblem, Part, moments
 from bfc_bench.tasks.task import Task
 
@@ -23,11 +22,7 @@ class JointTask(Task):
     """
 
     source: ClassVar[str] = "a joint law"
-    name: str
     law: JointLaw = field(hash=False)
-    labels: Labels = field(hash=False)
-    unlabeled: int = 0
-    teacher: str = ""
 
     @property
     def value_classes(self) -> int:
@@ -56,11 +51,6 @@ class JointTask(Task):
         if type(self.law) is not type(other.law):
             return f"both need one kind of joint law, not {self.law.kind!r} and {other.law.kind!r}"
         return self.law.check_teacher(other.law)
-
-    @property
-    def parts(self) -> Mapping[str, JointLaw | Labels]:
-        """Law and labelling."""
-        return {"law": self.law, "labels": self.labels}
 
     def facts(self, d: int) -> TaskFacts:
         """What a learner may know when it decides whether it applies."""

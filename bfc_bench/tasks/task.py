@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from math import prod
 from typing import Any, ClassVar
@@ -19,16 +20,18 @@ from bfc_bench.tasks.metrics import TargetValues
 from bfc_bench.utils.plain_json import digest
 
 
+@dataclass(frozen=True)
 class Task(ABC):
     """What is to be learned, under one name."""
 
     source: ClassVar[str]
     """What its points come from, in words."""
     name: str
-    labels: Labels
-    unlabeled: int
+    _: KW_ONLY
+    labels: Labels = field(hash=False)
+    unlabeled: int = 0
     """Number of inputs without labels that learners are offered."""
-    teacher: str
+    teacher: str = ""
     """The task whose random streams this one uses; empty for its own."""
 
     @property
@@ -107,9 +110,9 @@ class Task(ABC):
         """Why this task cannot have the teacher and the inputs of another, or None."""
 
     @property
-    @abstractmethod
     def parts(self) -> Mapping[str, Inputs | Family | DataSet | Labels]:
         """What it consists of, by the table of a suite that says it."""
+        return {key: part for key, part in vars(self).items() if isinstance(part, Inputs | Family | DataSet | Labels)}
 
     def definition(self) -> dict[str, Any]:
         """The task as plain data. Two tasks with equal definitions give equal samples."""
@@ -255,7 +258,7 @@ class Problem(ABC):
         available = {**self.target_facts, **self.task.labels.facts}
         for key in keys:
             if key not in available:
-                what, part = next(item for item in self.task.parts.items() if item[0] != "inputs")
+                what, part = next(item for item in self.task.parts.items() if item[0] not in ("inputs", "labels"))
                 raise UsageError(
                     f"task {self.task.name!r}: {what} {part.kind!r} has no fact {key!r} for a learner that asks for it."
                     f"{suggest(key, available)}"

@@ -12,7 +12,7 @@ from typing import ClassVar
 from bfc_bench.errors import UsageError
 from bfc_bench.learner import TaskFacts
 from bfc_bench.seeds import BLOCK
-from bfc_bench.tasks.base import Float, InputLaw, Inputs, Labelling, Labels, Target, Teacher
+from bfc_bench.tasks.base import Float, InputLaw, Inputs, Labelling, Target, Teacher
 from bfc_bench.tasks.drawn_problem import DrawnProblem, Part, moments
 from bfc_bench.tasks.inputs.uniform import Sphere
 from bfc_bench.tasks.task import Task
@@ -27,12 +27,8 @@ class TeacherTask(Task):
     """
 
     source: ClassVar[str] = "a target"
-    name: str
     inputs: Inputs = field(hash=False)
     target: Target = field(hash=False)
-    labels: Labels = field(hash=False)
-    unlabeled: int = 0
-    teacher: str = ""
 
     @property
     def value_classes(self) -> int:
@@ -62,11 +58,6 @@ class TeacherTask(Task):
         if type(self.target) is not type(other.target):
             return f"both need one kind of target, not {self.target.kind!r} and {other.target.kind!r}"
         return self.target.check_teacher(other.target)
-
-    @property
-    def parts(self) -> Mapping[str, Inputs | Target | Labels]:
-        """Inputs, target and labelling."""
-        return {"inputs": self.inputs, "target": self.target, "labels": self.labels}
 
     def facts(self, d: int) -> TaskFacts:
         """What a learner may know when it decides whether it applies."""

@@ -296,7 +296,7 @@ def examined_data(data: DataSet) -> Examined:
     def task() -> DataTask:
         digest = digest_of(read(data, type(data).__name__))
         require(digest == first, "load gives other contents when it is called again; fix its seeds and its order")
-        return DataTask("check", data, Clean(), 0, "", None, digest)
+        return DataTask("check", data, digest=digest, labels=Clean())
 
     def train(m: int) -> Any:
         return (now := task()).problem(0, now.dimension, 0, 100).train(m)

@@ -15,7 +15,7 @@ from bfc_bench.tasks.teacher_task import TeacherTask
 
 
 def facts(inputs=None, target=None, labels=None, d=8) -> TaskFacts:
-    return TeacherTask("t", inputs or Sphere(), target or LowrankPoly(degree=2), labels or Clean()).facts(d)
+    return TeacherTask("t", inputs or Sphere(), target or LowrankPoly(degree=2), labels=labels or Clean()).facts(d)
 
 
 RAW = KernelRidge(with_squares=False)

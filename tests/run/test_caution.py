@@ -86,4 +86,4 @@ def test_a_plan_says_what_may_cost_more_and_a_row_what_its_fit_found(suite_file,
     ],
 )
 def test_learners_may_know_the_degrees_of_targets_on_the_sphere(inputs, target, degrees):
-    assert TeacherTask("t", inputs, target, Clean()).facts(6).degrees == degrees
+    assert TeacherTask("t", inputs, target, labels=Clean()).facts(6).degrees == degrees

@@ -44,7 +44,8 @@ def held():
 
 
 def task(name="t", labels=None, unlabeled=0, test_size=None, digest="", teacher="", **options):
-    return DataTask(name, Held(**options), labels or Clean(), unlabeled, teacher, test_size, digest)
+    given = {"labels": labels or Clean(), "unlabeled": unlabeled, "teacher": teacher}
+    return DataTask(name, Held(**options), test_size, digest, **given)
 
 
 def problem(made, replicate=0, test_size=100):
@@ -215,7 +216,7 @@ def test_every_first_n_points_have_each_classs_share_to_less_than_one_point(coun
 
 
 def test_stratified_samples_are_random_nested_and_have_the_shares_of_the_pool():
-    made = DataTask("w", Wine(stratify=True), Clean())
+    made = DataTask("w", Wine(stratify=True), labels=Clean())
     first = made.problem(0, 13, 0, 40)
     pool = np.bincount(first.train(138).y.astype(int))
     for n in (3, 10, 37, 100):
@@ -226,7 +227,8 @@ def test_stratified_samples_are_random_nested_and_have_the_shares_of_the_pool():
 
 def test_flipped_labels_are_wrong_in_training_alone():
     """That each other class is as likely, test_labels.py shows."""
-    clean, flipped = (DataTask("t", Digits(), labels).problem(0, 64, 0, 40) for labels in (Clean(), Flip(rate=0.3)))
+    tasks = [DataTask("t", Digits(), labels=labels) for labels in (Clean(), Flip(rate=0.3))]
+    clean, flipped = (task.problem(0, 64, 0, 40) for task in tasks)
     right, made = clean.train(1300), flipped.train(1300)
     np.testing.assert_array_equal(right.x, made.x)
     assert abs(np.mean(made.y != right.y) - 0.3) < 5 * np.sqrt(0.21 / 1300)
@@ -299,13 +301,13 @@ def test_a_task_is_sent_without_its_points_and_loads_the_same_ones():
 
 def test_data_that_change_after_planning_are_one_clear_error_and_those_planned_next_are_read(monkeypatch):
     planned = task()
-    later = DataTask("t", Held(), Clean(), digest=planned.contents_digest)
+    later = DataTask("t", Held(), labels=Clean(), digest=planned.contents_digest)
     assert len(later.contents.points) == N
     Held.contents = rows_as_points(N + 1)
-    changed = DataTask("t", Held(), Clean(), digest=task().contents_digest)
+    changed = DataTask("t", Held(), labels=Clean(), digest=task().contents_digest)
     assert len(changed.contents.points) == N + 1  # not those that this process has read before
     with pytest.raises(UsageError, match=r"task 't': data 'held': the data have changed since the run was planned"):
-        _ = DataTask("t", Held(standardize=True), Clean(), digest=planned.contents_digest).contents
+        _ = DataTask("t", Held(standardize=True), labels=Clean(), digest=planned.contents_digest).contents
 
 
 def wrong(x=None, y=None, **fields):
@@ -362,7 +364,7 @@ class Raises(Held):
 
 def test_a_data_set_of_others_that_raises_is_named():
     with pytest.raises(UsageError, match=r"task 'mine': data 'held': load raised KeyError: 'a column of theirs'"):
-        _ = DataTask("mine", Raises(), Clean()).contents
+        _ = DataTask("mine", Raises(), labels=Clean()).contents
 
 
 def test_sizes_and_test_sizes_beyond_the_data_have_a_reason():

@@ -45,7 +45,7 @@ def ends(values) -> list[float]:
 
 def drawn(labels, inputs=None, target=TARGET, **options) -> dict[str, list[float]]:
     """Numbers from each stream of a task."""
-    task = TeacherTask("t", inputs or Gaussian(), target, labels, **options)
+    task = TeacherTask("t", inputs or Gaussian(), target, labels=labels, **options)
     p = task.problem(SEED, D, REPLICATE, BLOCK + 10)
     train = p.training_points(BLOCK + 10)
     found = {"x": train[0], "y": train[1], "test x": p.test_x, "test y": p.test_y, "test labels": p.test_labels}
@@ -56,7 +56,7 @@ def drawn(labels, inputs=None, target=TARGET, **options) -> dict[str, list[float
 
 def of_data(data, labels) -> dict[str, list[float]]:
     """Numbers from each stream of a task on data."""
-    task = DataTask("t", data, labels)
+    task = DataTask("t", data, labels=labels)
     p = task.problem(SEED, task.dimension, REPLICATE, 40)
     x, y = p.training_points(60)
     return {"x": ends(x.sum(1)), "y": ends(y), "test x": ends(p.test_inputs(60).sum(1)), "test y": ends(p.test_y)}
@@ -153,7 +153,7 @@ def teacher(target):
     chosen = target(**OPTIONS.get(target.kind, {}))
     d = 40 if target.kind.startswith(("slide", "toy", "hard")) else D
     inputs = Sphere() if target.kind == "staircase" else Gaussian()
-    made = TeacherTask("t", inputs, chosen, Clean()).problem(SEED, d, REPLICATE, 10)
+    made = TeacherTask("t", inputs, chosen, labels=Clean()).problem(SEED, d, REPLICATE, 10)
     return ends(made.drawn(np.linspace(-1, 1.5, 2 * d).reshape(2, d)))
 
 
@@ -178,6 +178,6 @@ GRAMMARS = {
 def test_sequences_of_grammars_are_pinned(name):
     options, pinned = GRAMMARS[name]
     law = RandomHierarchy(**options)
-    x, y = JointTask("t", law, Clean()).problem(SEED, law.dimension, REPLICATE, 10).training_points(BLOCK + 10)
+    x, y = JointTask("t", law, labels=Clean()).problem(SEED, law.dimension, REPLICATE, 10).training_points(BLOCK + 10)
     found = symbols_of(x[[0, -1]], law.vocabulary).tolist()
     assert [found, y[[0, -1]].tolist()] == pinned

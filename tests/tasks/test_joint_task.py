@@ -62,11 +62,11 @@ class InIntervals(Teacher):
 
 def grammar(classes=3, levels=2, labels=None):
     law = RandomHierarchy(vocabulary=4, synonyms=2, branching=2, levels=levels, classes=classes)
-    return JointTask("t", law, labels or Clean())
+    return JointTask("t", law, labels=labels or Clean())
 
 
 def coin(labels=None, teacher="", **options):
-    return JointTask("t", HiddenCoin(**options), labels or Clean(), teacher=teacher)
+    return JointTask("t", HiddenCoin(**options), labels=labels or Clean(), teacher=teacher)
 
 
 def test_samples_are_nested_and_labels_are_class_numbers():
@@ -91,7 +91,7 @@ def test_two_classes_are_signs():
 
 
 def test_flipped_labels_are_measured_against_the_classes():
-    problem = TeacherTask("t", Uniform(), Intervals(), Flip(rate=0.2)).problem(0, 16, 0, 20_000)
+    problem = TeacherTask("t", Uniform(), Intervals(), labels=Flip(rate=0.2)).problem(0, 16, 0, 20_000)
     wrong = np.mean(problem.test_labels != problem.test_y)
     assert abs(wrong - 0.2) < 5 * np.sqrt(0.2 * 0.8 / 20_000)
     assert set(problem.test_labels) == {0.0, 1.0, 2.0, 3.0}
@@ -106,7 +106,7 @@ class Three(Intervals):
 
 def test_values_that_are_no_class_are_refused():
     with pytest.raises(UsageError, match=r"task 't': values must be the numbers 0 \.\.\. 2 of its classes\. Got 3"):
-        TeacherTask("t", Uniform(), Three(), Clean()).problem(0, 16, 0, 2000).train(50)
+        TeacherTask("t", Uniform(), Three(), labels=Clean()).problem(0, 16, 0, 2000).train(50)
 
 
 def test_errors_are_measured_against_what_is_expected_or_the_labels_drawn():
@@ -142,5 +142,5 @@ def test_paired_laws_give_the_same_points_with_another_coin():
     assert np.array_equal(one.x, other.x)
     np.testing.assert_allclose(one.y - one.x[:, 0], 5 * (other.y - other.x[:, 0]), atol=1e-12)
     assert "same levels" in grammar(levels=1).check_teacher(grammar())
-    target = TeacherTask("other", Uniform(), Staircase(degree=2), Clean())
+    target = TeacherTask("other", Uniform(), Staircase(degree=2), labels=Clean())
     assert grammar().check_teacher(target) == "both need a joint law; the other has a target"

@@ -26,7 +26,7 @@ def label(labels, x=X, values=VALUES, deviation=3.0, seed=1):
 
 
 def problem(labels, inputs=None, replicate=0, test_size=SCALE_POINTS):
-    return TeacherTask("t", inputs or Uniform(), TARGET, labels).problem(0, 5, replicate, test_size)
+    return TeacherTask("t", inputs or Uniform(), TARGET, labels=labels).problem(0, 5, replicate, test_size)
 
 
 def test_clean_labels_are_the_target():

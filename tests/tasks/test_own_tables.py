@@ -136,7 +136,7 @@ def hard(tmp_path):
 def problem(path, replicate=0, test_size=100, **options):
     options = {"categorical": "keep", "missing": "keep", "columns": ["row", "area", "city"], **options}
     data = build_part({"kind": "table", "path": str(path), "target": "y", **options}, load_plugins().data, "s")
-    made = DataTask("t", data, Clean())
+    made = DataTask("t", data, labels=Clean())
     return made.problem(0, made.dimension, replicate, test_size)
 
 
@@ -258,7 +258,7 @@ def test_time_orders_the_rows_of_a_task_and_is_not_learned_from(hard):
 
 def problem_task(path, **options):
     data = {"kind": "table", "path": str(path), "target": "y", "categorical": "keep", "missing": "keep", **options}
-    return DataTask("t", build_part(data, load_plugins().data, "s"), Clean())
+    return DataTask("t", build_part(data, load_plugins().data, "s"), labels=Clean())
 
 
 # --- tables of a Python session

@@ -21,7 +21,9 @@ from bfc_bench.tasks.targets.toys import SlideDensenet
 from bfc_bench.tasks.teacher_task import TeacherTask
 
 D = 6
-ROOT = TeacherTask("root", Uniform(), QuadraticDensenet(widths=(3, 2), alphas=(1.0, 0.3)), Noise(sd=0.1), unlabeled=20)
+ROOT = TeacherTask(
+    "root", Uniform(), QuadraticDensenet(widths=(3, 2), alphas=(1.0, 0.3)), labels=Noise(sd=0.1), unlabeled=20
+)
 
 
 def paired(**changes) -> TeacherTask:
@@ -84,7 +86,10 @@ def test_a_deeper_teacher_has_the_same_layers_below():
 )
 def test_what_a_target_says_is_swept_leaves_the_draws_alone(target, other):
     inputs = Uniform() if target.kind == "slide-densenet" else Sphere()
-    tasks = [TeacherTask("root", inputs, target, Clean()), TeacherTask("other", inputs, other, Clean(), teacher="root")]
+    tasks = [
+        TeacherTask("root", inputs, target, labels=Clean()),
+        TeacherTask("other", inputs, other, labels=Clean(), teacher="root"),
+    ]
     assert tasks[1].check_teacher(tasks[0]) is None
     one, two = (problem(task).drawn for task in tasks)
     if target.kind == "slide-densenet":

@@ -18,7 +18,7 @@ from bfc_bench.tasks.teacher_task import TeacherProblem, TeacherTask
 
 D = 5
 TARGET = QuadraticDensenet(widths=(3, 2), alphas=(1.0, 0.3))
-TASK = TeacherTask("noisy", Uniform(), TARGET, Noise(sd=0.1), unlabeled=30)
+TASK = TeacherTask("noisy", Uniform(), TARGET, labels=Noise(sd=0.1), unlabeled=30)
 
 
 def problem(task=TASK, seed=0, d=D, replicate=0, test_size=500):
@@ -93,9 +93,8 @@ def test_an_outline_is_known_before_anything_is_drawn(monkeypatch):
 
 
 def test_the_identity_of_a_sample_follows_its_definition():
-    same = TeacherTask(
-        "noisy", Uniform(), QuadraticDensenet(widths=(3, 2), alphas=(1, 0.3), skips=((1,), (2, 0))), Noise(sd=0.1), 30
-    )
+    target = QuadraticDensenet(widths=(3, 2), alphas=(1, 0.3), skips=((1,), (2, 0)))
+    same = TeacherTask("noisy", Uniform(), target, labels=Noise(sd=0.1), unlabeled=30)
     assert problem().sample == problem(same).sample
     others = [
         replace(TASK, inputs=Sphere()),
@@ -137,7 +136,7 @@ def test_a_task_is_built_from_plain_data():
     target = {"kind": "quadratic-densenet", "widths": [3, 2], "alphas": [1, 0.3]}
     parts = {"inputs": {"kind": "uniform"}, "target": target, "labels": {"kind": "clean"}}
     built = build_task("t", **parts, kinds=load_plugins(), where="suite 's': task 't'")
-    assert built == TeacherTask("t", Uniform(), TARGET, Clean())
+    assert built == TeacherTask("t", Uniform(), TARGET, labels=Clean())
     assert built.definition() == {
         "name": "t",
         "inputs": {"kind": "uniform"},

@@ -18,10 +18,10 @@ from bfc_bench.tasks.teacher_task import TeacherTask
 
 D, M = 5, 2 * SCALE_POINTS
 COORDINATE = TeacherTask(
-    "c", Uniform(), QuadraticDensenet(widths=(3, 2), alphas=(1.0, 0.3)), BeyondThreshold(), unlabeled=40
+    "c", Uniform(), QuadraticDensenet(widths=(3, 2), alphas=(1.0, 0.3)), labels=BeyondThreshold(), unlabeled=40
 )
 SLIDE = SlideDensenet(widths=(3, 2), alphas=(1.0, 0.3), signs="positive")
-DIRECTION = TeacherTask("d", Gaussian(), SLIDE, BeyondThreshold(form="direction"), unlabeled=40)
+DIRECTION = TeacherTask("d", Gaussian(), SLIDE, labels=BeyondThreshold(form="direction"), unlabeled=40)
 BOTH = pytest.mark.parametrize("task", [COORDINATE, DIRECTION], ids=["coordinate", "direction"])
 
 

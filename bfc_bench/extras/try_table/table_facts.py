@@ -152,7 +152,7 @@ def _are_ids(name: str, values: Any) -> bool:
 
 def _facts(path: Path, options: dict[str, Any], rows: int, columns: dict[str, str], remarks: list[str]) -> TableFacts:
     """The facts, for which the whole table is read with its options."""
-    task = DataTask("try", _table(path, {**options, "standardize": True}), Clean())
+    task = DataTask("try", _table(path, {**options, "standardize": True}), labels=Clean())
     classes = task.contents.classes
     data = {"kind": "table", "path": path.name, **options, "standardize": True}
     if classes and "split" not in options:

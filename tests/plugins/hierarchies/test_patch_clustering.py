@@ -14,7 +14,7 @@ from bfc_bench.tasks.laws.random_hierarchy import RandomHierarchy
 
 def problem(replicate=0, **options):
     law = RandomHierarchy(**{"vocabulary": 8, "synonyms": 2, "levels": 3, "classes": 2, **options})
-    return JointTask("t", law, Clean()).problem(0, law.dimension, replicate, 2000)
+    return JointTask("t", law, labels=Clean()).problem(0, law.dimension, replicate, 2000)
 
 
 @pytest.mark.parametrize("classes", [2, 8])

@@ -16,7 +16,7 @@ NET = TreeNet(positions=4, channels=3, branching=2, width=5, depth=2, outputs=2)
 
 def problem(replicate=0, **options):
     law = RandomHierarchy(**{"vocabulary": 8, "synonyms": 2, "levels": 2, "classes": 2, **options})
-    return JointTask("t", law, Clean()).problem(0, law.dimension, replicate, 2000)
+    return JointTask("t", law, labels=Clean()).problem(0, law.dimension, replicate, 2000)
 
 
 def test_a_layer_reads_its_patch_alone_with_the_filters_of_all_positions():

@@ -27,8 +27,8 @@ def sample(n, noise=0.3, seed=0, d=D):
 
 
 def task(inputs=None, target=None, labels=None, d=D):
-    parts = inputs or GaussianPowerLaw(a=2.0), target or Linear(), labels or Clean()
-    return TeacherTask("t", *parts).facts(d)
+    parts = inputs or GaussianPowerLaw(a=2.0), target or Linear()
+    return TeacherTask("t", *parts, labels=labels or Clean()).facts(d)
 
 
 def plain_sgd(learner, train, ctx):

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 
 def errors(learner: QuadDenseNet, inputs: Inputs, target: Target, d: int, n: int, replicates: int) -> np.ndarray:
     """NMSE and trimmed NMSE of each replicate on 20,000 fresh points, (replicates, 2)."""
-    task = TeacherTask("at-scale", inputs, target, Clean())
+    task = TeacherTask("at-scale", inputs, target, labels=Clean())
     problems = [task.problem(0, d, replicate, 20_000) for replicate in range(replicates)]
     jobs = [Job(learner, p.train(n), Context(seed=p.replicate, square_mean=p.square_mean)) for p in problems]
     fitted = QuadDenseNet.fit_batch(jobs)

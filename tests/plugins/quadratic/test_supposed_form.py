@@ -40,7 +40,8 @@ DEEP = {"widths": (8, 8, 8)}
 @pytest.mark.filterwarnings("ignore:.*theory of the source excludes")
 def test_what_options_give_away(cls, options, target, known):
     inputs = Gaussian() if target is SLIDE else Uniform()
-    assert TeacherTask("t", inputs, target, Clean()).problem(0, 6, 0, 200).known(cls(**options).assumes()) == set(known)
+    problem = TeacherTask("t", inputs, target, labels=Clean()).problem(0, 6, 0, 200)
+    assert problem.known(cls(**options).assumes()) == set(known)
 
 
 def test_rows_say_what_a_network_knew(rows_of):
