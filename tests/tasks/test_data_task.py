@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 
 from bfc_bench.errors import UsageError
-from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.tasks.base import DataSet, DataSetContents, LabelledPoints
-from bfc_bench.tasks.build import build_task
 from bfc_bench.tasks.data import Digits, Wine
 from bfc_bench.tasks.data_task import DataTask
 from bfc_bench.tasks.labels import Clean
@@ -277,17 +275,6 @@ def test_whatever_learners_see_is_in_the_name_of_the_contents(change):
         Held.contents = contents
         names.add(task().contents_digest)
     assert len(names) == 2
-
-
-def test_a_definition_makes_the_task_again():
-    plugins = load_plugins()
-    made = build_task(
-        "w", data={"kind": "wine", "standardize": True}, labels={"kind": "clean"}, kinds=plugins, where="s"
-    )
-    told = {key: value for key, value in made.definition().items() if key != "digest"}
-    again = build_task(**told, kinds=plugins, where="s")
-    assert again.definition() == made.definition()
-    np.testing.assert_array_equal(again.problem(0, 13, 0, 50).train(40).x, made.problem(0, 13, 0, 50).train(40).x)
 
 
 def test_a_task_is_sent_without_its_points_and_loads_the_same_ones():
