@@ -119,7 +119,7 @@ def _finish(
         reason = "; ".join(filter(None, [reason, f"no artifacts: {artifacts.reason}"]))
         trace, artifacts = artifacts.traceback, {}
     facts["artifacts"] = digests(artifacts)
-    return FinishedCell(make_row(item.batch, item.cell, "ok", reason, **facts), trace, artifacts)
+    return make_row(item.batch, item.cell, "ok", reason, **facts), trace, artifacts
 
 
 def _declared(item: CellFit) -> dict[str, Any] | Failure:
@@ -192,7 +192,7 @@ def _measured(
 
 
 def _failed(batch: Batch, cell: Cell, failure: Failure, facts: dict[str, Any]) -> FinishedCell:
-    return FinishedCell(make_row(batch, cell, failure.status, failure.reason, **facts), failure.traceback)
+    return make_row(batch, cell, failure.status, failure.reason, **facts), failure.traceback, {}
 
 
 def make_row(batch: Batch, cell: Cell, status: Status, reason: str, **measured: Any) -> Row:

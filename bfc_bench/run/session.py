@@ -31,8 +31,11 @@ from bfc_bench.run.work_units import Batch, drawn_problem, preload_of
 from bfc_bench.store.row import Status
 from bfc_bench.store.store import Store
 from bfc_bench.toolkit.precision import Device
-from bfc_bench.utils.escape_control import visible
+from bfc_bench.utils.escape_control import visible, with_texts
 from bfc_bench.utils.masking import masker
+
+TEXTS = ("reason", "stages", "chosen")
+"""Columns with texts of learners."""
 
 
 @dataclass(repr=False)
@@ -134,7 +137,7 @@ def _run(session: Session, plugins: Plugins, open_pool: Callable[[], Pool], unti
     unfit += [(cell, "failed", visible(fault)) for cell, fault in plan.broken.items()]
     for start in range(0, len(unfit), 1000):
         part = unfit[start : start + 1000]
-        commit([FinishedCell(make_row(plan.single(cell), cell, status, why)) for cell, status, why in part])
+        commit([(make_row(plan.single(cell), cell, status, why), "", {}) for cell, status, why in part])
     if len(plan.broken) == len(plan.todo):
         return
     batches: dict[int, Batch] = {}
@@ -177,7 +180,7 @@ def _run(session: Session, plugins: Plugins, open_pool: Callable[[], Pool], unti
             else:
                 status: Status = "killed" if report.kind == "lost" else report.kind
                 row = make_row(batch, batch.cells[0], status, visible(report.reason))
-                commit([FinishedCell(row, visible(report.traceback, TRACEBACK))])
+                commit([(row, visible(report.traceback, TRACEBACK), {})])
             for batch in islice(waiting, 1):  # with a time limit, a batch is queued when a worker is free
                 submit(batch)
     except BaseException as error:
@@ -189,12 +192,16 @@ def _run(session: Session, plugins: Plugins, open_pool: Callable[[], Pool], unti
 
 
 def _commit(session: Session, plugins: Plugins, finished: Sequence[FinishedCell]) -> None:
-    """Store the rows of cells and their artifacts, and notify plugins."""
+    """Store the rows of cells and their artifacts, and notify plugins.
+
+    Credentials are hidden here, because only the session has the variables that are credentials.
+    """
     grid, mask = session.plan.grid, masker()
     rows, files = [], {}
-    for row, text, artifacts in [done.without_credentials(mask) for done in finished]:
-        with_axes = replace(row, axes=grid.axes(row.task, row.label))
-        rows.append((with_axes, grid.task_digests[row.task], grid.learner_digests[row.label], text))
+    for row, traceback, artifacts in finished:
+        texts = {name: with_texts(getattr(row, name), mask) for name in TEXTS}
+        shown = replace(row, axes=grid.axes(row.task, row.label), **texts)
+        rows.append((shown, grid.task_digests[row.task], grid.learner_digests[row.label], mask(traceback)))
         if artifacts:
             files[row.cell] = artifacts
     session.store.put(rows, files)

@@ -6,45 +6,24 @@ Worker and session both check it, and the session never unpickles what a worker 
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 from pydantic_core import from_json, to_json
 
 from bfc_bench.run.work_units import Batch
 from bfc_bench.store.artifacts import checked_files, digests
 from bfc_bench.store.row import ROW_BYTES, Row, checked
-from bfc_bench.utils.escape_control import visible, with_texts
+from bfc_bench.utils.escape_control import visible
 from bfc_bench.utils.plain_json import plain_json
 
 TRACEBACK = 50_000
 """Length to which a traceback is shortened, in characters."""
 
 
-TEXTS = ("reason", "stages", "chosen")
-"""Columns with texts of learners."""
-
-
-class FinishedCell(NamedTuple):
-    """The row of a cell that has ended, with traceback and artifacts."""
-
-    row: Row
-    traceback: str = ""
-    artifacts: Mapping[str, bytes] = MappingProxyType({})
-    """Files by name; the row has their digests."""
-
-    def without_credentials(self, mask: Callable[[str], str]) -> FinishedCell:
-        """This without the credentials in texts of the row and in the traceback.
-
-        ``mask`` is what ``masker`` gives in the session, which alone has the variables that are credentials.
-        """
-        row = self.row
-        texts = {name: getattr(row, name) for name in TEXTS}
-        cleaned = with_texts(texts, mask)
-        row = replace(row, **cleaned) if cleaned != texts else row
-        return self._replace(row=row, traceback=mask(self.traceback))
+FinishedCell: TypeAlias = tuple[Row, str, Mapping[str, bytes]]
+"""The row of a cell that has ended, its traceback, and its artifacts by name, whose digests the row has."""
 
 
 def pack(row: Row, trace: str, artifacts: Mapping[str, bytes] = MappingProxyType({})) -> bytes:
@@ -84,7 +63,7 @@ def _finished(values: Mapping[str, Any], trace: object, files: Mapping[str, str]
     row, artifacts = Row(**checked(values)), checked_files({name: b64decode(text) for name, text in files.items()})
     if row.artifacts != digests(artifacts):
         raise ValueError(f"the files sent must be those that the row names. Got {sorted(artifacts)}")
-    return FinishedCell(row, str(trace), artifacts)
+    return row, str(trace), artifacts
 
 
 def _read(line: bytes) -> Any:

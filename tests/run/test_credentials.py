@@ -61,6 +61,13 @@ def test_a_row_is_masked_before_plugins_see_it(faulty, suite_file, tmp_path):
     assert all("https://***@host" in reason for reason in seen)
 
 
+def test_a_credential_that_is_also_the_name_of_a_column_stops_no_run(faulty, suite_file, tmp_path, monkeypatch):
+    for column in ("reason", "stages", "chosen"):
+        monkeypatch.setenv(f"{column}_TOKEN", column)
+    path = suite_file(learner=[{"name": "mean"}])
+    assert run_suite(path, RunOptions(store=tmp_path / "store", executor="serial")).exit_code == 0
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 def test_a_worker_cannot_read_the_environment_of_its_session(faulty, suite_file, tmp_path):
     def without_rights():  # by which root reads everything: PR_CAPBSET_DROP of CAP_SYS_PTRACE, _ADMIN, _PERFMON

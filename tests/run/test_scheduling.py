@@ -165,5 +165,5 @@ def test_a_worker_does_not_repeat_the_warnings_of_settings():
         grid = make_grid(Suite.parse(values, "s"), load_plugins(), "s")
     cell = next(grid.cells())
     batch = plan_for(grid, None, "cpu").single(cell)
-    (finished,), _ = receive(batch, run_batch(batch))  # a warning is an error in tests
-    assert finished.row.status == "ok", finished.row.reason
+    ((row, *_),), _ = receive(batch, run_batch(batch))  # a warning is an error in tests
+    assert row.status == "ok", row.reason
