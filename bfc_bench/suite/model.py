@@ -419,18 +419,8 @@ class Suite(Settings):
             raise ValueError(f"{who}: d must be among those of task {named.name!r}, {named.d}. Got {missing} besides")
 
     def definition(self) -> dict[str, Any]:
-        """The suite as plain data, without the executor, which does not define it."""
-        left_out = {key for key in ("locate", "looks") if getattr(self, key) is None}
-        values = self.model_dump(mode="json", exclude={"executor", *left_out})
-        if self.budget.gpu_memory_gb is None:  # keep the definition of suites without this option
-            del values["budget"]["gpu_memory_gb"]
-        for entry in (*values["task"], *values["learner"]):  # likewise those without later options
-            if entry["grid"] is None:
-                del entry["grid"], entry["axes"]
-            for key in ("law", "max_d", "climb"):
-                if key in entry and entry[key] is None:
-                    del entry[key]
-        return values
+        """The suite as plain data, without the executor, which does not define it, and keys that have no value."""
+        return self.model_dump(mode="json", exclude={"executor"}, exclude_none=True)
 
 
 def _too_small(entry: LearnerEntry, task: TaskEntry) -> str:

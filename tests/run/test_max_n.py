@@ -38,10 +38,3 @@ def test_only_cells_up_to_it_are_planned_with_the_ids_that_they_had(bounded):
 def test_a_bound_below_every_size_is_an_error(key, value, least, bounded):
     with pytest.raises(UsageError, match=rf"'kernel-ridge': {key} must be at least {least}, .* task 't'\. Got {value}"):
         make_grid(bounded(**{key: value}), load_plugins(), "test")
-
-
-def test_bounds_and_laws_that_are_not_used_are_not_in_the_definition(bounded):
-    definition = bounded().definition()
-    assert "law" not in definition["task"][0]
-    assert "max_d" not in definition["learner"][0]
-    assert bounded(max_d=4).definition()["learner"][0] == {**definition["learner"][0], "max_d": 4}
