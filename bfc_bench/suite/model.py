@@ -359,7 +359,7 @@ class Suite(Settings):
         _require_unique("learner label", [entry.label for entry in self.learner])
         _require_unique("claim id", [claim.id for claim in self.claim])
         self._check_axes()
-        names = [*(task.name for task in self.task), *self.task_grids]
+        names = [*(task.name for task in self.task), *_grids(self.task)]
         for task in self.task:
             if task.teacher is not None:
                 self._check_teacher(task, task.teacher, names)
@@ -379,23 +379,13 @@ class Suite(Settings):
         text = ", ".join(counted(*each) for each in [*counts, (len(self.claim), "claim")])
         return f"<suite {self.name}@{self.version}: {text}>"
 
-    @property
-    def task_grids(self) -> dict[str, list[str]]:
-        """Names of the tasks of each grid, by its name."""
-        return members_by_grid([(task.grid, task.name) for task in self.task])
-
-    @property
-    def learner_grids(self) -> dict[str, list[str]]:
-        """Labels of the learners of each grid, by its label."""
-        return members_by_grid([(entry.grid, entry.label) for entry in self.learner])
-
     def _check_axes(self) -> None:
         """Check that names of grids and axes are unambiguous."""
         for what, grids, names in (
-            ("task", self.task_grids, [task.name for task in self.task]),
-            ("learner", self.learner_grids, [entry.label for entry in self.learner]),
+            ("task", _grids(self.task), [task.name for task in self.task]),
+            ("learner", _grids(self.learner), [entry.label for entry in self.learner]),
         ):
-            if both := sorted(grids.keys() & set(names)):
+            if both := sorted(grids & set(names)):
                 raise ValueError(f"{what} {both[0]!r} has the name of a grid; rename one of the two")
         own = {axis: task.grid for task in self.task for axis in task.axes}
         for entry in self.learner:
@@ -421,6 +411,11 @@ class Suite(Settings):
     def definition(self) -> dict[str, Any]:
         """The suite as plain data, without the executor, which does not define it, and keys that have no value."""
         return self.model_dump(mode="json", exclude={"executor"}, exclude_none=True)
+
+
+def _grids(entries: Iterable[TaskEntry | LearnerEntry]) -> set[str]:
+    """Names of the grids of expanded entries."""
+    return {str(entry.grid) for entry in entries if entry.grid is not None}
 
 
 def _too_small(entry: LearnerEntry, task: TaskEntry) -> str:
