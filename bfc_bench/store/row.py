@@ -200,7 +200,8 @@ def parse(text: object) -> dict[str, Any]:
     values = validated(_schema(_WITHOUT_DEFAULT).validate_json, text)
     if (text.isascii() and "\\" not in text and "\x7f" not in text) or _SUSPECT.search(text) is None:
         return values
-    return values | {name: all_visible(values[name]) for name in _FREE_TEXTS & values.keys()}
+    visible: dict[str, Any] = all_visible(values)
+    return visible
 
 
 def validated(validate: Callable[[Any], T], values: Any) -> T:
@@ -257,7 +258,3 @@ parameters and floors are among them, because a release may declare what an earl
 _SUSPECT = re.compile(r"\\[bfru]|[^ -~]")
 """Matches JSON that may contain control characters or other invisible ones."""
 _WITHOUT_DEFAULT = frozenset(f.name for f in fields(Row) if f.default is MISSING and f.default_factory is MISSING)
-_FREE_TEXTS = frozenset(
-    ("reason", "learner", "options", "metrics", "feature_errors", "part_errors", "stages", "chosen", "artifacts")
-) | {"device", "dtype", "release", "provenance", "axes"}
-"""Columns that may hold control characters."""

@@ -29,10 +29,10 @@ def test_columns_of_a_newer_release_are_left_out():
 
 def test_control_characters_in_a_stored_row_reach_no_terminal():
     said, shown = "a\x1b[31mred\u202e\n" + "long " * 4000, r"a\x1b[31mred\u202e" + "\n" + "long " * 4000
-    row = read(
-        VALUES | {"reason": said, "stages": {said: {"reason": said}}, "chosen": {"info": {"facts": [said, 1.5, None]}}}
-    )
+    texts = {"reason": said, "stages": {said: {"reason": said}}, "chosen": {"info": {"facts": [said, 1.5, None]}}}
+    row = read(VALUES | texts | {"metrics": {said: 0.5}, "floors": {f"metrics.{said}": 0.1}})
     assert row.reason == shown
+    assert (row.metrics, row.floors) == ({shown: 0.5}, {f"metrics.{shown}": 0.1})
     assert row.stages == {shown: {"reason": shown}}
     assert row.chosen == {"info": {"facts": [shown, 1.5, None]}}
     assert read(row.as_dict()) == row
