@@ -14,26 +14,22 @@ CREATED = ("budget", "executor", "locate")
 
 
 def changed(values: dict[str, Any], changes: Iterable[str] | None, option: str = "--set") -> dict[str, Any]:
-    """``values`` after changes in the form ``a.b=value``. Raises ``UsageError`` as ``apply`` does."""
-    for change in changes or ():
-        apply(values, change, option)
-    return values
+    """The raw suite ``values``, to which changes in the form ``a.b=value`` are applied in place.
 
-
-def apply(values: dict[str, Any], change: str, option: str = "--set") -> None:
-    """Apply one ``a.b=value`` to the raw suite. Tasks, learners and claims are addressed by name, label or id.
-
-    Raises ``UsageError`` that names the ``option``, the change and the part that does not exist.
+    Tasks, learners and claims are addressed by name, label or id. Raises ``UsageError`` that names the ``option``, the
+    change and the part that does not exist.
     """
-    path, equals, text = change.partition("=")
-    if not equals or not path.strip():
-        raise UsageError(f"{option} {change}: must have the form KEY=VALUE.")
-    value = read_value(text, f"{option} {path.strip()}")
-    try:
-        table, key = _place(values, path.strip().split("."))
-    except KeyError as error:
-        raise UsageError(f"{option} {change}: {error.args[0]}") from None
-    table[key] = value
+    for change in changes or ():
+        path, equals, text = change.partition("=")
+        if not equals or not path.strip():
+            raise UsageError(f"{option} {change}: must have the form KEY=VALUE.")
+        value = read_value(text, f"{option} {path.strip()}")
+        try:
+            table, key = _place(values, path.strip().split("."))
+        except KeyError as error:
+            raise UsageError(f"{option} {change}: {error.args[0]}") from None
+        table[key] = value
+    return values
 
 
 def _place(here: Any, parts: Sequence[str], parents: Sequence[str] = ()) -> tuple[dict[str, Any], str]:

@@ -9,7 +9,7 @@ from bfc_bench.errors import UsageError
 from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.run.grid import make_grid
 from bfc_bench.suite.axes import family, member_name, value_text
-from bfc_bench.suite.changes import apply
+from bfc_bench.suite.changes import changed
 from bfc_bench.suite.model import Suite
 
 PLUGINS = load_plugins()
@@ -189,10 +189,9 @@ def test_a_change_is_applied_before_the_expansion(change, names):
         "labels = { kind = 'noise' }\ngrid = { degree = [1, 2], labels.sd = [0.1, 0.35] }\nd = [6]\nn = [9]\n"
         "[[learner]]\nname = 'kernel-ridge'\n"
     )
-    apply(raw, change)
-    assert [task.name for task in Suite.parse(raw, "s").task] == [f"stairs:{name}" for name in names]
-    quoted = values(task=[STAIRS])
-    apply(quoted, "task.stairs.grid.labels.sd=[1]")
+    suite = Suite.parse(changed(raw, [change]), "s")
+    assert [task.name for task in suite.task] == [f"stairs:{name}" for name in names]
+    quoted = changed(values(task=[STAIRS]), ["task.stairs.grid.labels.sd=[1]"])
     assert quoted["task"][0]["grid"]["labels.sd"] == [1]
     STAIRS["grid"]["labels.sd"] = [0.1, 0.35]
 
@@ -265,5 +264,5 @@ def test_bounds_may_leave_no_cell_at_some_d():
 
 def test_of_two_entries_whose_names_begin_a_path_the_longer_name_is_meant():
     suite = {"learner": [{"name": "x", "label": "a"}, {"name": "x", "label": "a.b", "options": {}}]}
-    apply(suite, "learner.a.b.options.steps=3")
-    assert suite["learner"][1] == {"name": "x", "label": "a.b", "options": {"steps": 3}}
+    _, learner = changed(suite, ["learner.a.b.options.steps=3"])["learner"]
+    assert learner == {"name": "x", "label": "a.b", "options": {"steps": 3}}
