@@ -212,19 +212,16 @@ class StoredSuite:
 
         Raises ``UsageError`` for a claim that does not fit the suite.
         """
-        return self._verdicts(self.columns(), family)
+        return Records(verdict for _, _, verdict in self._judged(family))
 
-    def _verdicts(self, rows: Rows, family: bool = False) -> Records[Verdict]:
-        return Records(verdict for _, _, verdict in self._judged(rows, family))
-
-    def _judged(self, rows: Rows, family: bool = False) -> Iterator[tuple[ClaimLooks, Rows, Verdict]]:
+    def _judged(self, family: bool = False) -> Iterator[tuple[ClaimLooks, Rows, Verdict]]:
         """Each claim with the rows that it is judged on and its verdict.
 
         A claim is judged at the last look whose cells all have rows, and undecided before. If the suite plans no looks,
         it is judged once, on all rows.
         """
-        judged = list[tuple[ClaimLooks, Rows, Claim, Finding]]()
-        for looks in self.looks_by_claim(rows):
+        rows, judged = self.columns(), list[tuple[ClaimLooks, Rows, Claim, Finding]]()
+        for looks in self.looks_by_claim():
             look = looks.current_look or looks.next_look
             own = look.rows if look else rows
             if look and look.finding:
@@ -241,9 +238,9 @@ class StoredSuite:
         """The claims of the suite. Raises ``UsageError`` for one that does not fit it."""
         return parse_claims(self.suite, self.plugins.claims, str(self.path or self.name))
 
-    def looks_by_claim(self, rows: Rows | None = None) -> list[ClaimLooks]:
-        """The claims with their looks; ``rows`` are by default all current ones."""
-        looks, rows = self.looks, self.columns() if rows is None else rows
+    def looks_by_claim(self) -> list[ClaimLooks]:
+        """The claims with their looks."""
+        looks, rows = self.looks, self.columns()
         sizes = own_sizes(self.definition)
         claims = [claim.among(sizes, self.theories) for claim in self.parsed_claims]
         if looks is None:
@@ -260,7 +257,7 @@ class StoredSuite:
     def replicates_needed(self) -> Records[ReplicatesNeeded]:
         """What would decide each claim: replicates, given the spread so far, or the sizes that would show N*."""
         planned = self.looks or schedule_from(max(self.suite.replicates, MIN_REPLICATES))
-        judged = self._judged(self.columns())
+        judged = self._judged()
         return Records(replicates_needed(looks, verdict, rows, planned) for looks, rows, verdict in judged)
 
     def compare(
@@ -402,7 +399,7 @@ class StoredSuite:
             sessions=self.sessions,
             levels=self.levels,
             extra_figures=self.plugins.figures(rows),
-            verdicts=self._verdicts(rows),
+            verdicts=self.claims(),
             theories=self.theories,
             artifacts=artifacts,
             key=key,
