@@ -69,7 +69,7 @@ class Progress:
         self._rest: dict[str, float] = defaultdict(float)
         """Estimated seconds of the cells that have not ended, by device."""
         for cell in plan.todo:
-            self._rest[plan.device(cell)] += plan.seconds.get(cell.id, 0.0)
+            self._rest[plan.device_of(cell)] += plan.seconds.get(cell.id, 0.0)
         self._planned = self._rest.copy()
         self._began = time.monotonic()
         self._line = lambda: self._of_session(session)
@@ -106,7 +106,7 @@ class Progress:
         facts, rest = session.provenance, self._rest.copy()
         for began, batch in running:
             planned = sum(session.plan.seconds.get(cell.id, 0.0) for cell in batch.cells)
-            rest[batch.common.device] -= min(now - began, planned)
+            rest[batch.device] -= min(now - began, planned)
         workers = {"cpu": facts["jobs"] or 1, "cuda": facts.get("gpu_jobs") or 1}
         left, whole = (max([0.0, *(of[on] / workers[on] for on in of)]) for of in (rest, self._planned))
         return left * (now - self._began + TRUSTED_SECONDS) / (whole - left + TRUSTED_SECONDS)

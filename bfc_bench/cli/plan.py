@@ -73,7 +73,7 @@ def plan(
     if forecast.gpu and not count_gpus():
         remarks.append(
             f"no GPU is visible here: times are for an unknown GPU, of whose memory a cell may use "
-            f"{plan.common.gpu_bytes / 1e9:.3g} GB (--set budget.gpu_memory_gb=...)."
+            f"{plan.memory['cuda'] / 1e9:.3g} GB (--set budget.gpu_memory_gb=...)."
         )
     if format == "json":
         print(json.dumps(_facts(forecast, remarks, claims or ()), indent=2))
@@ -86,10 +86,10 @@ class _Forecast:
 
     def __init__(self, plan: Plan, jobs: int | None, executor: Executor) -> None:
         self.plan = plan
-        self.gpu = plan.common.device == "cuda"
-        self.seconds: dict[Device, float] = defaultdict(float, {plan.common.device: 0.0})
+        self.gpu = plan.device == "cuda"
+        self.seconds: dict[Device, float] = defaultdict(float, {plan.device: 0.0})
         for cell in plan.todo:
-            self.seconds[plan.device(cell)] += plan.seconds.get(cell.id, 0.0)
+            self.seconds[plan.device_of(cell)] += plan.seconds.get(cell.id, 0.0)
         self.slots = {device: executor.slots(device, jobs) or 1 for device in ("cpu", *self.seconds)}
         self.wall = max(self.seconds[device] / self.slots[device] for device in self.seconds)  # they work at once
         self.states = {"to do": plan.todo, "done": plan.done, "failed": plan.failed, "skipped": list(plan.skipped)}
@@ -110,8 +110,8 @@ def _facts(forecast: _Forecast, remarks: Sequence[str], claims: Sequence[Replica
         **({"gpu_seconds": round(forecast.seconds["cuda"], 1)} if gpu else {}),
         "wall_seconds": round(forecast.wall, 1),
         "peak_memory_bytes": plan.peak_bytes,
-        **({"peak_gpu_bytes": plan.peak_gpu_bytes, "gpu_bytes": plan.common.gpu_bytes} if gpu else {}),
-        "device": plan.common.device,
+        **({"peak_gpu_bytes": plan.peak_gpu_bytes, "gpu_bytes": plan.memory["cuda"]} if gpu else {}),
+        "device": plan.device,
         "jobs": forecast.slots["cpu"],
         **({"gpu_jobs": forecast.slots["cuda"]} if gpu else {}),
         **({"sizes": forecast.sizes} if forecast.sizes else {}),
@@ -145,7 +145,7 @@ def _print_plan(forecast: _Forecast, remarks: Sequence[str], claims: Sequence[Re
     )
     memory = f"largest cell {plan.peak_bytes / 1e9:.2f} GB"
     if forecast.gpu:
-        memory += f", on a GPU {plan.peak_gpu_bytes / 1e9:.2f} of {plan.common.gpu_bytes / 1e9:.2f} GB"
+        memory += f", on a GPU {plan.peak_gpu_bytes / 1e9:.2f} of {plan.memory['cuda'] / 1e9:.2f} GB"
     cells = counted(plan.cell_count, "cell")
     named = f"{suite.name}@{suite.version}"
     print_text(out, f"{named}: {cells}: {states}; about {times}, {forecast.wall:.0f} s on {workers}; {memory}.")

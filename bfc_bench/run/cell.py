@@ -30,6 +30,7 @@ from bfc_bench.toolkit.arrays import to_numpy
 from bfc_bench.toolkit.held_out import EVERY
 from bfc_bench.toolkit.precision import precision_state
 from bfc_bench.utils.plain_json import plain_json
+from bfc_bench.version import __version__
 
 
 def run_batch(batch: Batch) -> bytes:
@@ -39,13 +40,13 @@ def run_batch(batch: Batch) -> bytes:
     one by one.
     """
     attempt(partial(load_libraries, batch))  # if this fails, the cells meet the same error and report it
-    may_take(batch.common.memory_bytes, refuse=batch.common.device == "cpu")  # CUDA maps more than it uses
+    may_take(batch.memory["cpu"], refuse=batch.device == "cpu")  # CUDA maps more than it uses
     rows = attempt(partial(_packed_rows, batch))
     if isinstance(rows, Failure):
         if len(batch.cells) > 1:
             raise BenchError(rows.reason)
         rows = [pack(*_failed(batch, batch.cells[0], rows, {}))]
-    return send(rows, precision_state(batch.common.device))
+    return send(rows, precision_state(batch.device))
 
 
 def _packed_rows(batch: Batch) -> list[bytes] | Failure:
@@ -56,7 +57,7 @@ def _packed_rows(batch: Batch) -> list[bytes] | Failure:
         key = item.learner.batch_key(item.problem.spec(cell.n))
         groups.setdefault(("alone", cell.id) if key is None else ("together", key), []).append(item)
     clock_starts()
-    guard = ArrayGuard(batch.learner.capabilities.arrays[0], batch.common.device)
+    guard = ArrayGuard(batch.learner.capabilities.arrays[0], batch.device)
     finished = [done for items in groups.values() for done in _run(items, guard)]
     if changed := guard.changed():
         name, arrays = batch.learner.name, " and ".join(changed)
@@ -197,11 +198,11 @@ def _failed(batch: Batch, cell: Cell, failure: Failure, facts: dict[str, Any]) -
 
 def make_row(batch: Batch, cell: Cell, status: Status, reason: str, **measured: Any) -> Row:
     """The row of a cell."""
-    learner, common = batch.learners[cell.label].learner, batch.common
+    learner = batch.learners[cell.label].learner
     return Row(
         cell=cell.id,
-        suite=common.suite,
-        suite_version=common.version,
+        suite=batch.suite,
+        suite_version=batch.version,
         task=cell.task,
         learner=learner.name,
         label=cell.label,
@@ -211,11 +212,10 @@ def make_row(batch: Batch, cell: Cell, status: Status, reason: str, **measured: 
         replicate=cell.replicate,
         status=status,
         reason=reason,
-        device=common.device,
-        seed=learner_seed(common.seed, batch.tasks[cell.task].streams, cell.d, cell.replicate),
+        device=batch.device,
+        seed=learner_seed(batch.seed, batch.tasks[cell.task].streams, cell.d, cell.replicate),
         learner_version=learner.version,
-        release=common.release,
-        provenance=common.provenance,
+        release=__version__,
         finished_at=time.time(),
         **measured,
     )
@@ -247,7 +247,7 @@ def _errors(item: CellFit, predictor: Predictor, x: Any, prediction: np.ndarray)
     """
     kind, truth, prediction = item.problem.task.kind, item.problem.truth, prediction.astype(np.float64)
     prediction.setflags(write=False)
-    applying = [metric for metric in (*BUILT_IN, *item.batch.common.metrics) if kind in metric.labels]
+    applying = [metric for metric in (*BUILT_IN, *item.batch.metrics) if kind in metric.labels]
     errors: dict[str, Any] = {m.name: m.measure(prediction, truth) for m in applying if m in METRICS}
     for name, error in errors.items():
         if not math.isfinite(error):
@@ -268,7 +268,7 @@ def _errors(item: CellFit, predictor: Predictor, x: Any, prediction: np.ndarray)
 
 def _floors(item: CellFit) -> dict[str, float]:
     """The floors of the row's metrics: half of a point for shares of points, else those that the metrics say."""
-    kind, metrics = item.problem.task.kind, (*BUILT_IN, *item.batch.common.metrics)
+    kind, metrics = item.problem.task.kind, (*BUILT_IN, *item.batch.metrics)
     floors = {f"metrics.{metric.name}": metric.floor for metric in metrics if metric.floor and kind in metric.labels}
     if kind == "real":
         return floors

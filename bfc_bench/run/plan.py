@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from math import frexp
-from typing import Any, get_args
+from typing import Any
 
 from bfc_bench.errors import PluginError
 from bfc_bench.executors.base import Executor
@@ -17,7 +17,7 @@ from bfc_bench.run.costs import Costs
 from bfc_bench.run.grid import Cell, Grid
 from bfc_bench.run.skip_reasons import ask, device_of, skip_reason
 from bfc_bench.run.theories import theory_of
-from bfc_bench.run.work_units import Batch, RunSettings
+from bfc_bench.run.work_units import Batch
 from bfc_bench.store import Redo
 from bfc_bench.store.row import Origin
 from bfc_bench.store.store import Store
@@ -41,7 +41,10 @@ class Plan:
     """All cells of a grid, sorted by what the next run does with them."""
 
     grid: Grid
-    common: RunSettings
+    device: Device
+    """The device of the run."""
+    memory: Mapping[Device, int]
+    """Memory limits of a cell by where it is, in bytes: of the host, and of the GPU in a run for one."""
     costs: Costs
     todo: list[Cell] = field(default_factory=list)
     done: list[Cell] = field(default_factory=list)
@@ -68,7 +71,7 @@ class Plan:
     @property
     def remarks(self) -> list[str]:
         """Notes on rows that this run would make differently, a line each."""
-        origin_now = f"bfc-bench {self.common.release} on {self.common.device}"
+        origin_now = f"bfc-bench {__version__} on {self.device}"
         return [
             f"cells made by {origin}, not by {origin_now}, are kept: {count}; `--redo stale` runs them again."
             for origin, count in self.stale.most_common()
@@ -93,9 +96,9 @@ class Plan:
         """
         parts: list[tuple[list[Cell], float]] = []
         for cells in self._groups():
-            workers = jobs if gpu_jobs is None or self.device(cells[0]) == "cpu" else gpu_jobs
+            workers = jobs if gpu_jobs is None or self.device_of(cells[0]) == "cpu" else gpu_jobs
             parts += self._divided(cells, max(workers, 1))  # there may be none yet
-        batches = [self._batch(*part) for part in self._joined(parts)]
+        batches = [self.batch(*part) for part in self._joined(parts)]
         total = Counter[str]()
         for batch in batches:
             total[batch.learner.name] += batch.seconds  # type: ignore[assignment]
@@ -107,13 +110,27 @@ class Plan:
 
         return sorted(batches, key=order)
 
-    def device(self, cell: Cell) -> Device:
+    def device_of(self, cell: Cell) -> Device:
         """The device of a cell."""
-        return device_of(self.grid.entries[cell.label].learner, self.common.device)
+        return device_of(self.grid.entries[cell.label].learner, self.device)
 
-    def single(self, cell: Cell) -> Batch:
-        """A batch with only this cell."""
-        return self._batch([cell], 0.0)
+    def batch(self, cells: Sequence[Cell], seconds: float = 0.0) -> Batch:
+        """A batch of cells of one learner class, which are estimated to take ``seconds``."""
+        suite = self.grid.suite
+        return Batch(
+            suite=suite.name,
+            version=suite.version,
+            seed=suite.seed,
+            test_size=suite.test_size,
+            device=self.device_of(cells[0]),
+            cell_seconds=suite.budget.cell_seconds,
+            memory=self.memory,
+            metrics=self.grid.metrics,
+            tasks={name: self.grid.tasks[name] for name in {cell.task for cell in cells}},
+            learners={label: self.grid.entries[label] for label in {cell.label for cell in cells}},
+            cells=tuple(cells),
+            seconds=seconds,
+        )
 
     def _groups(self) -> Iterable[list[Cell]]:
         """The cells to run, grouped by the learner's batch key or, if it has none, by curve."""
@@ -132,17 +149,17 @@ class Plan:
         together; a single worker takes all of it. It is at least ``SHORTEST_SECONDS``, since each process compiles or
         loads the group's program.
         """
-        device, remaining = self.device(cells[0]), sum(map(self.costs.seconds, cells))
-        memory_limit, shortest = self._commons[device].bytes, self._shortest(device)
+        device, remaining = self.device_of(cells[0]), sum(map(self.costs.seconds, cells))
+        longest, shortest = self.grid.suite.budget.cell_seconds / 4, self._shortest(device)
         part: list[Cell] = []
         time = memory = limit = 0.0
         for cell in cells:
             seconds, size = self.costs.seconds(cell), self.costs.bytes(cell)
-            if part and (time + seconds > limit or memory + size > memory_limit):
+            if part and (time + seconds > limit or memory + size > self.memory[device]):
                 yield part, time
                 part, time, memory = [], 0.0, 0.0
             if not part:
-                limit = min(self.common.cell_seconds / 4, max(remaining / (1 if jobs == 1 else 2 * jobs), shortest))
+                limit = min(longest, max(remaining / (1 if jobs == 1 else 2 * jobs), shortest))
             part.append(cell)
             time, memory, remaining = time + seconds, memory + size, remaining - seconds
         yield part, time
@@ -151,10 +168,10 @@ class Plan:
         """Join short batches of a learner up to the shortest time, since a process starts for each batch."""
         open_parts: dict[Hashable, tuple[list[Cell], float]] = {}
         for cells, seconds in parts:
-            device, name = self.device(cells[0]), self.grid.entries[cells[0].label].learner.name
+            device, name = self.device_of(cells[0]), self.grid.entries[cells[0].label].learner.name
             before, time = open_parts.get((name, device), ([], 0.0))
             joined = before + cells
-            fits = sum(map(self.costs.bytes, joined)) <= self._commons[device].bytes
+            fits = sum(map(self.costs.bytes, joined)) <= self.memory[device]
             if before and not (fits and time + seconds <= self._shortest(device)):
                 yield before, time
                 joined, time = cells, 0.0
@@ -162,33 +179,18 @@ class Plan:
         yield from open_parts.values()
 
     def _shortest(self, device: Device) -> float:
-        return min(self.common.cell_seconds / 4, SHORTEST_SECONDS[device])
-
-    def _batch(self, cells: Sequence[Cell], seconds: float) -> Batch:
-        tasks = {name: self.grid.tasks[name] for name in {cell.task for cell in cells}}
-        learners = {label: self.grid.entries[label] for label in {cell.label for cell in cells}}
-        return Batch(self._commons[self.device(cells[0])], tasks, learners, tuple(cells), seconds)
-
-    @cached_property
-    def _commons(self) -> dict[Device, RunSettings]:
-        return {device: replace(self.common, device=device) for device in get_args(Device)}
+        return min(self.grid.suite.budget.cell_seconds / 4, SHORTEST_SECONDS[device])
 
 
 def plan_for(
-    grid: Grid,
-    store: Store | None,
-    device: Device,
-    *,
-    session: str = "",
-    redo: Collection[Redo] = (),
-    executor: Executor | None = None,
+    grid: Grid, store: Store | None, device: Device, *, redo: Collection[Redo] = (), executor: Executor | None = None
 ) -> Plan:
     """Plan the cells of a grid, given what the store has already."""
     suite = grid.suite
     held = store.known_cells(suite.name, suite.version) if store else {}
     missing = bool(redo) or any(held.get(cell.id, NO_ROW)[0] != "ok" for cell in grid.cells())
     history = store.columns(suite.name, suite.version) if store and missing else []
-    plan = Plan(grid, _settings(grid, device, session, executor), Costs(grid, history, device))
+    plan = Plan(grid, device, _memory(grid.suite.budget, device, executor), Costs(grid, history, device))
     facts = {(task.name, d): grid.tasks[task.name].facts(d) for task in suite.task for d in task.d}
     problem = cache(lambda task, d, replicate: grid.tasks[task].problem(suite.seed, d, replicate, suite.test_size))
 
@@ -199,28 +201,11 @@ def plan_for(
     for cell in grid.cells():
         _sort(plan, cell, held.get(cell.id, NO_ROW), redo, reason_and_fault, problem)
     run = [cell for cell in plan.todo if cell not in plan.broken]
-    plan.peak_bytes = max((plan.costs.bytes(cell) for cell in run if plan.device(cell) == "cpu"), default=0.0)
-    plan.peak_gpu_bytes = max((plan.costs.bytes(cell) for cell in run if plan.device(cell) != "cpu"), default=0.0)
+    plan.peak_bytes = max((plan.costs.bytes(cell) for cell in run if plan.device_of(cell) == "cpu"), default=0.0)
+    plan.peak_gpu_bytes = max((plan.costs.bytes(cell) for cell in run if plan.device_of(cell) != "cpu"), default=0.0)
     plan.cautions = [*_cautions(grid, [*run, *plan.done], facts), *_long_cells(plan, run), *_about_claims(grid)]
     plan.cautions += _of_other_tasks(grid, store) if store else ()
     return plan
-
-
-def _settings(grid: Grid, device: Device, session: str, executor: Executor | None) -> RunSettings:
-    suite = grid.suite
-    return RunSettings(
-        suite=suite.name,
-        version=suite.version,
-        seed=suite.seed,
-        test_size=suite.test_size,
-        device=device,
-        cell_seconds=suite.budget.cell_seconds,
-        memory_bytes=int(suite.budget.memory_gb * 1e9),
-        release=__version__,
-        provenance=session,
-        gpu_bytes=_gpu_bytes(suite.budget, executor) if device == "cuda" else 0,
-        metrics=grid.metrics,
-    )
 
 
 def _sort(
@@ -230,7 +215,7 @@ def _sort(
 ) -> None:  # fmt: skip
     """Put a cell where it belongs in the plan; ``stored`` is the status and the origin of its row."""
     status, origin = stored
-    done, stale = status == "ok", (origin.release, origin.device) != (plan.common.release, plan.device(cell))
+    done, stale = status == "ok", (origin.release, origin.device) != (__version__, plan.device_of(cell))
     if done and not stale and "all" not in redo:
         plan.done.append(cell)
         return
@@ -251,18 +236,25 @@ def _sort(
             plan.stale[replace(origin, learner_version=None)] += 1
 
 
-def _gpu_bytes(budget: Budget, executor: Executor | None) -> int:
-    """GPU memory of a cell: the suite's limit, else what the executor or this machine has, else the host's limit."""
-    limit = None if budget.gpu_memory_gb is None else int(budget.gpu_memory_gb * 1e9)
-    return limit or (executor.gpu_bytes() if executor else cell_memory()) or int(budget.memory_gb * 1e9)
+def _memory(budget: Budget, device: Device, executor: Executor | None) -> dict[Device, int]:
+    """Memory limits of a cell: of the host, and of the GPU in a run for one.
+
+    That of the GPU is the suite's, else what the executor or this machine has, else the host's.
+    """
+    memory: dict[Device, int] = {"cpu": int(budget.memory_gb * 1e9)}
+    if device == "cuda":
+        limit = None if budget.gpu_memory_gb is None else int(budget.gpu_memory_gb * 1e9)
+        memory["cuda"] = limit or (executor.gpu_bytes() if executor else cell_memory()) or memory["cpu"]
+    return memory
 
 
 def _reason_and_fault(plan: Plan, cell: Cell, facts: TaskFacts) -> tuple[str | None, str]:
     """Why a cell is skipped, or None; and what its learner did wrong when it was asked, or an empty string."""
-    grid, common, entry = plan.grid, plan.common, plan.grid.entries[cell.label]
+    grid, entry = plan.grid, plan.grid.entries[cell.label]
     try:
-        test_size = grid.tasks[cell.task].test_points(common.test_size)
-        reason = skip_reason(entry.learner, facts, cell.n, common, test_size, tuned=bool(entry.candidates))
+        test_size = grid.tasks[cell.task].test_points(grid.suite.test_size)
+        tuned = bool(entry.candidates)
+        reason = skip_reason(entry.learner, facts, cell.n, plan.device, plan.memory, test_size, tuned=tuned)
         if reason is None:
             plan.costs.seconds(cell)
             for learner in entry.candidates or (entry.learner,):
@@ -303,7 +295,7 @@ def _cautions(grid: Grid, cells: Iterable[Cell], facts: Mapping[tuple[str, int],
 
 def _long_cells(plan: Plan, cells: Iterable[Cell]) -> Iterator[str]:
     """The cells whose estimated time is near the limit, a line per label and task."""
-    limit = plan.common.cell_seconds
+    limit = plan.grid.suite.budget.cell_seconds
     long: dict[tuple[str, str], list[tuple[float, int]]] = {}
     for cell in cells:
         if (seconds := plan.costs.seconds(cell)) > NEAR_LIMIT * limit:

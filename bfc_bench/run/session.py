@@ -101,13 +101,13 @@ def run_cells(grid: Grid, options: RunOptions, until: float = inf, *, alone: boo
         jobs = jobs or usable_cores()
     with Store(Path(options.store), write=True) as store, plugins.with_listeners(options.listeners):
         id = secrets.token_hex(6)
-        plan = plan_for(grid, store, device, session=id, redo=options.redo, executor=executor)
+        plan = plan_for(grid, store, device, redo=options.redo, executor=executor)
         facts = provenance(device, executor, jobs)
         store.begin_session(id, suite.name, suite.version, suite.definition(), facts)
         store.define(suite.name, suite.version, grid.task_digests, grid.learner_digests)
         session = Session(id, suite.name, suite.version, store, plan, facts)
         if plan.todo and executor.place == "machine" and "memory" in executor.promises:
-            workers = sum(executor.slots(kind, jobs) for kind in {*map(plan.device, plan.todo)})
+            workers = sum(executor.slots(kind, jobs) for kind in {*map(plan.device_of, plan.todo)})
             session.warnings += memory_warnings(workers, suite.budget.memory_gb)
         plugins.manager.hook.bfc_run_started(session=session)
         try:
@@ -137,7 +137,7 @@ def _run(session: Session, plugins: Plugins, open_pool: Callable[[], Pool], unti
     unfit += [(cell, "failed", visible(fault)) for cell, fault in plan.broken.items()]
     for start in range(0, len(unfit), 1000):
         part = unfit[start : start + 1000]
-        commit([(make_row(plan.single(cell), cell, status, why), "", {}) for cell, status, why in part])
+        commit([(make_row(plan.batch([cell]), cell, status, why), "", {}) for cell, status, why in part])
     if len(plan.broken) == len(plan.todo):
         return
     batches: dict[int, Batch] = {}
@@ -150,18 +150,17 @@ def _run(session: Session, plugins: Plugins, open_pool: Callable[[], Pool], unti
 
     session.running = running
     try:
-        slots = {device: pool.slots(device) for device in sorted({*map(plan.device, plan.todo)})}
+        slots = {device: pool.slots(device) for device in sorted({*map(plan.device_of, plan.todo)})}
         _note(session, {"jobs": pool.slots("cpu"), **({"gpu_jobs": slots["cuda"]} if "cuda" in slots else {})})
 
         def submit(batch: Batch) -> None:
             if time.monotonic() > until:
                 return
             batches[len(batches)] = batch
-            common = batch.common
-            pool.submit(len(batches) - 1, batch, common.cell_seconds, common.device, batch.learner.name)
+            pool.submit(len(batches) - 1, batch, batch.cell_seconds, batch.device, batch.learner.name)
 
         planned = plan.batches(pool.slots("cpu"), slots.get("cuda"))
-        waiting = iter([plan.single(cell) for batch in planned for cell in batch.cells] if alone else planned)
+        waiting = iter([plan.batch([cell]) for batch in planned for cell in batch.cells] if alone else planned)
         for batch in waiting if until == inf else islice(waiting, sum(slots.values())):
             submit(batch)
         for key, outcome in pool.outcomes():
@@ -173,7 +172,7 @@ def _run(session: Session, plugins: Plugins, open_pool: Callable[[], Pool], unti
                 _note(session, precision, "precision")
             elif len(batch.cells) > 1:  # so that only the cell that failed is marked
                 for cell in batch.cells:
-                    submit(plan.single(cell))
+                    submit(plan.batch([cell]))
             elif report.kind == "lost" and (cell := batch.cells[0]).id not in lost:
                 lost.add(cell.id)  # perhaps not because of the cell
                 submit(batch)
@@ -200,7 +199,7 @@ def _commit(session: Session, plugins: Plugins, finished: Sequence[FinishedCell]
     rows, files = [], {}
     for row, traceback, artifacts in finished:
         texts = {name: with_texts(getattr(row, name), mask) for name in TEXTS}
-        shown = replace(row, axes=grid.axes(row.task, row.label), **texts)
+        shown = replace(row, provenance=session.id, axes=grid.axes(row.task, row.label), **texts)
         rows.append((shown, grid.task_digests[row.task], grid.learner_digests[row.label], mask(traceback)))
         if artifacts:
             files[row.cell] = artifacts

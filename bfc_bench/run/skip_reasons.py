@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Callable, Mapping, Set
 from math import inf
 from typing import Any, get_args
 
 from bfc_bench.errors import PluginError, describe_error, is_ctrl_c
 from bfc_bench.learner import Cost, Learner, TaskFacts, Theory, Work
-from bfc_bench.run.work_units import RunSettings
 from bfc_bench.toolkit.held_out import EVERY
 from bfc_bench.toolkit.libraries import missing
 from bfc_bench.toolkit.precision import Device
@@ -17,15 +16,16 @@ from bfc_bench.utils.masking import masked
 
 
 def skip_reason(
-    learner: Learner, facts: TaskFacts, n: int, common: RunSettings, test_size: int, *, tuned: bool
-) -> str | None:
-    """The reason not to run a learner on a task, or None."""
+    learner: Learner, facts: TaskFacts, n: int, device: Device, memory: Mapping[Device, int], test_size: int, *,
+    tuned: bool,
+) -> str | None:  # fmt: skip
+    """The reason not to run a learner on a task, or None; ``memory`` has the limits of a cell in bytes."""
     can = learner.capabilities
     if reason := _unfit(learner, facts):
         return reason
-    place = device_of(learner, common.device)
+    place = device_of(learner, device)
     if place not in can.devices:
-        return f"{learner.name} runs on {' or '.join(sorted(can.devices))}, not on {common.device}"
+        return f"{learner.name} runs on {' or '.join(sorted(can.devices))}, not on {device}"
     if can.max_n is not None and n > can.max_n:
         return f"{learner.name} is meant for n <= {can.max_n}; n is {n}"
     if tuned and n < EVERY:
@@ -33,12 +33,10 @@ def skip_reason(
     cost = ask(learner, "cost", n, facts.d)
     declared = 0.0 if cost is None else cost.bytes
     data = data_bytes(facts, n, test_size, tuned=tuned)
-    host, gpu = ("memory; the budget is", common.memory_bytes), ("a GPU's memory; a cell may take", common.gpu_bytes)
-    for what, size, (of, limit) in (
-        ("its data take", data, host),
-        ("needs", declared, host if place == "cpu" else gpu),
-    ):
-        if size > limit:
+    taken: list[tuple[str, float, Device]] = [("its data take", data, "cpu"), ("needs", declared, place)]
+    for what, size, where in taken:
+        of = "memory; the budget is" if where == "cpu" else "a GPU's memory; a cell may take"
+        if size > (limit := memory[where]):
             return f"{what} {size / 1e9:.3g} GB of {of} {limit / 1e9:.3g} GB"
     answer: str | None = ask(learner, "skip", facts, n)
     return answer

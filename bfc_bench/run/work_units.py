@@ -35,8 +35,8 @@ MODULES = {
 
 
 @dataclass(frozen=True)
-class RunSettings:
-    """Settings that all cells of a run share."""
+class Batch:
+    """Cells that one worker gets together, all of one learner class."""
 
     suite: str
     version: int
@@ -45,28 +45,10 @@ class RunSettings:
     device: Device
     cell_seconds: float
     """Time limit of a cell, in seconds."""
-    memory_bytes: int
-    """Memory limit of a cell on the host."""
-    release: str
-    """Version of bfc-bench."""
-    provenance: str
-    """Id of the session."""
-    gpu_bytes: int = 0
-    """GPU memory limit of a cell."""
-    metrics: tuple[Metric, ...] = ()
+    memory: Mapping[Device, int]
+    """Memory limits of a cell by where it is, in bytes: of the host, and of the GPU in a run for one."""
+    metrics: tuple[Metric, ...]
     """Metrics of plugins."""
-
-    @property
-    def bytes(self) -> int:
-        """Memory limit of a cell on its device."""
-        return self.memory_bytes if self.device == "cpu" else self.gpu_bytes
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Cells that one worker gets together, all of one learner class."""
-
-    common: RunSettings
     tasks: Mapping[str, Task]
     """By name."""
     learners: Mapping[str, GridLearner]
@@ -104,10 +86,10 @@ class CellFit:
     @classmethod
     def prepare(cls, batch: Batch, cell: Cell) -> CellFit:
         """Draw the points, before the clock starts."""
-        common, learner, n = batch.common, batch.learners[cell.label].learner, cell.n
-        problem = drawn_problem(batch.tasks[cell.task], common.seed, cell.d, cell.replicate, common.test_size)
+        learner, n = batch.learners[cell.label].learner, cell.n
+        problem = drawn_problem(batch.tasks[cell.task], batch.seed, cell.d, cell.replicate, batch.test_size)
         problem = problem.framed if learner.takes_frames() else problem
-        _load(learner.capabilities.arrays[0], common.device)
+        _load(learner.capabilities.arrays[0], batch.device)
         points = problem.train(n), problem.test_inputs(n), problem.unlabeled_inputs(n)
         _ = problem.truth, problem.test_hidden
         return cls(batch, cell, problem, *points, [(learner, None)])
@@ -124,16 +106,16 @@ class CellFit:
 
     def job(self, learner: Learner, train: Data, guard: ArrayGuard) -> Job:
         """A fit of ``learner`` to ``train``, with copies of all arrays."""
-        common, unlabeled = self.batch.common, self.unlabeled
+        batch, unlabeled = self.batch, self.unlabeled
         if unlabeled is not None:
             unlabeled = guard.guarded_copy("unlabelled inputs", self.train.sample, unlabeled, self.train.columns)
         context = replace(
             self.problem.context(self.cell.n),
-            device=common.device,
+            device=batch.device,
             unlabeled=unlabeled,
             oracle=deepcopy(dict(self.problem.facts(learner.oracle()))),
-            seconds=common.cell_seconds,
-            memory_bytes=common.bytes,
+            seconds=batch.cell_seconds,
+            memory_bytes=batch.memory[batch.device],
         )
         return Job(learner, guard.guarded_data(train), context)
 
@@ -177,7 +159,7 @@ def import_libraries(distributions: Iterable[str]) -> None:
 
 def load_libraries(batch: Batch) -> None:
     """Import and initialise the libraries of the batch's learner, whose time and memory no cell is charged for."""
-    learner, device = batch.learner, batch.common.device
+    learner, device = batch.learner, batch.device
     libraries = learner.libraries()
     import_libraries(libraries)
     _load(learner.capabilities.arrays[0], device)

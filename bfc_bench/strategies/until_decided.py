@@ -188,7 +188,7 @@ class UntilDecided:
         plan = plan_for(replace(self.grid, only=(cell,)), store, device, executor=executor)
         if reason := plan.skipped.get(cell) or plan.broken.get(cell):
             return reason
-        seconds, budget = plan.seconds.get(cell.id, 0.0), plan.common.cell_seconds
+        seconds, budget = plan.seconds.get(cell.id, 0.0), self.grid.suite.budget.cell_seconds
         slow = f"a cell at n = {size} would take about {seconds:.0f} s; the budget is {budget:g} s"
         return slow if seconds > budget else ""
 

@@ -37,7 +37,7 @@ def test_a_cell_on_a_gpu_is_judged_by_the_gpus_memory_and_its_data_by_the_hosts(
     plan = planned()  # 14.4 GB: more than the 8 of the host
     assert not plan.skipped
     assert plan.peak_gpu_bytes >= LARGEST
-    assert plan.common.gpu_bytes == int(0.45 * H200[1])
+    assert plan.memory["cuda"] == int(0.45 * H200[1])
     declare(monkeypatch, ("a small GPU", 24 * 10**9))
     (reason,) = planned().skipped.values()
     assert reason.startswith("needs 14.")

@@ -74,7 +74,7 @@ def test_a_learner_is_told_the_column_of_the_offset(labels, column):
     task = {**TASK, "n": [10], "labels": labels, "unlabeled": 30}
     suite = {"name": "s", "task": [task], "learner": [{"name": "kernel-ridge"}], "test_size": 200}
     plan = plan_for(make_grid(Suite.parse(suite, "s"), load_plugins(), "s"), None, "cpu")
-    work = CellFit.prepare(plan.single(plan.todo[0]), plan.todo[0])
+    work = CellFit.prepare(plan.batch(plan.todo[:1]), plan.todo[0])
     told = work.job(work.learner, work.train, ArrayGuard("numpy", "cpu")).ctx
     assert told.margin_column == column
     d = work.train.d

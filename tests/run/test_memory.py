@@ -10,7 +10,6 @@ from bfc_bench.learner import TaskFacts
 from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.run.memory_limits import machine_memory
 from bfc_bench.run.skip_reasons import data_bytes, skip_reason
-from bfc_bench.run.work_units import RunSettings
 
 TAKERS = {
     "numpy": "MemoryError",
@@ -58,10 +57,6 @@ def facts(**values):
     return TaskFacts(**{**given, **values})
 
 
-def allowing(memory_bytes):
-    return RunSettings("s", 1, 0, 200, "cpu", 60.0, memory_bytes, "0.1.0", "")
-
-
 def test_a_cell_whose_data_do_not_fit_is_skipped():
     """10^6 points in d = 100 take 0.8 GB, and the copy that is lent as much again."""
     learner = load_plugins().learner("random-features").parse({}, "test")
@@ -69,7 +64,7 @@ def test_a_cell_whose_data_do_not_fit_is_skipped():
     assert data_bytes(facts(unlabeled=10**6), 0, 0) == 2 * 8 * 10**8
     assert data_bytes(facts(), 10**6, 0, tuned=True) == 2 * data_bytes(facts(), 10**6, 0)
     for n, test_size in ((10**6, 0), (100, 10**6)):
-        reason = skip_reason(learner, facts(), n, allowing(10**9), test_size, tuned=False)
+        reason = skip_reason(learner, facts(), n, "cpu", {"cpu": 10**9}, test_size, tuned=False)
         assert reason is not None
         assert "its data take 1.6" in reason
         assert "the budget is 1 GB" in reason
@@ -79,7 +74,7 @@ def test_a_cell_may_take_all_of_the_budget():
     learner = load_plugins().learner("random-features").parse({}, "test")
     limit = max(data_bytes(facts(), 1000, 50), learner.cost(1000, 100).bytes)
     for budget, is_skipped in ((limit, False), (limit - 1, True)):
-        reason = skip_reason(learner, facts(), 1000, allowing(budget), 50, tuned=False)
+        reason = skip_reason(learner, facts(), 1000, "cpu", {"cpu": budget}, 50, tuned=False)
         assert (reason is not None) == is_skipped
 
 

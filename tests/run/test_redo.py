@@ -98,7 +98,7 @@ def test_a_run_for_a_gpu_leaves_what_cannot_use_one_to_the_cpu(made):
     """``mean`` runs on the CPU only: its rows are neither stale nor skipped, and made again on the CPU when asked."""
     plan, again = plan_of(made, "cuda"), plan_of(made, "cuda", redo=["all"])
     assert (len(plan.done), len(plan.failed), plan.stale, plan.skipped) == (3, 1, {}, {})
-    assert {batch.common.device for batch in again.batches(1, 1)} == {"cpu"}
+    assert {batch.device for batch in again.batches(1, 1)} == {"cpu"}
 
 
 def test_another_version_of_a_learner_is_made_anew(made):

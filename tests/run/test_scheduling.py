@@ -37,8 +37,8 @@ def planned(steps=20_000, device="cpu", **values) -> Plan:
 
 
 def key(plan: Plan, cell) -> object:
-    learner = plan.grid.entries[cell.label].learner
-    problem = plan.grid.tasks[cell.task].problem(plan.common.seed, cell.d, cell.replicate, plan.common.test_size)
+    learner, suite = plan.grid.entries[cell.label].learner, plan.grid.suite
+    problem = plan.grid.tasks[cell.task].problem(suite.seed, cell.d, cell.replicate, suite.test_size)
     return learner.batch_key(problem.spec(cell.n))
 
 
@@ -128,7 +128,7 @@ def test_learners_that_can_use_a_gpu_do_and_the_others_keep_to_the_cores():
     learners = [{"name": "sklearn:linear_model.Ridge"}, {"name": "kernel-ridge", "tune": {}}]
     plan = planned(device="cuda", learner=learners)
     assert plan.skipped == {}
-    devices = {label: item.common.device for item in plan.batches(2, 1) for label in item.learners}
+    devices = {label: item.device for item in plan.batches(2, 1) for label in item.learners}
     can = {label: entry.learner.capabilities.devices for label, entry in plan.grid.entries.items()}
     assert devices == {label: "cuda" if "cuda" in able else "cpu" for label, able in can.items()}
     assert set(devices.values()) == {"cpu", "cuda"}
@@ -164,6 +164,6 @@ def test_a_worker_does_not_repeat_the_warnings_of_settings():
     with pytest.warns(UserWarning, match="J_3 = .0, 1, 2. contains layer 1"):
         grid = make_grid(Suite.parse(values, "s"), load_plugins(), "s")
     cell = next(grid.cells())
-    batch = plan_for(grid, None, "cpu").single(cell)
+    batch = plan_for(grid, None, "cpu").batch([cell])
     ((row, *_),), _ = receive(batch, run_batch(batch))  # a warning is an error in tests
     assert row.status == "ok", row.reason
