@@ -6,7 +6,6 @@ Shapes: n training points, m points to predict, d input dimension, C classes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from inspect import Parameter, Signature
 from math import prod
@@ -23,6 +22,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, validate_dat
 from bfc_bench.errors import UsageError
 from bfc_bench.learner import Context, Data, DataSpec, LabelKind, Learner, Predictor
 from bfc_bench.plugins.manager import load_plugins
+from bfc_bench.tasks.preprocessing import Scaling, scaling_of
 from bfc_bench.toolkit.arrays import convert, to_numpy
 from bfc_bench.toolkit.held_out import held_out
 from bfc_bench.toolkit.libraries import missing
@@ -91,28 +91,6 @@ class EveryFifth(BaseCrossValidator):  # type: ignore[misc]
         yield held_out(_num_samples(X))
 
 
-@dataclass(frozen=True)
-class _Scale:
-    """Mean and standard deviation of each training column; a constant column is only centred."""
-
-    mean: np.ndarray
-    deviation: np.ndarray
-
-    @classmethod
-    def of(cls, values: np.ndarray) -> Self:
-        """The scale of values (n,) or (n, d)."""
-        # Squares of values above 1e154 overflow. Division by a power of two is exact and changes no other result.
-        power = np.ldexp(1.0, np.frexp(np.abs(values).max(axis=0))[1] - 1)
-        deviation = power * (values / power).std(axis=0)
-        return cls(power * (values / power).mean(axis=0), np.where(deviation > 0, deviation, 1.0))
-
-    def standardize(self, values: np.ndarray) -> np.ndarray:
-        return np.asarray((values - self.mean) / self.deviation)
-
-    def restore(self, values: np.ndarray) -> np.ndarray:
-        return np.asarray(values * self.deviation + self.mean)
-
-
 def _has_probabilities(estimator: _LearnerClassifier) -> bool:
     """Whether a fitted classifier's learner gives probabilities; before the fit this is not known."""
     fitted = getattr(estimator, "predictor_", None)
@@ -127,7 +105,7 @@ class _LearnerEstimator(BaseEstimator):  # type: ignore[misc]
     device: str
     standardize: bool
     shape: Sequence[int] | None
-    scale_: _Scale
+    scaling_: Scaling
 
     def _fit(self, x: np.ndarray, y: np.ndarray, kind: LabelKind, classes: int = 0) -> Self:
         """Fit to float64 x (n, d) and labels y (n,)."""
@@ -143,7 +121,7 @@ class _LearnerEstimator(BaseEstimator):  # type: ignore[misc]
             raise UsageError(f"{type(self).__name__}: shape {shape} is of {prod(shape)} values; x has {d} columns.")
         spec = DataSpec(type(self).__name__, n, d, kind, classes, shape)
         if self.standardize:
-            self.scale_ = _Scale.of(x)
+            self.scaling_ = scaling_of(x, ())
         train = Data(**vars(spec), x=self._inputs(x), y=self._convert(y))
         try:
             self.predictor_ = self.learner_.fit(train, Context(seed=seed, device=self.device))
@@ -178,7 +156,10 @@ class _LearnerEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _inputs(self, x: np.ndarray) -> Any:
         """The learner's inputs (m, d) for x (m, d)."""
-        return self._convert(self.scale_.standardize(x) if self.standardize else x)
+        if self.standardize:
+            mean, deviation = self.scaling_
+            x = (x - mean) / deviation
+        return self._convert(x)
 
     def _convert(self, array: np.ndarray) -> Any:
         return convert(array, self.learner_class.capabilities.arrays[0], self.device)
@@ -203,13 +184,17 @@ class _LearnerRegressor(RegressorMixin, _LearnerEstimator):  # type: ignore[misc
             )
         x, y = self._checked(X, y, y_numeric=True)
         if self.standardize:
-            self.target_scale_ = _Scale.of(y)
-        return self._fit(x, self.target_scale_.standardize(y) if self.standardize else y, "real")
+            self.target_scaling_ = mean, deviation = scaling_of(y[:, None], ())
+            y = (y - mean) / deviation
+        return self._fit(x, y, "real")
 
     def predict(self, X: Any) -> np.ndarray:
         """Predictions (m,) at X (m, d)."""
         predicted = self._predict(X)
-        return self.target_scale_.restore(predicted) if self.standardize else predicted
+        if self.standardize:
+            mean, deviation = self.target_scaling_
+            predicted = predicted * deviation + mean
+        return predicted
 
 
 class _LearnerClassifier(ClassifierMixin, _LearnerEstimator):  # type: ignore[misc]
