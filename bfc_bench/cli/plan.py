@@ -103,7 +103,7 @@ def _facts(forecast: _Forecast, remarks: Sequence[str], claims: Sequence[Replica
     return {
         "suite": plan.grid.suite.name,
         "version": plan.grid.suite.version,
-        "cells": plan.cell_count,
+        "cells": len(plan.cells),
         **{what.replace(" ", ""): len(cells) for what, cells in forecast.states.items()},
         "stale": plan.stale.total(),
         "cpu_seconds": round(forecast.seconds.get("cpu", 0.0), 1),
@@ -146,7 +146,7 @@ def _print_plan(forecast: _Forecast, remarks: Sequence[str], claims: Sequence[Re
     memory = f"largest cell {plan.peak_bytes / 1e9:.2f} GB"
     if forecast.gpu:
         memory += f", on a GPU {plan.peak_gpu_bytes / 1e9:.2f} of {plan.memory['cuda'] / 1e9:.2f} GB"
-    cells = counted(plan.cell_count, "cell")
+    cells = counted(len(plan.cells), "cell")
     named = f"{suite.name}@{suite.version}"
     print_text(out, f"{named}: {cells}: {states}; about {times}, {forecast.wall:.0f} s on {workers}; {memory}.")
 

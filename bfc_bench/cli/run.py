@@ -108,7 +108,7 @@ def _conclude(sessions: Sequence[Session], plugins: Plugins, out: Console, suite
         for line in failure_lines(stored) if any(session.bad for session in sessions) else []:
             print_text(out, line)
     skipped = [why for session in sessions for why in session.plan.skipped.values()]
-    if len(skipped) == sum(session.plan.cell_count for session in sessions):
+    if len(skipped) == sum(len(session.plan.cells) for session in sessions):
         for reason, count in Counter(skipped).items():
             print_text(out, f"skipped {count}: {reason}")
     for line in (_counts(sessions), f"Report: {stored.directory / 'report.html'}", *following):
@@ -122,7 +122,7 @@ def _counts(sessions: Sequence[Session]) -> str:
 
     session, plans = sessions[0], [session.plan for session in sessions]
     statuses = sum((session.statuses for session in sessions), Counter[str]())
-    cells, done = sum(plan.cell_count for plan in plans), sum(len(plan.done) for plan in plans)
+    cells, done = sum(len(plan.cells) for plan in plans), sum(len(plan.done) for plan in plans)
     counts = counts_text(statuses, sum(len(plan.todo) for plan in plans))
     text = f"{session.suite}@{session.version}: {counted(cells, 'cell')}; this run: {counts}."
     if done:

@@ -90,8 +90,6 @@ class Grid:
     learner_digests: Mapping[str, str]
     metrics: tuple[Metric, ...] = ()
     """Metrics of plugins."""
-    only: tuple[Cell, ...] | None = None
-    """Replaces the cells of the suite."""
 
     def axes(self, task: str, label: str) -> dict[str, Any]:
         """Values on the axes of the grids of a task and a learner."""
@@ -108,8 +106,11 @@ class Grid:
         return Cell(cell_id(base, d, n, replicate), task, label, d, n, replicate)
 
     def cells(self) -> Iterator[Cell]:
-        """All cells in the order of the suite, or ``only``."""
-        return self._cells() if self.only is None else iter(self.only)
+        """All cells in the order of the suite."""
+        for name, label, d, n in self.points():
+            base = curve_digest(self.task_digests[name], self.learner_digests[label], label)
+            for replicate in range(self.suite.replicates):
+                yield Cell(cell_id(base, d, n, replicate), name, label, d, n, replicate)
 
     def points(self) -> Iterator[tuple[str, str, int, int]]:
         """Task, label, d and n of all cells of the suite, in its order."""
@@ -119,12 +120,6 @@ class Grid:
                 for d in (d for d in sizes[name].d if d <= entry.max_d):
                     for n in (n for n in sizes[name].sizes(d) if n <= entry.max_n):
                         yield name, label, d, n
-
-    def _cells(self) -> Iterator[Cell]:
-        for name, label, d, n in self.points():
-            base = curve_digest(self.task_digests[name], self.learner_digests[label], label)
-            for replicate in range(self.suite.replicates):
-                yield Cell(cell_id(base, d, n, replicate), name, label, d, n, replicate)
 
 
 def make_grid(

@@ -38,9 +38,11 @@ NEAR_LIMIT = 0.5
 
 @dataclass(repr=False)
 class Plan:
-    """All cells of a grid, sorted by what the next run does with them."""
+    """Cells of a grid, sorted by what the next run does with them."""
 
     grid: Grid
+    cells: Sequence[Cell]
+    """All planned cells."""
     device: Device
     """The device of the run."""
     memory: Mapping[Device, int]
@@ -76,11 +78,6 @@ class Plan:
             f"cells made by {origin}, not by {origin_now}, are kept: {count}; `--redo stale` runs them again."
             for origin, count in self.stale.most_common()
         ]
-
-    @property
-    def cell_count(self) -> int:
-        """Number of planned cells."""
-        return len(self.todo) + len(self.done) + len(self.failed) + len(self.skipped)
 
     @cached_property
     def seconds(self) -> dict[str, float]:
@@ -183,14 +180,15 @@ class Plan:
 
 
 def plan_for(
-    grid: Grid, store: Store | None, device: Device, *, redo: Collection[Redo] = (), executor: Executor | None = None
-) -> Plan:
-    """Plan the cells of a grid, given what the store has already."""
-    suite = grid.suite
+    grid: Grid, store: Store | None, device: Device, cells: Sequence[Cell] | None = None, *,
+    redo: Collection[Redo] = (), executor: Executor | None = None,
+) -> Plan:  # fmt: skip
+    """Plan cells of a grid, by default all, given what the store has already."""
+    suite, cells = grid.suite, list(grid.cells()) if cells is None else cells
     held = store.known_cells(suite.name, suite.version) if store else {}
-    missing = bool(redo) or any(held.get(cell.id, NO_ROW)[0] != "ok" for cell in grid.cells())
+    missing = bool(redo) or any(held.get(cell.id, NO_ROW)[0] != "ok" for cell in cells)
     history = store.columns(suite.name, suite.version) if store and missing else []
-    plan = Plan(grid, device, _memory(grid.suite.budget, device, executor), Costs(grid, history, device))
+    plan = Plan(grid, cells, device, _memory(grid.suite.budget, device, executor), Costs(grid, history, device))
     facts = {(task.name, d): grid.tasks[task.name].facts(d) for task in suite.task for d in task.d}
     problem = cache(lambda task, d, replicate: grid.tasks[task].problem(suite.seed, d, replicate, suite.test_size))
 
@@ -198,7 +196,7 @@ def plan_for(
     def reason_and_fault(task: str, label: str, d: int, n: int) -> tuple[str | None, str]:
         return _reason_and_fault(plan, grid.cell(task, label, d, n, 0), facts[task, d])
 
-    for cell in grid.cells():
+    for cell in cells:
         _sort(plan, cell, held.get(cell.id, NO_ROW), redo, reason_and_fault, problem)
     run = [cell for cell in plan.todo if cell not in plan.broken]
     plan.peak_bytes = max((plan.costs.bytes(cell) for cell in run if plan.device_of(cell) == "cpu"), default=0.0)

@@ -88,8 +88,10 @@ def counts_text(statuses: Mapping[str, int], todo: int) -> str:
     return ", ".join(f"{count} {status}" for status, count in sorted(statuses.items())) or left
 
 
-def run_cells(grid: Grid, options: RunOptions, until: float = inf, *, alone: bool = False) -> Session:
-    """Run the cells of a grid that the store does not have or that ``options.redo`` names.
+def run_cells(
+    grid: Grid, cells: Sequence[Cell], options: RunOptions, until: float = inf, *, alone: bool = False
+) -> Session:
+    """Run those cells of a grid that the store does not have or that ``options.redo`` names.
 
     No batch begins after ``until`` on the clock of ``time.monotonic``. With ``alone`` each cell is a batch of its own,
     so that none is trained with others.
@@ -101,7 +103,7 @@ def run_cells(grid: Grid, options: RunOptions, until: float = inf, *, alone: boo
         jobs = jobs or usable_cores()
     with Store(Path(options.store), write=True) as store, plugins.with_listeners(options.listeners):
         id = secrets.token_hex(6)
-        plan = plan_for(grid, store, device, redo=options.redo, executor=executor)
+        plan = plan_for(grid, store, device, cells, redo=options.redo, executor=executor)
         facts = provenance(device, executor, jobs)
         store.begin_session(id, suite.name, suite.version, suite.definition(), facts)
         store.define(suite.name, suite.version, grid.task_digests, grid.learner_digests)

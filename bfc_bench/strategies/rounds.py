@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from math import inf
 from pathlib import Path
 from typing import TypeAlias
@@ -43,7 +42,7 @@ def run_rounds(grid: Grid, rounds: Rounds, options: RunOptions, until: float = i
     No cell begins after ``until`` on the clock of ``time.monotonic``.
     """
     for cells in rounds:
-        session = run_cells(replace(grid, only=tuple(cells)), options, until)
+        session = run_cells(grid, cells, options, until)
         yield session
         if session.interrupted or time.monotonic() > until:
             return

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import replace
 
 from bfc_bench.executors.base import Executor
 from bfc_bench.run.grid import Cell, Grid
@@ -41,7 +40,7 @@ def next_plan(
     cells, store = list[Cell](), stored.store if stored else None
     for following in rounds:
         cells += following
-        plan = plan_for(replace(grid, only=tuple(cells)), store, device, redo=redo, executor=executor)
+        plan = plan_for(grid, store, device, cells, redo=redo, executor=executor)
         if plan.todo or plan.to_skip:
             break
     return plan

@@ -185,7 +185,7 @@ class UntilDecided:
             return f"cells at n = {beyond.near} are not ok"
         cell = self.grid.cell(beyond.task, beyond.label, beyond.d, size, 0)
         executor, device = executor_and_device(self.grid, self.options)
-        plan = plan_for(replace(self.grid, only=(cell,)), store, device, executor=executor)
+        plan = plan_for(self.grid, store, device, [cell], executor=executor)
         if reason := plan.skipped.get(cell) or plan.broken.get(cell):
             return reason
         seconds, budget = plan.seconds.get(cell.id, 0.0), self.grid.suite.budget.cell_seconds

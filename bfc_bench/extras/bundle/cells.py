@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -119,13 +119,13 @@ class Cells:
 
     def _run_again(self, drawn: Sequence[tuple[Grid, Cell, Row]]) -> None:
         """Run cells of one suite and device, each alone, in one session, and compare the rows."""
-        grid = replace(drawn[0][0], only=tuple(cell for _, cell, _ in drawn))
+        grid, cells = drawn[0][0], [cell for _, cell, _ in drawn]
         with TemporaryDirectory(prefix="bfc-bench-") as folder:
             on, plugins = drawn[0][2].device or "auto", self.store.plugins
             options = RunOptions(
                 store=folder, device=on, executor=self.executor, jobs=1, plugins=plugins, listeners=self.listeners
             )
-            if run_cells(grid, options, alone=True).interrupted:
+            if run_cells(grid, cells, options, alone=True).interrupted:
                 raise KeyboardInterrupt
             with Store(Path(folder)) as again:
                 new = {row.cell: row for row in again.rows(grid.suite.name, grid.suite.version)}

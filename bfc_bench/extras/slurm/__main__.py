@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 from bfc_bench.cli.app import interrupt, leave
@@ -34,7 +33,7 @@ def main(folder: Path, number: int) -> int:
         options = RunOptions(
             store=job.store(number), device=job.device, jobs=job.workers, executor=ProcessExecutor.name, plugins=plugins
         )
-        session = run_cells(replace(grid, only=cells), options)
+        session = run_cells(grid, cells, options)
     except BenchError as error:
         print(f"bfc-bench: {error}", file=sys.stderr)
         return error.exit_code

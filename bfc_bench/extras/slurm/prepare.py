@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Collection
-from dataclasses import replace
 from pathlib import Path
 
 from bfc_bench.extras.slurm.job import ShardJob, next_folder, sharded_runs
@@ -31,8 +30,8 @@ def prepare(
     with results(grid, options) as stored:
         plan = next_plan(grid, options, stored, device, redo, last=last)
         if busy:
-            free = tuple(cell for cell in plan.grid.cells() if cell.id not in busy)
-            plan = plan_for(replace(plan.grid, only=free), stored.store if stored else None, device, redo=redo)
+            free = [cell for cell in plan.cells if cell.id not in busy]
+            plan = plan_for(plan.grid, stored.store if stored else None, device, free, redo=redo)
     parts = divide(plan, shards, workers)
     if not parts:
         return None, len(busy)
