@@ -16,7 +16,6 @@ from waiting import kill_at
 from bfc_bench import RunOptions, load_plugins, open_store, run_locating, run_suite, run_until_decided
 from bfc_bench.analysis.claims.measures import Point, locate, measure
 from bfc_bench.analysis.compute import cost_curves
-from bfc_bench.cli.app import run
 from bfc_bench.errors import UsageError
 from bfc_bench.learner import BatchLearner, Predictor
 from bfc_bench.run.session import run_cells
@@ -155,12 +154,11 @@ def test_the_command_says_what_it_cannot_see_and_refuses_what_it_cannot_do(suite
         assert expected in refused("run", suite, "--store", store, *wrong)
 
 
-def test_plan_says_what_the_next_round_computes(suite, tmp_path, capsys):
+def test_plan_says_what_the_next_round_computes(suite, tmp_path, printed):
     store = tmp_path / "s"
 
     def planned():
-        run(["plan", str(suite), "--locate", "1.1", "--store", str(store), "--format", "json"])
-        return json.loads(capsys.readouterr().out)
+        return json.loads(printed("plan", suite, "--locate", "1.1", "--store", store, "--format", "json"))
 
     options = RunOptions(store=store, executor="serial")
     grid = grid_of(suite, ["locate.factor=1.1"], load_plugins(), (), ())
@@ -171,12 +169,12 @@ def test_plan_says_what_the_next_round_computes(suite, tmp_path, capsys):
     assert planned()["todo"] == 0
 
 
-def test_a_suite_may_ask_for_it_with_levels_of_its_own(suite_file, tmp_path, suite):
+def test_a_suite_may_ask_for_it_with_levels_of_its_own(suite_file, tmp_path, suite, printed):
     store = tmp_path / "s"
     asks = suite_file(
         learner=LEARNERS, replicates=3, task=[TASK], levels=[0.5], locate={"factor": 1.5, "levels": [LEVEL]}
     )
-    assert run(["run", str(asks), "--store", str(store), "--executor", "serial"]) == 0
+    printed("run", asks, "--store", store, "--executor", "serial")
     located(asks, tmp_path / "in Python", factor=None)
     located(suite, tmp_path / "asked", factor=1.5, changes=[f"levels=[{LEVEL}]"])
     assert numbers(store).keys() == numbers(tmp_path / "in Python").keys() == numbers(tmp_path / "asked").keys()

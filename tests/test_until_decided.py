@@ -13,7 +13,6 @@ from stored_rows import read_results
 from waiting import kill_at
 
 from bfc_bench import RunOptions, load_plugins, open_store, run_suite, run_until_decided
-from bfc_bench.cli.app import run
 from bfc_bench.extras.slurm.prepare import prepare
 from bfc_bench.store.row import RUN_COLUMNS
 from bfc_bench.strategies.api import grid_of
@@ -315,18 +314,14 @@ def test_a_run_that_is_killed_between_looks_goes_on_where_it_was(suite, tmp_path
     assert repr(verdicts(path, store)) == repr(verdicts(path, undisturbed))
 
 
-def test_plan_says_what_would_decide_each_claim(suite, tmp_path, capsys):
+def test_plan_says_what_would_decide_each_claim(suite, tmp_path, printed):
     path, store = suite(), tmp_path / "s"
 
     def planned():
-        capsys.readouterr()
-        assert run(["plan", str(path), "--store", str(store), "--format", "json"]) == 0
-        return json.loads(capsys.readouterr().out)["claims"]
+        return json.loads(printed("plan", path, "--store", store, "--format", "json"))["claims"]
 
     def shown():
-        capsys.readouterr()
-        assert run(["plan", str(path), "--store", str(store)]) == 0
-        return capsys.readouterr().out
+        return printed("plan", path, "--store", store)
 
     assert planned() == []
     assert "2 claims: no results yet." in shown()
@@ -341,28 +336,23 @@ def test_plan_says_what_would_decide_each_claim(suite, tmp_path, capsys):
     assert planned()[0]["says"] == "decided after look 1 of 3, at 98.12 %"
 
 
-def test_plan_and_submit_take_what_the_undecided_claims_need_next(suite, tmp_path, capsys):
+def test_plan_and_submit_take_what_the_undecided_claims_need_next(suite, tmp_path, printed):
     path, store = suite(), tmp_path / "s"
     run_suite(path, RunOptions(store=store, executor="serial"))
-    capsys.readouterr()
-    assert run(["plan", str(path), "--store", str(store), "--until-decided", "--format", "json"]) == 0
-    planned = json.loads(capsys.readouterr().out)
+    planned = json.loads(printed("plan", path, "--store", store, "--until-decided", "--format", "json"))
     assert (planned["todo"], planned["done"]) == (2, GRID)
     job, _ = prepare(grid_of(path, (), load_plugins(), (), ()), store, 1, 1, device="cpu", last=20)
     assert {(cell.label, cell.d, cell.n, cell.replicate) for cell in job.cells[0]} == {("r", 4, 20, r) for r in (3, 4)}
 
 
-def test_the_looks_stand_in_the_report_and_the_verb(suite, tmp_path, capsys):
+def test_the_looks_stand_in_the_report_and_the_verb(suite, tmp_path, printed):
     path, store = suite(), tmp_path / "s"
-    options = ("--executor", "serial", "--store", str(store))
-    assert run(["run", str(path), "--until-decided", "--up-to", "8", *options]) == 0
-    out = capsys.readouterr().out
+    out = printed("run", path, "--until-decided", "--up-to", 8, "--executor", "serial", "--store", store)
     assert "Look 2 of 3, at 5 replicates: open." in out
     assert "clear: supported after look 1 of 3, at 98.12 %. decided" in out
     page = (store / "reports" / "tiny@1" / "report.html").read_text()
     assert "after look 1 of 3, at 98.12 %" in page
-    assert run(["claims", str(path), "clear", "--store", str(store)]) == 0
-    assert "after look 1 of 3, at 98.12 %" in capsys.readouterr().out
+    assert "after look 1 of 3, at 98.12 %" in printed("claims", path, "clear", "--store", store)
     with open_store(store) as held:
         assert held[str(path)].reported
 
@@ -376,9 +366,8 @@ def test_the_looks_stand_in_the_report_and_the_verb(suite, tmp_path, capsys):
         (["--until-decided", "--up-to", "2"], "--up-to must be at least 3"),
     ],
 )
-def test_options_that_cannot_be_meant_are_refused(suite, tmp_path, capsys, options, message):
-    assert run(["run", str(suite()), "--store", str(tmp_path / "s"), *options]) == 2
-    assert message in capsys.readouterr().err
+def test_options_that_cannot_be_meant_are_refused(suite, tmp_path, refused, options, message):
+    assert message in refused("run", suite(), "--store", tmp_path / "s", *options)
 
 
 def test_claims_about_what_is_left_out_are_left_alone(suite, tmp_path):

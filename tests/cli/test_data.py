@@ -10,7 +10,6 @@ import pytest
 from data_files import mnist_files, write
 from served_folder import served
 
-from bfc_bench.cli.app import run
 from bfc_bench.tasks.data import public
 from bfc_bench.tasks.data.mnist import Mnist
 
@@ -83,18 +82,17 @@ def test_get_fetches_and_then_it_is_there(published, tmp_path, printed):
     assert folder == tmp_path / "XDG_CACHE_HOME" / "bfc-bench" / "data" / "mnist"
     assert sorted(path.name for path in folder.iterdir()) == sorted(MNIST)
     shutil.rmtree(published)  # nothing is fetched twice
-    assert run(["data", "get", "mnist"]) == 0
-    assert run(["data", "show", "mnist", "--output", str(tmp_path / "m.png")]) == 0
+    printed("data", "get", "mnist")
+    printed("data", "show", "mnist", "--output", tmp_path / "m.png")
 
 
-def test_another_file_than_the_original_is_not_kept(capsys, published, tmp_path):
+def test_another_file_than_the_original_is_not_kept(cli, published, tmp_path):
     name = "train-images-idx3-ubyte.gz"
     write(published, {name: MNIST[name] + b"more"})
-    assert run(["data", "get", "mnist"]) == 1
-    message = capsys.readouterr().err
-    assert f"mnist: {name} could not be fetched from http://127.0.0.1" in message
-    assert "hash" in message
-    assert len(message.splitlines()) == 1
+    done = cli("data", "get", "mnist")
+    assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
+    assert f"mnist: {name} could not be fetched from http://127.0.0.1" in done.stderr
+    assert "hash" in done.stderr
     assert not (tmp_path / "XDG_CACHE_HOME" / "bfc-bench" / "data" / "mnist" / name).exists()
 
 

@@ -13,7 +13,6 @@ from zipfile import ZipFile
 import pytest
 from installed_faulty import describe
 
-from bfc_bench.cli.app import run
 from bfc_bench.cli.new import EXAMPLES, write_distribution
 from bfc_bench.errors import UsageError
 from bfc_bench.learner import ArrayKind
@@ -60,8 +59,8 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
     assert (tmp_path / "thesis.tex").read_text() == "years"
 
 
-def test_the_command_writes_a_learner_of_torch(tmp_path: Path) -> None:
-    assert run(["new", "learner", "mine", "--arrays", "torch", "--output", str(tmp_path)]) == 0
+def test_the_command_writes_a_learner_of_torch(tmp_path, printed):
+    printed("new", "learner", "mine", "--arrays", "torch", "--output", tmp_path)
     assert tomllib.loads((tmp_path / "pyproject.toml").read_text())["project"]["dependencies"][-1] == "torch"
     assert "import torch" in (tmp_path / "src/bfc_bench_mine/mine.py").read_text()
 

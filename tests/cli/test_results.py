@@ -26,17 +26,14 @@ def stored(suite_file: Callable[..., Path], tmp_path: Path) -> list[str]:
     return [str(path), "--store", str(tmp_path / "store")]
 
 
-def test_rows_and_columns_are_chosen(stored: list[str], capsysbinary: pytest.CaptureFixture[bytes]) -> None:
-    assert (
-        run(["results", *stored, "--learner", "b", "--task", "t", "--format", "csv", "--columns", "n,label,nmse"]) == 0
-    )
-    lines = list(csv.DictReader(io.StringIO(capsysbinary.readouterr().out.decode())))
+def test_rows_and_columns_are_chosen(stored, printed):
+    chosen = ["--learner", "b", "--task", "t", "--columns", "n,label,nmse"]
+    lines = list(csv.DictReader(io.StringIO(printed("results", *stored, *chosen, "--format", "csv"))))
     assert [list(line) for line in lines] == [["n", "label", "nmse"]] * 2
     assert [(line["n"], line["label"]) for line in lines] == [("10", "b"), ("20", "b")]
-    assert run(["results", *stored, "--learner", "a", "--learner", "b", "--format", "json", "--columns", "cell"]) == 0
-    assert [list(row) for row in json.loads(capsysbinary.readouterr().out)] == [["cell"]] * 4
-    assert run(["results", *stored, "--status", "failed", "--format", "json"]) == 0
-    assert json.loads(capsysbinary.readouterr().out) == []
+    chosen = ["--learner", "a", "--learner", "b", "--columns", "cell"]
+    assert [list(row) for row in json.loads(printed("results", *stored, *chosen, "--format", "json"))] == [["cell"]] * 4
+    assert json.loads(printed("results", *stored, "--status", "failed", "--format", "json")) == []
 
 
 @pytest.mark.parametrize(
@@ -48,14 +45,11 @@ def test_rows_and_columns_are_chosen(stored: list[str], capsysbinary: pytest.Cap
         (["--columns", "nmes"], "--columns: there is no column 'nmes'. Did you mean 'nmse'?"),
     ],
 )
-def test_what_is_not_there_is_an_error(
-    stored: list[str], arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(["results", *stored, *arguments]) == 2
-    assert said in capsys.readouterr().err
+def test_what_is_not_there_is_an_error(stored, arguments, said, refused):
+    assert said in refused("results", *stored, *arguments)
 
 
-def test_what_cannot_be_written_is_said(stored: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_cannot_be_written_is_said(stored, tmp_path, capsys):
     for arguments, said in (
         (["results", *stored, "--format", "csv", "--output", tmp_path], f"{tmp_path} cannot be written: Is a dir"),
         (["results", *stored, "--format", "json", "--output", tmp_path / "no" / "x"], "No such file or directory."),
@@ -66,11 +60,11 @@ def test_what_cannot_be_written_is_said(stored: list[str], tmp_path: Path, capsy
         assert [said in line for line in capsys.readouterr().err.splitlines()] == [True]
 
 
-def test_csv_has_stages_only_if_they_are_named(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
-    toys = ["results", "bfc-toys", "--store", str(Path(bfc_suites.__file__).parent / "reference" / "bfc-toys.zip")]
+def test_csv_has_stages_only_if_they_are_named(printed):
+    toys = Path(bfc_suites.__file__).parent / "reference" / "bfc-toys.zip"
     for columns, expected in ([], set()), (["--columns", "stages"], {"stages"}):
-        assert run([*toys, "--format", "csv", *columns]) == 0
-        header = capsysbinary.readouterr().out.decode().partition("\n")[0].split(",")
+        lines = printed("results", "bfc-toys", "--store", toys, "--format", "csv", *columns)
+        header = lines.partition("\n")[0].split(",")
         assert {name.partition(".")[0] for name in header} & {"stages"} == expected
 
 
@@ -86,56 +80,44 @@ def test_texts_that_look_like_formulas_are_quoted_in_csv_unless_raw(tmp_path: Pa
     assert b"".join(csv_parts([row], columns, raw=True)) == b"label,nmse\n=1+1,-0.5\n"
 
 
-def test_nested_values_are_columns_of_their_own_as_in_the_frame(
-    stored: list[str], capsysbinary: pytest.CaptureFixture[bytes]
-) -> None:
-    assert run(["results", *stored, "--format", "csv"]) == 0
-    lines = list(csv.DictReader(io.StringIO(capsysbinary.readouterr().out.decode())))
+def test_nested_values_are_columns_of_their_own_as_in_the_frame(stored, tmp_path, printed, refused):
+    lines = list(csv.DictReader(io.StringIO(printed("results", *stored, "--format", "csv"))))
     with bb.open_store(stored[-1]) as suites:
         frame = suites.only().frame()
     assert {name for name in frame if "." in name} == {name for name in lines[0] if "." in name}
     assert float(lines[0]["options.ridge"]) == frame["options.ridge"][0]
-    assert run(["results", *stored, "--columns", "n,options.ridge", "--format", "json"]) == 0
-    assert [list(row) for row in json.loads(capsysbinary.readouterr().out)] == [["n", "options.ridge"]] * len(lines)
-    assert run(["results", *stored, "--columns", "n,options.ridge", "--format", "parquet"]) == 0
-    table = pd.read_parquet(io.BytesIO(capsysbinary.readouterr().out))
-    assert table["options.ridge"].tolist() == frame["options.ridge"].tolist()
-    assert run(["results", *stored, "--columns", "options.ridges"]) == 2
-    assert b"no column 'options.ridges'. Did you mean 'options.ridge'?" in capsysbinary.readouterr().err
+    chosen = ["results", *stored, "--columns", "n,options.ridge"]
+    records = json.loads(printed(*chosen, "--format", "json"))
+    assert [list(record) for record in records] == [["n", "options.ridge"]] * len(lines)
+    printed(*chosen, "--format", "parquet", "--output", tmp_path / "a.parquet")
+    assert pd.read_parquet(tmp_path / "a.parquet")["options.ridge"].tolist() == frame["options.ridge"].tolist()
+    said = refused("results", *stored, "--columns", "options.ridges")
+    assert "no column 'options.ridges'. Did you mean 'options.ridge'?" in said
 
 
-def test_a_table_has_its_first_rows_and_says_how_to_see_the_others(
-    stored: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_table_has_its_first_rows_and_says_how_to_see_the_others(stored, cli):
     for arguments in (["--first", "3"], ["--first", "3", "--columns", "label"]):
-        assert run(["results", *stored, *arguments]) == 0
-        shown = capsys.readouterr()
-        assert len(shown.out.splitlines()) == 1 + 3
-        assert "rows shown: 3; there are more" in shown.err
-        assert "--first 0" in shown.err
+        shown = cli("results", *stored, *arguments)
+        assert (shown.returncode, len(shown.stdout.splitlines())) == (0, 1 + 3)
+        assert "rows shown: 3; there are more" in shown.stderr
+        assert "--first 0" in shown.stderr
     for arguments in (["--first", "0"], ["--first", "4"], ["--first", "4", "--columns", "label"]):
-        assert run(["results", *stored, *arguments]) == 0
-        shown = capsys.readouterr()
-        assert (len(shown.out.splitlines()), shown.err) == (1 + 4, "")
+        shown = cli("results", *stored, *arguments)
+        assert (shown.returncode, len(shown.stdout.splitlines()), shown.stderr) == (0, 1 + 4, "")
 
 
 @pytest.mark.parametrize("columns", [[], ["--columns", "label"]])
-def test_a_terminal_shows_the_first_rows_and_a_pipe_gets_all(
-    columns: list[str], stored: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_terminal_shows_the_first_rows_and_a_pipe_gets_all(columns, stored, printed, monkeypatch):
     monkeypatch.setattr("bfc_bench.cli.results.SHOWN", 2)
     for terminal, rows in ((False, 4), (True, 2)):
         monkeypatch.setattr(sys.stdout, "isatty", lambda terminal=terminal: terminal)
-        assert run(["results", *stored, *columns]) == 0
-        assert len(capsys.readouterr().out.splitlines()) == 1 + rows
+        assert len(printed("results", *stored, *columns).splitlines()) == 1 + rows
 
 
 WHAT = {"n-star": "n_star", "exponents": "exponent", "curves": "mean", "claims": "estimate"}
 
 
-def test_what_is_computed_is_exported_in_every_format(
-    suite_file: Callable[..., Path], tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
-) -> None:
+def test_what_is_computed_is_exported_in_every_format(suite_file, tmp_path, capsysbinary):
     """The formats for programs hold the same records; those for readers a number with its interval."""
     claim = {"id": "small_1", "kind": "reaches", "label": "a", "task": "t", "at_most": 2}
     learners = [{"name": "kernel-ridge", "label": "a"}, {"name": "kernel-ridge", "label": "b"}]
@@ -168,8 +150,7 @@ def test_what_is_computed_is_exported_in_every_format(
         assert b"--first is for --what cells." in capsysbinary.readouterr().err
 
 
-def test_cells_are_exported_for_a_paper(stored: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["results", *stored, "--format", "latex", "--columns", "label,fit_cpu_seconds"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+def test_cells_are_exported_for_a_paper(stored, printed):
+    lines = printed("results", *stored, "--format", "latex", "--columns", "label,fit_cpu_seconds").splitlines()
     assert r"label & fit\_cpu\_seconds \\" in lines
     assert len([line for line in lines if "&" in line]) == 1 + 4

@@ -6,7 +6,6 @@ from importlib.metadata import version
 import pytest
 
 import bfc_bench as bb
-from bfc_bench.cli.app import run
 from bfc_bench.run.session import counts_text
 
 
@@ -14,22 +13,18 @@ def test_the_package_says_its_release():
     assert bb.__version__ == version("bfc-bench")
 
 
-def test_a_wrong_value_is_shown_once(suite_file, capsys):
+def test_a_wrong_value_is_shown_once(suite_file, refused):
     task = {"name": "t", "d": [4], "inputs": {"kind": "gaussian"}, "target": {"kind": "linear"}, "n": [40, 20, 80]}
-    assert run(["plan", str(suite_file(task=[task], learner=[{"name": "kernel-ridge"}]))]) == 2
-    assert capsys.readouterr().err.count("Got [40, 20, 80]") == 1
+    assert refused("plan", suite_file(task=[task], learner=[{"name": "kernel-ridge"}])).count("Got [40, 20, 80]") == 1
 
 
-def test_a_plan_for_a_store_that_cannot_be_made_says_what_the_run_says(suite_file, tmp_path, capsys):
-    suite, blocked = str(suite_file(learner=[{"name": "kernel-ridge"}])), tmp_path / "file"
+def test_a_plan_for_a_store_that_cannot_be_made_says_what_the_run_says(suite_file, tmp_path, printed, refused):
+    suite, blocked = suite_file(learner=[{"name": "kernel-ridge"}]), tmp_path / "file"
     blocked.write_text("")
-    said = []
-    for verb in ("plan", "run"):
-        assert run([verb, suite, "--store", str(blocked / "store")]) == 2
-        said.append(capsys.readouterr().err)
+    said = [refused(verb, suite, "--store", blocked / "store") for verb in ("plan", "run")]
     assert said[0] == said[1]
     assert "cannot be written" in said[0]
-    assert run(["plan", suite, "--store", str(tmp_path / "new" / "store")]) == 0
+    printed("plan", suite, "--store", tmp_path / "new" / "store")
     assert not (tmp_path / "new").exists()
 
 
@@ -41,25 +36,23 @@ def test_a_run_that_was_cut_off_before_its_first_row_has_something_to_do(statuse
     assert counts_text(statuses, todo) == words
 
 
-def test_one_is_not_many(suite_file, tmp_path, capsys):
+def test_one_is_not_many(suite_file, tmp_path, cli, printed):
     task = {"name": "t", "d": [4], "inputs": {"kind": "gaussian"}, "target": {"kind": "linear"}, "n": [40]}
     path = suite_file(task=[task], learner=[{"name": "kernel-ridge"}], replicates=1)
-    store, bundle = str(tmp_path / "store"), str(tmp_path / "b.zip")
-    assert run(["run", str(path), "--store", store, "--executor", "serial"]) == 0
-    assert run(["bundle", "--store", store, "--output", bundle]) == 0
-    assert run(["merge", store, "--into", str(tmp_path / "copy")]) == 0
-    run(["verify", bundle, "--cells", "1", "--executor", "serial"])
-    said = capsys.readouterr().out
+    store, bundle = tmp_path / "store", tmp_path / "b.zip"
+    said = printed("run", path, "--store", store, "--executor", "serial")
+    said += printed("bundle", "--store", store, "--output", bundle)
+    said += printed("merge", store, "--into", tmp_path / "copy")
+    said += cli("verify", bundle, "--cells", "1", "--executor", "serial").stdout
     (page,) = (tmp_path / "store" / "reports").rglob("report.html")
     assert "a polynomial kernel of degree 2 has degree 4 in x" in page.read_text()
     for words in ("1 row of 1 suite", "1 suite;", "1 new row,", "1 new run.", "1 cell reproduced", "0 differences"):
         assert words in said
 
 
-def test_words_that_mean_something_else_to_a_theorist_say_so(capsys):
+def test_words_that_mean_something_else_to_a_theorist_say_so(printed):
     for name, words in (("staircase", "[[1], [1, 1], [1, 1, 1]]"), ("kernel-ridge", "degree 4 in x")):
-        assert run(["show", name]) == 0
-        assert words in " ".join(capsys.readouterr().out.split())
+        assert words in " ".join(printed("show", name).split())
 
 
 def test_a_dimension_that_the_suite_lacks_gives_a_warning():

@@ -9,7 +9,6 @@ import pytest
 from bfc_plugins import sklearn_objects
 
 from bfc_bench import load_learner
-from bfc_bench.cli.app import run
 from bfc_bench.errors import UsageError
 from bfc_bench.learner import Context, Data
 from bfc_bench.plugins.manager import load_plugins
@@ -171,14 +170,12 @@ def test_it_is_pickled_by_its_path():
         assert (again, type(again)) == (learner, type(learner))
 
 
-def test_a_suite_tunes_it_the_command_line_adds_it_and_check_finds_it(suite_file, rows_of, tmp_path, capsys):
+def test_a_suite_tunes_it_the_command_line_adds_it_and_check_finds_it(suite_file, rows_of, tmp_path, printed):
     name = "elsewhere.models:Plain"
     rows = rows_of(learner=[{"name": name, "tune": {"shift": [0.0, -1000.0]}}])
     assert {row.chosen["tuned"]["shift"] for row in rows} == {-1000.0}
-    store = str(tmp_path / "store")
-    suite = str(suite_file(learner=[{"name": "sklearn:linear_model.Ridge"}]))
-    assert run(["run", suite, "--learner", name, "--store", store, "--executor", "serial"]) == 0
-    assert run(["show", name]) == 0
-    assert "elsewhere.models:Plain  learner of bfc-bench:builtin" in capsys.readouterr().out
+    suite = suite_file(learner=[{"name": "sklearn:linear_model.Ridge"}])
+    printed("run", suite, "--learner", name, "--store", tmp_path / "store", "--executor", "serial")
+    assert "elsewhere.models:Plain  learner of bfc-bench:builtin" in printed("show", name)
     (learner,) = find(name)
     assert learner is load_plugins().learner(name)

@@ -9,7 +9,6 @@ import pytest
 from stored_rows import read_results
 
 from bfc_bench import RunOptions, hookimpl, run_suite
-from bfc_bench.cli.app import run
 
 SECRETS = ("h4pass", "abc-query-token", "v4lue-of-a-variable", "inner-passw0rd")
 TEXT = (
@@ -28,7 +27,7 @@ if __name__ == "__main__":
 
 @pytest.mark.parametrize("executor", ["processes", "serial"])
 def test_no_reason_traceback_or_fact_of_a_learner_shows_a_credential(
-    executor, faulty, suite_file, tmp_path, monkeypatch, capsys
+    executor, faulty, suite_file, tmp_path, monkeypatch, cli
 ):
     monkeypatch.setenv("HUB_TOKEN", SECRETS[2])
     monkeypatch.setenv("DATABASE_URL", f"postgresql://me:{SECRETS[3]}@host/db")
@@ -37,13 +36,13 @@ def test_no_reason_traceback_or_fact_of_a_learner_shows_a_credential(
     options = [{"path": str(said), "where": where} for where in ("fit", "info", "skip")]
     learners = [{"name": "telltale", "label": values["where"], "options": values} for values in options]
     path, store = suite_file(learner=learners), tmp_path / "store"
-    assert run(["run", str(path), "--store", str(store), "--executor", executor, "--jobs", "1"]) == 1
-    told = capsys.readouterr()
+    told = cli("run", path, "--store", store, "--executor", executor, "--jobs", "1")
+    assert told.returncode == 1
     kept = b"".join(file.read_bytes() for file in store.rglob("*") if file.is_file())
     assert kept.count(b"git clone https://***@host/x.git failed; GET /api?page=2&token=***; sent *** and ***") > 5
     for secret in SECRETS:
         assert secret.encode() not in kept
-        assert secret not in told.out + told.err
+        assert secret not in told.stdout + told.stderr
 
 
 def test_a_row_is_masked_before_plugins_see_it(faulty, suite_file, tmp_path):

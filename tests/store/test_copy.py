@@ -9,7 +9,6 @@ import pytest
 from stored_rows import read_results
 
 from bfc_bench import RunOptions, open_store, run_suite
-from bfc_bench.cli.app import run
 from bfc_bench.errors import StoreError
 from bfc_bench.store.merge import merge
 from bfc_bench.store.row import Row, cell_id, curve_digest
@@ -54,12 +53,12 @@ def test_a_copy_of_a_store_that_is_being_written_is_of_one_moment(tmp_path):
         writer.communicate()
 
 
-def test_a_copy_goes_on_as_the_store_would(faulty, suite_file, tmp_path):
+def test_a_copy_goes_on_as_the_store_would(faulty, suite_file, tmp_path, printed):
     path = suite_file(learner=[{"name": "mean"}], replicates=2)
     run_suite(path, RunOptions(store=tmp_path / "a", executor="serial"))
     with open_store(tmp_path / "a") as results:
         results["tiny"].report()
-    assert run(["merge", str(tmp_path / "a"), "--into", str(tmp_path / "b")]) == 0
+    printed("merge", tmp_path / "a", "--into", tmp_path / "b")
     assert read_results(path, store=tmp_path / "b") == read_results(path, store=tmp_path / "a")
     shutil.rmtree(tmp_path / "a")
     assert run_suite(path, RunOptions(store=tmp_path / "b", executor="serial")).statuses == {}

@@ -11,7 +11,6 @@ import pytest
 
 from benchmarks.same import main as same
 from bfc_bench import RunOptions, open_store, run_suite
-from bfc_bench.cli.app import run
 from bfc_bench.errors import StoreError, UsageError
 from bfc_bench.store.artifacts import digests
 from bfc_bench.store.equality import GPUS
@@ -67,13 +66,13 @@ def test_a_merge_takes_every_table_of_a_store(made):
     assert found == set(TABLES)
 
 
-def test_halves_of_a_suite_that_two_stores_have_run_are_the_whole_suite(faulty, suite_file, tmp_path, capsys):
+def test_halves_of_a_suite_that_two_stores_have_run_are_the_whole_suite(faulty, suite_file, tmp_path, printed, capsys):
     path = suite_file(learner=[{"name": "mean"}, {"name": "linear-ridge"}], replicates=2)
     a, b, c, whole = (tmp_path / name for name in ("a", "b", "c", "whole"))
     run_suite(path, RunOptions(store=a, executor="serial", learners=["mean"]))
     run_suite(path, RunOptions(store=b, executor="serial"))
     run_suite(path, RunOptions(store=whole, executor="serial"))
-    assert run(["merge", str(a), str(b), "--into", str(c)]) == 0
+    printed("merge", a, b, "--into", c)
     assert same(str(c), str(whole)) == 0
     assert "8 cells in both, 0 in one only: equal bit for bit" in capsys.readouterr().out
     with open_store(c) as merged, open_store(a) as first, open_store(b) as second:
@@ -96,12 +95,11 @@ def test_equal_rows_are_one_whatever_they_took_and_whoever_made_them(made, tmp_p
         assert [row.fit_cpu_seconds for row in store.rows("s", 1)] == [1.0, None]
 
 
-def test_different_rows_of_a_cell_are_an_error_that_shows_both(made, tmp_path, capsys):
+def test_different_rows_of_a_cell_are_an_error_that_shows_both(made, refused):
     a, b = made("a", [ROW]), made("b", [replace(ROW, nmse=0.25)])
     c = made("c", [replace(ROW, cell=cell(4), n=4)])
     before = content(c)
-    assert run(["merge", str(a), str(b), "--into", str(c)]) == 2
-    said = capsys.readouterr().err
+    said = refused("merge", a, b, "--into", c)
     assert "l on t, d = 2, n = 3, replicate 0" in said
     assert f"NMSE 0.5 in {a} (host-a); NMSE 0.25 in {b} (host-b)" in said
     assert "--prefer" in said
@@ -283,11 +281,10 @@ BY_MUCH = {
 }
 
 
-def test_rows_of_gpus_that_differ_by_a_rounding_that_grew_are_one_and_it_is_said(made, tmp_path, capsys):
+def test_rows_of_gpus_that_differ_by_a_rounding_that_grew_are_one_and_it_is_said(made, tmp_path, printed, capsys):
     rows = [ON_GPU, replace(ON_GPU, cell=cell(4), n=4)]
     a, b = made("a", rows), made("b", [replace(ON_GPU, **BY_LITTLE), rows[1]])
-    assert run(["merge", str(a), str(b), "--into", str(tmp_path / "c")]) == 0
-    (said,) = capsys.readouterr().out.splitlines()
+    (said,) = printed("merge", a, b, "--into", tmp_path / "c").splitlines()
     assert "2 there already (1 equal within a relative 0.01; the first is kept)" in said
     assert cells(tmp_path / "c") == {cell(): 0.5, cell(4): 0.5}  # the first store's
     assert same(str(a), str(b)) == 0
@@ -306,7 +303,7 @@ def test_each_measured_column_of_gpus_has_the_tolerance_and_no_other_row(column,
         merge([a, b], tmp_path / "f")
 
 
-def test_rows_that_differ_by_a_rounding_are_one_the_first_is_kept_and_it_is_said(made, tmp_path, capsys):
+def test_rows_that_differ_by_a_rounding_are_one_the_first_is_kept_and_it_is_said(made, tmp_path, printed):
     rows = [replace(ON_GPU, device="cpu", train_nmse=1e-30), replace(ROW, cell=cell(4), n=4)]
     stages = {"first": {"nmse": 0.6 * (1 + 9e-7), "reason": ""}}
     a, b = (
@@ -314,8 +311,8 @@ def test_rows_that_differ_by_a_rounding_are_one_the_first_is_kept_and_it_is_said
         made("b", [replace(rows[0], nmse=0.5 * (1 + 9e-7), train_nmse=2e-30, stages=stages), rows[1]]),
     )
     for _ in range(2):
-        assert run(["merge", str(a), str(b), "--into", str(tmp_path / "c")]) == 0
-        assert "(1 equal within a relative 1e-06; the first is kept)" in capsys.readouterr().out
+        said = printed("merge", a, b, "--into", tmp_path / "c")
+        assert "(1 equal within a relative 1e-06; the first is kept)" in said
     assert cells(tmp_path / "c") == {cell(): 0.5, cell(4): 0.5}
     assert same(str(a), str(b)) == 1  # which compares bit for bit
     c = made("d", [replace(rows[0], nmse=0.5 * (1 + 1e-4), train_nmse=2e-30)])

@@ -13,7 +13,6 @@ import pytest
 from stored_rows import judge_claims, read_results, stored_rows
 
 import bfc_bench
-from bfc_bench.cli.app import run
 from bfc_bench.errors import StoreError
 from bfc_bench.store.artifacts import digests
 from bfc_bench.store.row import Row
@@ -197,15 +196,14 @@ def test_files_are_their_owners_alone_and_what_exists_keeps_its_mode(tmp_path, f
 
 
 @pytest.mark.parametrize("verb", ["results", "report", "claims", "compare"])
-def test_a_store_that_is_missing_or_cannot_be_used_is_exit_code_2(verb, faulty, suite_file, tmp_path, capsys):
+def test_a_store_that_is_missing_or_cannot_be_used_is_exit_code_2(verb, faulty, suite_file, tmp_path, refused):
     path = suite_file(learner=[{"name": "mean"}])
     arguments = ["compare", "a", "b", "--suite", path] if verb == "compare" else [verb, path]
     (tmp_path / "corrupt").mkdir()
     (tmp_path / "corrupt" / "results.sqlite").write_bytes(b"SQLite format 3\0" + b"x" * 5000)
     Store(tmp_path / "empty", write=True).close()
     for name, said in (("none", "There is no store"), ("corrupt", "cannot be read"), ("empty", "has no run")):
-        assert run([*map(str, arguments), "--store", str(tmp_path / name)]) == 2
-        assert said in capsys.readouterr().err
+        assert said in refused(*arguments, "--store", tmp_path / name)
 
 
 def test_a_full_disk_is_a_clear_error_and_the_store_stays_readable(tmpfs):
@@ -238,7 +236,7 @@ def open_files() -> list[str]:
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="open files are listed on Linux only")
-def test_whatever_opens_a_store_closes_it(faulty, suite_file, tmp_path):
+def test_whatever_opens_a_store_closes_it(faulty, suite_file, tmp_path, printed):
     """A store that stays open keeps its write-ahead log beside it and its file from being moved."""
     path, store = suite_file(learner=[{"name": "mean"}]), tmp_path / "store"
     session = bfc_bench.run_suite(path, bfc_bench.RunOptions(store=store, executor="serial"))
@@ -247,9 +245,8 @@ def test_whatever_opens_a_store_closes_it(faulty, suite_file, tmp_path):
     with bfc_bench.open_store(store) as results:
         results["tiny"].rows()
         assert open_files()
-    for arguments in (["results", path], ["claims", path], ["plan", path], ["report", path]):
-        assert run([*map(str, arguments), "--store", str(store)]) == 0
-    assert run(["doctor", "--store", str(store)]) == 0
+    for arguments in (["results", path], ["claims", path], ["plan", path], ["report", path], ["doctor"]):
+        printed(*arguments, "--store", store)
     assert open_files() == []
     assert sum(file.stat().st_size for file in store.glob("*-wal")) == 0  # the file alone holds everything
     for read in (lambda: results["tiny"], session.store.suites):

@@ -5,7 +5,6 @@ import zipfile
 import pytest
 
 import bfc_bench as bb
-from bfc_bench.cli.app import run
 from bfc_bench.store.store import Store
 from bfc_bench.store.unpacking import store_folder
 
@@ -40,25 +39,23 @@ def test_it_is_unpacked_once(bundle, cache):
         assert list(opened) == []
 
 
-def test_a_run_does_not_write_into_it(bundle, suite_file, capsys):
-    before = bundle.read_bytes()
-    assert run(["run", str(suite_file(learner=[{"name": "kernel-ridge"}])), "--store", str(bundle)]) == 2
-    assert f"b.zip is a file. `bfc-bench merge {bundle} --into DIR` makes a store" in capsys.readouterr().err
-    assert run(["plan", str(suite_file(learner=[{"name": "kernel-ridge"}])), "--store", str(bundle)]) == 0
-    assert run(["report", "tiny", "--store", str(bundle)]) == 2
-    assert "--output must name a folder for the report" in capsys.readouterr().err
+def test_a_run_does_not_write_into_it(bundle, suite_file, printed, refused):
+    before, path = bundle.read_bytes(), suite_file(learner=[{"name": "kernel-ridge"}])
+    said = refused("run", path, "--store", bundle)
+    assert f"b.zip is a file. `bfc-bench merge {bundle} --into DIR` makes a store" in said
+    printed("plan", path, "--store", bundle)
+    assert "--output must name a folder for the report" in refused("report", "tiny", "--store", bundle)
     assert bundle.read_bytes() == before
 
 
 @pytest.mark.parametrize("what", ["other", "damaged"])
-def test_what_is_no_bundle_is_refused_in_one_line(bundle, tmp_path, cache, capsys, what):
+def test_what_is_no_bundle_is_refused_in_one_line(bundle, tmp_path, cache, refused, what):
     path = zipped(tmp_path / "other.zip", notes_txt="text")
     if what == "damaged":
         content = bytearray(bundle.read_bytes())
         content[2000:3000] = b"\xff" * 1000
         path.write_bytes(content)
-    assert run(["merge", str(path), "--into", str(tmp_path / "into")]) == 2
-    said = capsys.readouterr().err
+    said = refused("merge", path, "--into", tmp_path / "into")
     assert "other.zip is not a bundle that bfc-bench reads" in said
     assert said.count("\n") == 1
     assert list(cache.iterdir()) == []

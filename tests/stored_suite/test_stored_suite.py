@@ -8,7 +8,6 @@ import pytest
 from small_tasks import NOISY
 
 import bfc_bench
-from bfc_bench.cli.app import run
 from bfc_bench.errors import StoreError, UsageError
 from bfc_bench.store import store as store_module
 from bfc_bench.store.records import records_of
@@ -52,13 +51,11 @@ def test_a_suite_is_found_by_path_by_name_and_with_its_version(ran):
         assert next(each) == results.only().rows()[0]  # others may read meanwhile
 
 
-def test_it_says_what_the_verbs_say(ran, stored, capsys):
+def test_it_says_what_the_verbs_say(ran, stored, printed):
     path, store = ran
 
     def said(*arguments):
-        capsys.readouterr()
-        assert run([*map(str, arguments), "--store", str(store)]) == 0
-        return json.loads(capsys.readouterr().out)
+        return json.loads(printed(*arguments, "--store", store))
 
     def as_json(records):
         return json.loads(records.frame().to_json(orient="records"))
