@@ -1,11 +1,15 @@
-"""Makes a store of given rows, or reads those of one and closes it: Python 3.13 warns of an open database."""
+"""Makes a store of given rows, changes one, or reads it and closes it: Python 3.13 warns of an open database."""
 
+import sqlite3
 from collections.abc import Iterable, Mapping
+from contextlib import closing
 from pathlib import Path
 
 from bfc_bench import Row, Verdict, open_store
 from bfc_bench.run.grid import Cell, Grid
 from bfc_bench.store import DEFAULT_STORE
+from bfc_bench.store.records import TABLES
+from bfc_bench.store.row import RUN_COLUMNS
 from bfc_bench.store.store import Store
 from bfc_bench.suite.read import read_suite
 
@@ -31,6 +35,23 @@ def hold_times(store: Store, grid: Grid, seconds: Mapping[Cell, float], device: 
             device=device, fit_cpu_seconds=taken,
         )  # fmt: skip
         store.put([(row, grid.task_digests[cell.task], grid.learner_digests[cell.label], "")])
+
+
+def change(folder, sql, *values):
+    """Change the database of a store behind its back."""
+    with closing(sqlite3.connect(folder / "results.sqlite")) as db, db:
+        db.execute(sql, values)
+
+
+def content(folder):
+    """All that the tables of a store hold, in their order."""
+    with closing(sqlite3.connect(folder / "results.sqlite")) as db:
+        return {table: db.execute(f"SELECT * FROM {table} ORDER BY rowid").fetchall() for table in TABLES}
+
+
+def numbers(rows):
+    """What a run with the same seeds makes again: rows without their times, their session and their machine."""
+    return [{k: v for k, v in row.as_dict().items() if k not in RUN_COLUMNS} for row in rows]
 
 
 def stored_rows(folder: Path, suite: str = "tiny", version: int = 1) -> list[Row]:

@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 from installed_faulty import install_faulty
 from small_tasks import NOISY
-from stored_rows import read_results
+from stored_rows import numbers, read_results
 from waiting import kill_at
 
 from bfc_bench import RunOptions, load_plugins, open_store, run_suite, run_until_decided
 from bfc_bench.extras.slurm.prepare import prepare
-from bfc_bench.store.row import RUN_COLUMNS
 from bfc_bench.strategies.api import grid_of
 from bfc_bench.suite.model import Suite
 from bfc_bench.utils.hook_markers import hookimpl
@@ -61,10 +60,6 @@ def points(store, beyond=3):
     """Of the rows that were added: label, d, n and replicate."""
     rows = read_results("tiny", store=store)
     return sorted((row.label, row.d, row.n, row.replicate) for row in rows if row.replicate >= beyond)
-
-
-def numbers(rows):
-    return [{k: v for k, v in row.as_dict().items() if k not in RUN_COLUMNS} for row in rows]
 
 
 def verdicts(path, store):

@@ -8,16 +8,11 @@ import sys
 
 import pytest
 from small_tasks import NOISY
-from stored_rows import read_results, stored_rows
+from stored_rows import numbers, read_results, stored_rows
 from waiting import alive, wait_until
 
 from bfc_bench import RunOptions, run_suite
 from bfc_bench.errors import StoreError
-from bfc_bench.store.row import RUN_COLUMNS
-
-
-def numbers(rows):
-    return [{k: v for k, v in row.as_dict().items() if k not in RUN_COLUMNS} for row in rows]
 
 
 @pytest.fixture

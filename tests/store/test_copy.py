@@ -7,16 +7,16 @@ from dataclasses import replace
 
 import pytest
 from stored_rows import read_results
+from synthetic import row
 
 from bfc_bench import RunOptions, open_store, run_suite
 from bfc_bench.errors import StoreError
 from bfc_bench.store.merge import merge
-from bfc_bench.store.row import Row, cell_id, curve_digest
+from bfc_bench.store.row import cell_id, curve_digest
 from bfc_bench.store.store import Store
 
 CURVE = curve_digest("td", "ld", "l")
-ROW = Row(cell="c0", suite="s", suite_version=1, task="t", learner="l", label="l", options={}, d=2, n=3,
-          replicate=0, status="ok", nmse=0.5, finished_at=1.0)  # fmt: skip
+ROW = row(cell="c0", suite="s", task="t", label="l", d=2, n=3, nmse=0.5, finished_at=1.0)
 WRITER = """
 import sys
 from dataclasses import replace

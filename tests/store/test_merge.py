@@ -8,6 +8,8 @@ from contextlib import closing
 from dataclasses import replace
 
 import pytest
+from stored_rows import change, content
+from synthetic import row
 
 from benchmarks.same import main as same
 from bfc_bench import RunOptions, open_store, run_suite
@@ -16,7 +18,7 @@ from bfc_bench.store.artifacts import digests
 from bfc_bench.store.equality import GPUS
 from bfc_bench.store.merge import merge
 from bfc_bench.store.records import TABLES
-from bfc_bench.store.row import Row, cell_id, curve_digest
+from bfc_bench.store.row import cell_id, curve_digest
 from bfc_bench.store.store import Store
 
 
@@ -25,8 +27,7 @@ def cell(n=3, learner="ld", replicate=0):
     return cell_id(curve_digest("td", learner, "l"), 2, n, replicate)
 
 
-ROW = Row(cell=cell(), suite="s", suite_version=1, task="t", learner="l", label="l", options={"a": 1}, d=2, n=3,
-          replicate=0, status="ok", nmse=0.5, provenance="r", finished_at=1.0)  # fmt: skip
+ROW = row(cell=cell(), suite="s", task="t", label="l", options={"a": 1}, d=2, n=3, nmse=0.5, finished_at=1.0)
 DEFINITIONS = {"t": "td"}, {"l": "ld"}
 
 
@@ -52,12 +53,6 @@ def made(tmp_path, monkeypatch):
 def cells(directory):
     with Store(directory) as store:
         return {row.cell: row.nmse for row in store.rows("s", 1)}
-
-
-def content(directory):
-    """All that the tables hold, in their order."""
-    with closing(sqlite3.connect(directory / "results.sqlite")) as db:
-        return {table: db.execute(f"SELECT * FROM {table} ORDER BY rowid").fetchall() for table in TABLES}
 
 
 def test_a_merge_takes_every_table_of_a_store(made):
@@ -182,9 +177,7 @@ def test_a_finished_run_is_not_undone_by_a_copy_that_was_made_while_it_ran(order
     with closing(sqlite3.connect(whole / "results.sqlite")) as db:
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     shutil.copytree(whole, tmp_path / "half")
-    with closing(sqlite3.connect(tmp_path / "half" / "results.sqlite")) as db:
-        db.execute("UPDATE sessions SET finished_at = NULL")
-        db.commit()
+    change(tmp_path / "half", "UPDATE sessions SET finished_at = NULL")
     merge([tmp_path / name for name in order], tmp_path / "into")
     merge([tmp_path / "half"], tmp_path / "into")
     with Store(tmp_path / "into") as store:

@@ -2,12 +2,11 @@
 
 import json
 import os
-import sqlite3
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from stored_rows import change
 from synthetic import row
 
 from bfc_bench.errors import StoreError
@@ -27,12 +26,6 @@ def store_of(folder: Path, *rows: Row, files: dict[str, bytes] | None = None) ->
         store.define("s", 1, {"t": "td"}, {"l": "ld"})
         store.put([(row, "td", "ld", "") for row in rows], {rows[0].cell: files} if files else {})
     return folder
-
-
-def change(folder: Path, sql: str, *values: object) -> None:
-    with closing(sqlite3.connect(folder / "results.sqlite")) as db:
-        db.execute(sql, values)
-        db.commit()
 
 
 @pytest.mark.parametrize(

@@ -10,17 +10,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from stored_rows import judge_claims, read_results, stored_rows
+from stored_rows import change, judge_claims, read_results, stored_rows
+from synthetic import row
 
 import bfc_bench
 from bfc_bench.errors import StoreError
 from bfc_bench.store.artifacts import digests
-from bfc_bench.store.row import Row
 from bfc_bench.store.schema import SCHEMA
 from bfc_bench.store.store import Store
 
-ROW = Row(cell="c0", suite="s", suite_version=1, task="t", learner="l", label="l", options={"a": 1}, d=2, n=3,
-          replicate=0, status="ok", nmse=0.5, finished_at=1.0)  # fmt: skip
+ROW = row(cell="c0", suite="s", task="t", label="l", options={"a": 1}, d=2, n=3, nmse=0.5, finished_at=1.0)
 
 
 def fill(store: Store, cells: int, padding: str = "") -> None:
@@ -43,9 +42,7 @@ def test_digests_of_artifacts_are_those_of_stores_that_exist():
 
 def test_another_schema_is_refused_with_both_numbers(tmp_path):
     Store(tmp_path, write=True).close()
-    db = sqlite3.connect(tmp_path / "results.sqlite")
-    db.execute(f"PRAGMA user_version = {SCHEMA + 6}")
-    db.close()
+    change(tmp_path, f"PRAGMA user_version = {SCHEMA + 6}")
     for write in (True, False):
         with pytest.raises(StoreError, match=f"schema {SCHEMA + 6}; this bfc-bench knows schema {SCHEMA}"):
             Store(tmp_path, write=write)
