@@ -1,5 +1,6 @@
 """What plugins register, what is said of a broken one, and that its code harms nothing else."""
 
+import re
 import sys
 import threading
 from pathlib import Path
@@ -7,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
+from breaking_learners import Constant, Mean
 from claim_results import judge
 from local_plugins import plugin, registers
 from small_tasks import SMALL
@@ -15,7 +17,7 @@ from stored_rows import read_results
 from bfc_bench import Executor, Metric, PointClaim, RunOptions, Target, Teacher, load_plugins, run_suite
 from bfc_bench.analysis.claims import parse_claims
 from bfc_bench.errors import BenchError, PluginError, UsageError
-from bfc_bench.learner import Context, Data, Learner, Predictor
+from bfc_bench.learner import Learner
 from bfc_bench.plugins.manager import Plugins
 from bfc_bench.suite.read import read_suite
 
@@ -27,23 +29,6 @@ class Serial(Executor):
 
     def open(self, call, preload=None, jobs=None):
         raise NotImplementedError
-
-
-class Mean(Learner):
-    """Predicts the mean label."""
-
-    name: ClassVar[str] = "mean-of-labels"
-
-    def fit(self, train: Data, ctx: Context) -> Predictor:
-        return Constant(float(train.y.mean()))
-
-
-class Constant(Predictor):
-    def __init__(self, value: float) -> None:
-        self.value = value
-
-    def predict(self, x):
-        return self.value + 0 * x[:, 0]
 
 
 class Twin(Mean):
@@ -95,7 +80,7 @@ def test_the_frameworks_own_parts_come_through_the_hook():
     [
         ("learner", (Twin,), "learner test_plugins.Twin: the name 'kernel-ridge' is registered by two plugins: "),
         ("learner", (Abstract,), "learner test_plugins.Abstract is abstract: it must define fit."),
-        ("learner", (Constant,), "learner test_plugins.Constant must be a subclass of bfc_bench.Learner."),
+        ("learner", (Constant,), "learner breaking_learners.Constant must be a subclass of bfc_bench.Learner."),
         ("target", (Nameless,), "target test_plugins.Nameless must say what it is called: kind: ClassVar[str]"),
         ("inputs", (Nameless,), "input distribution test_plugins.Nameless must be a subclass of bfc_bench.Inputs."),
         ("metric", (len,), "metric builtins.len must be a bfc_bench.Metric."),
@@ -115,7 +100,7 @@ def test_a_wrong_registration_is_listed_with_its_reason_and_stops_nothing(kind, 
     assert reason in found
     assert plugins.learners.origin("kernel-ridge") == "bfc-bench:builtin"
     assert plugins.executors.origin("serial") == "bfc_bench"
-    assert plugins.learner("mean-of-labels") is Mean
+    assert plugins.learner("mean") is Mean
 
 
 @pytest.mark.parametrize("error", [ValueError, SystemExit, KeyboardInterrupt])
@@ -125,7 +110,7 @@ def test_a_registration_may_raise_anything(error):
 
     plugins = load_plugins([plugin(bfc_register=fails), registers("learner", Mean)])
     assert reasons(plugins) == [f"faulty: unavailable: bfc_register raised {error.__name__}: on purpose"]
-    assert plugins.learner("mean-of-labels") is Mean
+    assert plugins.learner("mean") is Mean
 
 
 def test_hooks_that_do_not_fit_are_named():
@@ -135,7 +120,7 @@ def test_hooks_that_do_not_fit_are_named():
     assert missing.endswith("a hook 'bfc_registers' that does not exist. Did you mean 'bfc_register'?")
     assert "does not fit the hooks" in wrong
     assert "'row'" in wrong
-    assert plugins.learner("mean-of-labels") is Mean
+    assert plugins.learner("mean") is Mean
 
 
 def test_no_order_of_hooks_gives_away_a_name():
@@ -215,7 +200,7 @@ class Odd(Executor):
 
 def test_an_executor_that_cannot_be_opened_names_its_plugin(suite_file, tmp_path):
     plugins = load_plugins([registers("executor", Raises), registers("executor", Odd), registers("learner", Mean)])
-    path = suite_file(learner=[{"name": "mean-of-labels"}])
+    path = suite_file(learner=[{"name": "mean"}])
 
     def run(**options):
         run_suite(path, RunOptions(store=tmp_path, plugins=plugins, **options))
@@ -328,6 +313,38 @@ def test_a_metric_that_fails_is_named_and_changes_nothing_else(suite_file, tmp_p
         assert "metric 'negative' raised ValueError: must give a finite number >= 0. Got -1.0" in row.reason
 
 
+# --- learners that are registered by where they are ---
+
+
+def test_a_learner_registered_by_its_place_is_imported_when_it_is_named(tmp_path, monkeypatch):
+    (tmp_path / "late_learner.py").write_text("from breaking_learners import Mean as Late")
+    monkeypatch.syspath_prepend(tmp_path)
+    plugins = load_plugins([registers("learner", "late_learner:Late", "mean")])
+    assert "mean" in plugins.learners
+    assert "late_learner" not in sys.modules
+    assert plugins.learner("mean").name == "mean"
+    monkeypatch.delitem(sys.modules, "late_learner")
+
+
+@pytest.mark.parametrize(
+    ("place", "reason"),
+    [
+        ("no_such_module:Mean", "learner 'late' of plugin 'faulty': ModuleNotFoundError: No module named"),
+        ("breaking_learners:Nothing", "learner 'late' of plugin 'faulty': AttributeError: "),
+        ("breaking_learners:Constant", "learner breaking_learners.Constant of plugin 'faulty' must be a subclass of"),
+        ("breaking_learners:Mean", "plugin 'faulty' is registered as 'late', but is called 'mean'."),
+    ],
+)
+def test_a_place_without_the_learner_is_said_when_it_is_named_and_stops_nothing(place, reason):
+    plugins = load_plugins([registers("learner", place, "late"), registers("learner", Mean)])
+    with pytest.raises(UsageError, match=re.escape(reason)):
+        plugins.learner("late")
+    plugins.import_all()
+    assert "late" not in plugins.learners
+    assert reason in "".join(reasons(plugins))
+    assert "mean" in plugins.learners
+
+
 # --- what workers get ---
 
 
@@ -358,7 +375,7 @@ def local_parts(holds: object) -> dict[str, Any]:
 
 def local_run(suite_file, tmp_path, *parts, **options):
     target = [{**SMALL, "target": {"kind": "local"}}] if "target" in dict(parts) else [SMALL]
-    path = suite_file(learner=[{"name": "here" if "learner" in dict(parts) else "mean-of-labels"}], task=target)
+    path = suite_file(learner=[{"name": "here" if "learner" in dict(parts) else "mean"}], task=target)
     plugins = load_plugins([registers(*part) for part in (("learner", Mean), *parts)])
     return run_suite(path, RunOptions(store=tmp_path / "store", plugins=plugins, jobs=1, **options))
 
@@ -381,6 +398,6 @@ def test_a_part_that_cannot_be_sent_stops_before_anything_runs_except_in_serial(
 
 def test_a_plugin_that_only_listens_stays_with_the_session(suite_file, tmp_path):
     rows = []
-    path, plugins = suite_file(learner=[{"name": "mean-of-labels"}]), [registers("learner", Mean), listener(rows)]
+    path, plugins = suite_file(learner=[{"name": "mean"}]), [registers("learner", Mean), listener(rows)]
     run_suite(path, RunOptions(store=tmp_path / "store", jobs=1, plugins=load_plugins(plugins)))
     assert [row.status for row in rows] == ["ok", "ok"]
