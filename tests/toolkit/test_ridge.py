@@ -59,15 +59,19 @@ def test_repeated_points_need_jitter_only_where_they_occur(sample):
     assert torch.isfinite(solution.weights).all()
 
 
-def test_sizes_without_a_factor_are_reported_and_the_others_solved(sample):
+@pytest.mark.parametrize("on_gpu", [False, True])
+def test_sizes_without_a_factor_are_reported_and_the_others_solved(sample, on_gpu):
     x, y = sample
     kernel = gram(x)
     kernel[99, 99] = -1.0
-    solution = RidgeCurve(kernel).solve(torch.from_numpy(y), (50, 99, 100, 120), 1e-3)
+    curve = RidgeCurve(kernel)
+    curve._on_gpu = on_gpu
+    solution = curve.solve(torch.from_numpy(y), (50, 99, 100, 120), 1e-3)
     assert solution.jitters == (0.0, 0.0, None, None)
     expected = RidgeCurve(gram(x)).solve(torch.from_numpy(y), (50, 99), 1e-3)
     assert torch.allclose(solution.weights[:, :2], expected.weights, rtol=1e-10, atol=1e-12)
     assert not solution.weights[:, 2:].any()
+    assert float(kernel[99, 99]) == -1.0
 
 
 @pytest.mark.parametrize("sizes", [(1, 7, 50, 120), (50, 99)])
@@ -94,14 +98,3 @@ def test_the_way_of_a_gpu_writes_beside_what_it_reads_and_leaves_the_matrix(samp
     expected = RidgeCurve(gram(x)).solve(torch.from_numpy(y), sizes, 1e-3)
     assert torch.allclose(found.weights, expected.weights, rtol=1e-9, atol=1e-10)
     assert found.jitters == expected.jitters
-
-
-def test_the_way_of_a_gpu_tells_sizes_without_a_factor(sample):
-    x, y = sample
-    kernel = gram(x)
-    kernel[99, 99] = -1.0
-    curve = RidgeCurve(kernel)
-    curve._on_gpu = True
-    solution = curve.solve(torch.from_numpy(y), (50, 99, 100, 120), 1e-3)
-    assert solution.jitters == (0.0, 0.0, None, None)
-    assert float(kernel[99, 99]) == -1.0
