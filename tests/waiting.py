@@ -58,3 +58,29 @@ def kill_at(rows: int, call: str, suite: Path, store: Path) -> None:
     command = [sys.executable, "-c", KILLED + call, Path(__file__).parent, suite, store, str(rows)]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode == -signal.SIGKILL, ended.stderr
+
+
+TRACED = """
+import os, signal, sys
+from pathlib import Path
+from bfc_bench.store.merge import merge
+from bfc_bench.store.store import Store
+left = {line}
+def trace(frame, event, arg):
+    global left
+    if frame.f_code.co_filename.endswith({files}):
+        left -= event == "line"
+        if not left:
+            os.kill(os.getpid(), signal.SIGKILL)
+    return trace
+folders = [Path(path) for path in sys.argv[1:]]
+sys.settrace(trace)
+{statement}
+"""
+
+
+def kill_at_line(files, line, statement, *folders):
+    """Make a statement of ``merge``, ``Store`` and ``folders`` in a process that dies at that many lines of files."""
+    code = TRACED.format(line=line, files=files, statement=statement)
+    ended = subprocess.run([sys.executable, "-c", code, *folders], capture_output=True, text=True, check=False)
+    assert ended.returncode in (0, -signal.SIGKILL), ended.stderr

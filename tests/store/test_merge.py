@@ -2,14 +2,13 @@
 
 import shutil
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from dataclasses import replace
 
 import pytest
 from stored_rows import change, content
 from synthetic import row
+from waiting import kill_at_line
 
 from benchmarks.same import main as same
 from bfc_bench import RunOptions, open_store, run_suite
@@ -188,23 +187,13 @@ def test_a_finished_run_is_not_undone_by_a_copy_that_was_made_while_it_ran(order
 def test_a_merge_that_dies_anywhere_leaves_all_or_nothing(made, tmp_path):
     a = made("a", [replace(ROW, cell=cell(i + 1), n=i + 1) for i in range(5)])
     b = made("b", [replace(ROW, cell=cell(i + 9), n=i + 9) for i in range(5)], at=2.0)
-    code = (
-        "import os, signal, sys\nfrom pathlib import Path\nfrom bfc_bench.store.merge import merge\ncount = 0\n"
-        "def trace(frame, event, arg):\n"
-        "    global count\n"
-        "    if frame.f_code.co_filename.endswith(('merge.py', 'new_folder.py')):\n"
-        "        count += event == 'line'\n"
-        "        if count == int(sys.argv[1]): os.kill(os.getpid(), signal.SIGKILL)\n"
-        "    return trace\n"
-        "sys.settrace(trace)\nmerge([Path(path) for path in sys.argv[2:-1]], Path(sys.argv[-1]))\n"
-    )
     for into, there in (("fresh", set()), ("existing", {"x"})):
         counts = set()
         for line in (20, 60, 110, 160, 10_000):
             c = tmp_path / f"{into}-{line}"
             if there:
                 made(c.name, [replace(ROW, cell=cell(99), n=99)], at=3.0)
-            subprocess.run([sys.executable, "-c", code, str(line), a, b, c], check=False)
+            kill_at_line(("merge.py", "new_folder.py"), line, "merge(folders[:-1], folders[-1])", a, b, c)
             counts.add(len(cells(c)) if (c / "results.sqlite").exists() else 0)
             merge([a, b], c)
             assert len(cells(c)) == 10 + len(there)

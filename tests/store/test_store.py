@@ -1,6 +1,5 @@
 import os
 import shutil
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 from stored_rows import change, judge_claims, read_results, stored_rows
 from synthetic import row
+from waiting import kill_at_line
 
 import bfc_bench
 from bfc_bench.errors import StoreError
@@ -140,20 +140,10 @@ def test_the_lock_holds_the_number_of_its_process_alone(tmp_path):
 
 
 def test_a_first_start_killed_anywhere_leaves_no_store_or_a_whole_one(tmp_path):
-    code = (
-        "import os, signal, sys\nfrom pathlib import Path\nfrom bfc_bench.store.store import Store\ncount = 0\n"
-        "def trace(frame, event, arg):\n"
-        "    global count\n"
-        "    if frame.f_code.co_filename.endswith(('store/database.py', 'store/schema.py')):\n"
-        "        count += event == 'line'\n"
-        "        if count == int(sys.argv[2]): os.kill(os.getpid(), signal.SIGKILL)\n"
-        "    return trace\n"
-        "sys.settrace(trace)\nStore(Path(sys.argv[1]), write=True).close()\n"
-    )
+    files = ("store/database.py", "store/schema.py")
     for line in (8, 16, 24, 32, 40, 48):
         folder = tmp_path / str(line)
-        ended = subprocess.run([sys.executable, "-c", code, folder, str(line)], check=False)
-        assert ended.returncode in (0, -signal.SIGKILL)
+        kill_at_line(files, line, "Store(*folders, write=True).close()", folder)
         with suppress(StoreError):  # there is none, which the writer below makes
             Store(folder).close()
         Store(folder, write=True).close()
