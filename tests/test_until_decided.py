@@ -42,12 +42,13 @@ def bound(tmp_path_factory):
 def suite(bound, faulty, suite_file):
     """A suite whose claim ``open`` has its bound at the estimate of three replicates, so that they cannot decide it."""
 
-    def write(*claims, **values):
-        near = {"id": "open", "kind": "reaches", "label": "r", "task": "t", "at_most": bound}
-        kept = {"learner": LEARNERS, "replicates": 3, "task": [TASK], **values}
-        return suite_file(claim=list(claims or (CLEAR, near)), **kept)
+    near = {"kind": "reaches", "label": "r", "task": "t", "at_most": bound}
 
-    write.near = {"kind": "reaches", "label": "r", "task": "t", "at_most": bound}
+    def write(*claims, **values):
+        kept = {"learner": LEARNERS, "replicates": 3, "task": [TASK], **values}
+        return suite_file(claim=list(claims or (CLEAR, near | {"id": "open"})), **kept)
+
+    write.near = near
     return write
 
 

@@ -8,7 +8,6 @@ import pytest
 from stored_rows import read_results
 
 from bfc_bench import RunOptions, run_suite
-from bfc_bench.cli.app import run as cli
 from bfc_bench.store.store import Store
 
 FAULTS = {
@@ -56,13 +55,15 @@ def test_every_fault_is_a_row_and_touches_no_other_cell(ran, tmp_path):
         assert "in throw" in store.traceback(cell)
 
 
-def test_a_run_with_failures_does_not_repeat_them_unless_asked(faulty, suite_file, tmp_path):
+def test_a_run_with_failures_exits_with_1_and_does_not_repeat_them_unless_asked(faulty, suite_file, tmp_path, cli):
     path = suite_file(learner=[{"name": "faulty", "options": {"how": "raise", "at": 20}}])
     first = run_suite(path, RunOptions(store=tmp_path / "store", executor="serial"))
     second = run_suite(path, RunOptions(store=tmp_path / "store", executor="serial"))
     third = run_suite(path, RunOptions(store=tmp_path / "store", executor="serial", redo=["failed"]))
     assert [dict(s.statuses) for s in (first, second, third)] == [{"ok": 1, "failed": 1}, {}, {"failed": 1}]
     assert [s.exit_code for s in (first, second, third)] == [1, 1, 1]
+    command = ["run", path, "--store", tmp_path / "store", "--executor", "serial"]
+    assert [cli(*command, *more).returncode for more in ([], ["--until-decided"])] == [1, 1]
 
 
 def test_a_skipped_cell_runs_once_the_reason_is_gone(faulty, suite_file, tmp_path):
@@ -74,12 +75,6 @@ def test_a_skipped_cell_runs_once_the_reason_is_gone(faulty, suite_file, tmp_pat
     assert found == [{"ok": 1, "skipped": 1}, {}, {"ok": 1}, {}]
     rows = read_results(path, store=tmp_path / "store")
     assert [(row.n, row.status, row.reason) for row in rows] == [(10, "ok", ""), (20, "ok", "")]
-
-
-def test_a_run_with_nothing_to_do_exits_with_1_while_a_cell_of_an_earlier_run_is_not_ok(faulty, suite_file, tmp_path):
-    path = suite_file(learner=[{"name": "faulty", "options": {"how": "raise", "at": 20}}])
-    command = ["run", str(path), "--store", str(tmp_path / "store"), "--executor", "serial"]
-    assert [cli([*command, *more]) for more in ([], [], ["--until-decided"])] == [1, 1, 1]
 
 
 def mortal(tmp_path, **options):
