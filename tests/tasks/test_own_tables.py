@@ -106,7 +106,7 @@ def test_the_digest_depends_on_contents_and_not_on_how_they_are_written(table):
 def test_options_that_say_how_a_file_is_read_do_not_identify_a_cell(table):
     path = table("a,y\n1,1\n2,2\n3,3\n4,5\n")
     tasks = [
-        problem_task(path, categorical=None, missing=None, **options)
+        table_task(path, categorical=None, missing=None, **options)
         for options in ({}, {"separator": ","}, {"decimal": "."}, {"encoding": "latin-1"}, {"missing_texts": ["?"]})
     ]
     assert len({str(task.identity()) for task in tasks}) == 1
@@ -133,10 +133,13 @@ def hard(tmp_path):
     return tmp_path / "hard.csv"
 
 
+def table_task(path, **options):
+    data = {"kind": "table", "path": str(path), "target": "y", "categorical": "keep", "missing": "keep", **options}
+    return DataTask("t", build_part(data, load_plugins().data, "s"), labels=Clean())
+
+
 def problem(path, replicate=0, test_size=100, **options):
-    options = {"categorical": "keep", "missing": "keep", "columns": ["row", "area", "city"], **options}
-    data = build_part({"kind": "table", "path": str(path), "target": "y", **options}, load_plugins().data, "s")
-    made = DataTask("t", data, labels=Clean())
+    made = table_task(path, **{"columns": ["row", "area", "city"], **options})
     return made.problem(0, made.dimension, replicate, test_size)
 
 
@@ -252,13 +255,8 @@ def test_time_orders_the_rows_of_a_task_and_is_not_learned_from(hard):
     assert set(train) == set(range(30, N))
     assert (made.test_size, made.test_pool, problem(hard).test_pool) == (30, 30, N)
     assert rows(problem(hard, 1, split={"time": "day"}).train(50).x) != rows(made.train(50).x)
-    both = problem_task(hard, stratify=True, split={"time": "day"})
+    both = table_task(hard, stratify=True, split={"time": "day"})
     assert "stratify" in both.check(both.dimension)
-
-
-def problem_task(path, **options):
-    data = {"kind": "table", "path": str(path), "target": "y", "categorical": "keep", "missing": "keep", **options}
-    return DataTask("t", build_part(data, load_plugins().data, "s"), labels=Clean())
 
 
 # --- tables of a Python session
