@@ -25,6 +25,7 @@ CUDA = re.compile(r"nvidia|cuda|triton")
 SIZES = {"torch": 527, "nvidia-cublas": 423, "nvidia-cudnn-cu13": 366, "nvidia-nccl-cu13": 206, "triton": 198}
 """MB of wheels for Linux on PyPI that torch 2.13.0 comes with there; its build for the CPU has 192."""
 CPU_SIZE = 192
+needs_uv = pytest.mark.skipif(not shutil.which("uv"), reason="uv is not installed")
 
 
 def commands(file: str) -> list[str]:
@@ -171,13 +172,12 @@ def test_without_uv_it_says_what_to_install(installer, monkeypatch, capsys) -> N
     assert "`python -m pip install uv`" in capsys.readouterr().err
 
 
+@needs_uv
 @pytest.mark.parametrize("place", ["folder", "mirror", "nowhere"])
 def test_without_pytorchs_index_torch_for_the_cpu_comes_from_elsewhere_or_not_at_all(
     installer: ModuleType, index: Path, place: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """PyPI's build, for CUDA, is there in all three cases."""
-    if not shutil.which("uv"):
-        pytest.skip("uv is not installed")
     with served(index) as address:
         monkeypatch.setenv("PIP_INDEX_URL", f"{address}/pypi")
         if place == "folder":
@@ -194,12 +194,11 @@ def test_without_pytorchs_index_torch_for_the_cpu_comes_from_elsewhere_or_not_at
     assert not CUDA.search(said.replace("build for CUDA", ""))
 
 
+@needs_uv
 @pytest.mark.slow
 @pytest.mark.parametrize("python", ["3.11", "3.12", "3.13", "3.14"])
 def test_todays_releases_fit_together_as_wheels(python: str) -> None:
     """On PyPI as it is: one CUDA for torch and JAX, and a wheel of everything."""
-    if not shutil.which("uv"):
-        pytest.skip("uv is not installed")
     done = subprocess.run(
         ["uv", "pip", "compile", "--quiet", "--no-header", "--no-annotate", "--only-binary", ":all:", "--extra", "all",
          "--extra", "cuda", "--extra", "data", "--python-version", python,
