@@ -22,7 +22,12 @@ def announce(site: Path, distribution: str, plugin: str, module: str, monkeypatc
     """Declare a module in a folder as an installed plugin, and put the folder on the path."""
     describe(site, distribution, plugin, module)
     monkeypatch.syspath_prepend(str(site))
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(site), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep))
+    monkeypatch.setenv("PYTHONPATH", python_path(site))
+
+
+def python_path(*folders: Path) -> str:
+    """These folders before those of PYTHONPATH, for other processes."""
+    return os.pathsep.join(filter(None, [*map(str, folders), os.environ.get("PYTHONPATH", "")]))
 
 
 def describe(site: Path, distribution: str, plugin: str, module: str) -> None:

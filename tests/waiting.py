@@ -1,4 +1,4 @@
-"""Waits for what a busy machine may do late."""
+"""Waits for what a busy machine may do late, and for other processes."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from bfc_bench import hookimpl
 from bfc_bench.store.row import Row
@@ -22,10 +23,15 @@ def wait_until(condition: Callable[[], object], seconds: float = 90) -> None:
         time.sleep(0.05)
 
 
+def completed(command: Sequence[object], *, check: bool = False, **options: Any) -> subprocess.CompletedProcess[str]:
+    """What a command has written and how it ended."""
+    return subprocess.run(command, capture_output=True, text=True, check=check, **options)
+
+
 def alive(pid: str) -> bool:
     """Whether a process runs; one that has ended may be left for its parent."""
     listed = ["ps", "-o", "stat=", "-p", pid]
-    states = subprocess.run(listed, capture_output=True, text=True, check=False).stdout.split()
+    states = completed(listed).stdout.split()
     return any(not state.startswith("Z") for state in states)
 
 
@@ -56,7 +62,7 @@ options = RunOptions(store=store, executor="serial", listeners=[Dies(int(rows))]
 def kill_at(rows: int, call: str, suite: Path, store: Path) -> None:
     """Make ``call`` with ``bfc_bench``, ``suite`` and ``options`` in a process that is killed at so many rows."""
     command = [sys.executable, "-c", KILLED + call, Path(__file__).parent, suite, store, str(rows)]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    ended = completed(command)
     assert ended.returncode == -signal.SIGKILL, ended.stderr
 
 
@@ -82,5 +88,5 @@ sys.settrace(trace)
 def kill_at_line(files, line, statement, *folders):
     """Make a statement of ``merge``, ``Store`` and ``folders`` in a process that dies at that many lines of files."""
     code = TRACED.format(line=line, files=files, statement=statement)
-    ended = subprocess.run([sys.executable, "-c", code, *folders], capture_output=True, text=True, check=False)
+    ended = completed([sys.executable, "-c", code, *folders])
     assert ended.returncode in (0, -signal.SIGKILL), ended.stderr

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from waiting import completed
 
 from benchmarks import BENCHMARKS, GPU_BENCHMARKS
 from benchmarks.measurement import Measurement, Spread, interleave
@@ -15,9 +16,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def command(*arguments: object) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, "-m", *map(str, arguments)], cwd=ROOT, capture_output=True, text=True, timeout=300, check=False
-    )
+    return completed([sys.executable, "-m", *map(str, arguments)], cwd=ROOT, timeout=300)
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import subprocess
 import sys
 import tomllib
 from importlib.util import find_spec
@@ -11,7 +10,8 @@ from typing import get_args
 from zipfile import ZipFile
 
 import pytest
-from installed_faulty import describe
+from installed_faulty import describe, python_path
+from waiting import completed
 
 from bfc_bench.cli.new import EXAMPLES, write_distribution
 from bfc_bench.errors import UsageError
@@ -80,8 +80,7 @@ def test_every_kind_of_distribution_passes_its_own_tests_and_its_suite_can_be_pl
         name = f"{EXAMPLES[command]}-{arrays}"
         write_distribution(command, name, tmp_path / name, arrays)
         installed(tmp_path / name, site)
-    path = os.pathsep.join(filter(None, [str(site), os.environ.get("PYTHONPATH", "")]))
-    environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
+    environment = {**os.environ, "PYTHONPATH": python_path(site), "OMP_NUM_THREADS": "1"}
     folders = [str(path) for path in tmp_path.glob("*/tests")]
     pytest_ = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--import-mode=importlib", *folders]
     plan = (
@@ -90,9 +89,7 @@ def test_every_kind_of_distribution_passes_its_own_tests_and_its_suite_can_be_pl
     )
     suites = [str(path) for path in tmp_path.glob("*/first.toml")]
     for arguments in (pytest_, [sys.executable, "-c", plan, *suites]):
-        done = subprocess.run(
-            arguments, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=600
-        )
+        done = completed(arguments, cwd=tmp_path, env=environment, timeout=600)
         assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -100,7 +97,7 @@ def test_a_wheel_of_a_suite_ships_the_file_that_it_registers(tmp_path: Path) -> 
     write_distribution("suite", "first-steps", tmp_path / "suite")
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "wheel", "--no-deps", "--no-index"]
     build = [*pip, "--no-build-isolation", "--wheel-dir", str(tmp_path), str(tmp_path / "suite")]
-    done = subprocess.run(build, capture_output=True, text=True, check=False)
+    done = completed(build)
     assert done.returncode == 0, done.stderr
     (wheel,) = tmp_path.glob("*.whl")
     assert "bfc_bench_first_steps/first_steps.toml" in ZipFile(wheel).namelist()

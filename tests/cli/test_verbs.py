@@ -1,10 +1,10 @@
 import json
-import subprocess
 import sys
 
 import pandas as pd
 import pytest
 from typer.main import get_command
+from waiting import completed
 
 from bfc_bench.cli.app import app
 from bfc_bench.plugins.builtin import EXTRAS, VERBS
@@ -67,7 +67,7 @@ def test_verbs_that_compute_nothing_import_nothing_heavy(ran, tmp_path):
             "import sys\nfrom bfc_bench.cli.app import run\n"
             f"assert run({arguments}) == 0\nprint('HEAVY', sorted({heavy} & set(sys.modules)))"
         )
-        ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        ran = completed([sys.executable, "-c", code], check=True)
         assert ran.stdout.splitlines()[-1] == "HEAVY []"
 
 

@@ -5,7 +5,6 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 import tomllib
 from collections.abc import Callable
@@ -16,6 +15,7 @@ import pytest
 from package_index import Wheel, taken
 from packaging.requirements import Requirement
 from served_folder import served
+from waiting import completed
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -76,10 +76,10 @@ def resolved(arguments: list[str], index: Path) -> dict[str, str] | None:
         for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
             shutil.copy(ROOT / name, source)
         (source / CONSTRAINTS).write_text(constraints.replace(TORCHS_INDEX, f"{address}/cpu"))
-        done = subprocess.run(
+        done = completed(
             [sys.executable, "-m", *arguments, "--dry-run", "--ignore-installed", "--no-build-isolation", "--quiet",
              "--no-cache-dir", "--report", "-", "--index-url", f"{address}/pypi"],
-            cwd=source, capture_output=True, text=True, check=False, timeout=300,
+            cwd=source, timeout=300,
             env={**environment, "PIP_CONFIG_FILE": os.devnull, "PIP_DISABLE_PIP_VERSION_CHECK": "1"},
         )  # fmt: skip
     if "ResolutionImpossible" in done.stderr:
@@ -199,11 +199,11 @@ def test_without_pytorchs_index_torch_for_the_cpu_comes_from_elsewhere_or_not_at
 @pytest.mark.parametrize("python", ["3.11", "3.12", "3.13", "3.14"])
 def test_todays_releases_fit_together_as_wheels(python: str) -> None:
     """On PyPI as it is: one CUDA for torch and JAX, and a wheel of everything."""
-    done = subprocess.run(
+    done = completed(
         ["uv", "pip", "compile", "--quiet", "--no-header", "--no-annotate", "--only-binary", ":all:", "--extra", "all",
          "--extra", "cuda", "--extra", "data", "--python-version", python,
          "--python-platform", "x86_64-manylinux_2_28", "pyproject.toml"],
-        cwd=ROOT, capture_output=True, text=True, check=False, timeout=300,
+        cwd=ROOT, timeout=300,
     )  # fmt: skip
     if "dns error" in done.stderr or "Connection refused" in done.stderr:
         pytest.skip("no index can be reached")

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from guide_code import guide_code
 from installed_faulty import describe
+from waiting import completed
 
 from bfc_bench.cli.new import write_distribution
 
@@ -42,7 +43,7 @@ class Outside:
         """Install from source, without a network."""
         pip = [sys.executable, "-m", "pip", "--python", str(self.python), "--disable-pip-version-check", "--quiet"]
         command = [*pip, "install", "--no-index", "--no-deps", "--no-build-isolation", *map(str, sources)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = completed(command)
         assert done.returncode == 0, done.stdout + done.stderr
 
     def run(self, *arguments: str, cwd: Path, path: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -50,7 +51,7 @@ class Outside:
         variables = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
         variables |= {"PYTHONPATH": str(path)} if path else {}
         command = [str(self.python), *arguments]
-        return subprocess.run(command, cwd=cwd, env=variables, capture_output=True, text=True, check=False, timeout=300)
+        return completed(command, cwd=cwd, env=variables, timeout=300)
 
     def bench(self, *arguments: str, cwd: Path, path: Path | None = None) -> subprocess.CompletedProcess[str]:
         """Run ``bfc-bench``."""

@@ -8,6 +8,7 @@ from configparser import ConfigParser
 from pathlib import Path
 
 import pytest
+from waiting import completed
 
 ROOT = Path(__file__).parents[2]
 COMMAND = ConfigParser(interpolation=None)
@@ -29,7 +30,7 @@ def run(folder: Path, code: str, **limits: float) -> "subprocess.CompletedProces
     kept = ("faulthandler_timeout", "faulthandler_exit_on_timeout")
     (folder / "pytest.ini").write_text("[pytest]\n" + "".join(f"{name} = {settings[name]}\n" for name in kept))
     command = [sys.executable, "-m", *WORDS, "-p", "no:cacheprovider"]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+    return completed(command, cwd=folder, timeout=120)
 
 
 @pytest.mark.parametrize(
@@ -64,5 +65,5 @@ def test_signals_are_heard_in_the_background_of_a_shell(tmp_path):
     copy_conftest(tmp_path)
     (tmp_path / "test_heard.py").write_text(f"import signal\n\n\ndef test_heard():\n    {code}\n")
     command = [sys.executable, "ignore.py", "pytest", "-q", "-p", "no:cacheprovider", "test_heard.py"]
-    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    ran = completed(command, cwd=tmp_path, timeout=120)
     assert ran.returncode == 0, ran.stdout

@@ -3,7 +3,6 @@
 import os
 import re
 import shlex
-import subprocess
 import sys
 import tomllib
 from functools import cache
@@ -12,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from installed_faulty import python_path
 from pages import MARKS, ONE_SCRIPT, PAGES, ROOT, VERBATIM, Block, blocks, name
 from typer.main import get_command
+from waiting import completed
 
 from bfc_bench.analysis.claims import parse_claims
 from bfc_bench.cli.app import app_of
@@ -49,11 +50,10 @@ class Reader:
             shim = folder / "bin" / command
             shim.write_text(f'#!/bin/sh\n{first}\nexec {shlex.quote(sys.executable)} {call} "$@"\n')
             shim.chmod(0o755)
-        paths = [str(folder / "site"), os.environ.get("PYTHONPATH", "")]
         self.environment = {
             **{key: value for key, value in os.environ.items() if not key.startswith(("MLFLOW", "BFC_BENCH"))},
             "PATH": os.pathsep.join([str(folder / "bin"), os.environ["PATH"]]),
-            "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+            "PYTHONPATH": python_path(folder / "site"),
             "OMP_NUM_THREADS": "1",
             VARIABLE: with_instructions(""),  # readers have not named any
             "MLFLOW_DISABLE_TELEMETRY": "true",
@@ -74,9 +74,7 @@ class Reader:
             self.run(block, ["bash", "-e", "-c", "\n".join(commands)])
 
     def run(self, block: Block, command: list[str]) -> None:
-        done = subprocess.run(
-            command, cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=600, check=False
-        )
+        done = completed(command, cwd=self.folder, env=self.environment, timeout=600)
         assert done.returncode == 0, f"{block}\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
 
 

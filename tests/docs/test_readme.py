@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from waiting import completed
 
 TEXT = (Path(__file__).parents[2] / "README.md").read_text()
 BLOCKS = re.findall(r"```python\n(.*?)```", TEXT, flags=re.DOTALL)
@@ -14,10 +15,7 @@ BLOCKS = re.findall(r"```python\n(.*?)```", TEXT, flags=re.DOTALL)
 
 def test_the_python_section_is_a_script_that_runs(tmp_path):
     [script] = [block for block in BLOCKS if "load_task" in block]
-    done = subprocess.run(
-        [sys.executable, "-W", "error::UserWarning", "-c", script],
-        cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False,
-    )  # fmt: skip
+    done = completed([sys.executable, "-W", "error::UserWarning", "-c", script], cwd=tmp_path, timeout=300)
     assert done.returncode == 0, done.stderr
     error, *published = done.stdout.splitlines()
     assert 0 < float(error) < 1
@@ -39,10 +37,8 @@ def test_the_first_command_works_with_the_pythons_of_debian_and_ubuntu(tmp_path)
     subprocess.run(["git", "clone", "--quiet", Path(__file__).parents[2], tmp_path / "clone"], check=True)
     [command] = re.findall(r"^    (python3 .* -e bench -- )run smoke$", TEXT, flags=re.MULTILINE)
     outside = {name: value for name, value in os.environ.items() if name not in ("VIRTUAL_ENV", "PYTHONPATH")}
-    done = subprocess.run(
-        ["bash", "-c", f"{command}--version"], cwd=tmp_path / "clone", capture_output=True, text=True, check=False,
-        env={**outside, "PATH": f"/usr/bin:{os.environ['PATH']}"}, timeout=1200,
-    )  # fmt: skip
+    outside["PATH"] = f"/usr/bin:{os.environ['PATH']}"
+    done = completed(["bash", "-c", f"{command}--version"], cwd=tmp_path / "clone", env=outside, timeout=1200)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "bfc-bench 0." in done.stdout
     assert f"home = {system.parent}" in (tmp_path / "clone" / ".venv" / "pyvenv.cfg").read_text()

@@ -3,7 +3,6 @@
 import csv
 import io
 import itertools
-import subprocess
 import sys
 from contextlib import ExitStack
 from importlib.util import module_from_spec, spec_from_file_location
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from pages import blocks
+from waiting import completed
 
 from benchmarks import claims as claims_page
 from bfc_bench import open_store, reference_results
@@ -27,10 +27,8 @@ spec.loader.exec_module(runs)
 def test_the_page_says_how_to_read_them(tmp_path):
     [block] = blocks(ROOT / "docs" / "runs.md")
     [claims] = block.commands
-    judged = subprocess.run(
-        claims.replace("bfc-bench", f"{sys.executable} -m bfc_bench", 1),
-        shell=True, cwd=ROOT, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    command = claims.replace("bfc-bench", f"{sys.executable} -m bfc_bench", 1)
+    judged = completed(command, shell=True, cwd=ROOT)
     assert "supported" in judged.stdout, judged.stderr
 
 

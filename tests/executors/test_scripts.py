@@ -1,9 +1,9 @@
 """Scripts that run a suite, with ``if __name__ == "__main__":`` or without."""
 
-import subprocess
 import sys
 
 import pytest
+from waiting import completed
 
 RUN = """
     from __future__ import annotations
@@ -50,6 +50,6 @@ def test_a_script_runs_a_suite_with_a_learner_of_its_own_once(call, start, suite
     text = RUN.format(suite=str(path), store=str(tmp_path / "store")) + f"    {call}\n"
     script = tmp_path / "script.py"
     script.write_text("\n".join(line.removeprefix("    ") for line in text.splitlines()))
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=300, check=False)
+    done = completed([sys.executable, script], timeout=300)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["begins", "['ok', 'ok']"]

@@ -1,10 +1,10 @@
 """What is remembered of scikit-learn is what it says, and needs no import of it."""
 
 import json
-import subprocess
 import sys
 
 import pytest
+from waiting import completed
 
 ESTIMATORS = {
     "linear_model.Ridge": {"alpha": 0.5},
@@ -43,7 +43,7 @@ def ask(tmp_path, monkeypatch):
 
     def answer(estimators, *, imported=False):
         command = [sys.executable, "-c", ASK, json.dumps(estimators), json.dumps(imported)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        done = completed(command, timeout=120)
         return json.loads(done.stdout) if done.returncode == 0 else done.stderr.strip().splitlines()[-1]
 
     return answer

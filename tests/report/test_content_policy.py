@@ -1,7 +1,6 @@
 """Pages let no script run but those of the templates."""
 
 import re
-import subprocess
 from base64 import b64encode
 from hashlib import sha256
 from html import unescape
@@ -10,6 +9,7 @@ from importlib.resources import files
 import pytest
 from browser import CHROMIUM
 from synthetic import SUITE, row
+from waiting import completed
 
 from bfc_bench.report.html import write_report
 from bfc_bench.report.template import policy_of
@@ -77,7 +77,7 @@ def test_in_a_browser_an_injected_script_does_not_run(page, tmp_path):
         path = tmp_path / "page.html"
         path.write_text(text)
         command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", path.as_uri()]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+        done = completed(command, timeout=120, check=True)
         return unescape(re.search("<title>(.*?)</title>", done.stdout)[1])
 
     assert title(page.replace("</body>", f"<script>{INJECTED}</script></body>")) != "injected"

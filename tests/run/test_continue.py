@@ -9,7 +9,7 @@ import sys
 import pytest
 from small_tasks import NOISY
 from stored_rows import numbers, read_results, stored_rows
-from waiting import alive, wait_until
+from waiting import alive, completed, wait_until
 
 from bfc_bench import RunOptions, run_suite
 from bfc_bench.errors import StoreError
@@ -40,7 +40,7 @@ def rows_so_far(store):
 
 
 def processes_of(group):
-    listed = subprocess.run(["ps", "-o", "pid=", "-g", str(group)], capture_output=True, text=True, check=False)
+    listed = completed(["ps", "-o", "pid=", "-g", str(group)])
     return listed.stdout.split()
 
 

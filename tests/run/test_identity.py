@@ -2,13 +2,14 @@
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import ClassVar
 
 import pytest
+from installed_faulty import python_path
 from small_tasks import SMALL
+from waiting import completed
 
 from bfc_bench.learner import Learner
 from bfc_bench.plugins.manager import load_plugins
@@ -113,12 +114,10 @@ print(json.dumps([cell(Fit), cell(Fit, **options(parts=["gamma", "alpha", "beta"
 
 
 def test_sets_have_one_identity_whatever_the_hash_seed():
-    ids, path = set(), [*map(str, Path(__file__).parents[:2]), os.environ.get("PYTHONPATH", "")]
+    ids, path = set(), python_path(*Path(__file__).parents[:2])
     for seed in ("0", "1"):
-        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(filter(None, path))}
-        done = subprocess.run(
-            [sys.executable, "-c", PRINTS_IDS], env=environment, capture_output=True, text=True, check=True
-        )
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": path}
+        done = completed([sys.executable, "-c", PRINTS_IDS], env=environment, check=True)
         ids.add(tuple(json.loads(done.stdout)))
     assert len(ids) == 1
     assert len(set(*ids)) == 2

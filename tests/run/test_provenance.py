@@ -1,9 +1,9 @@
 """What a session says about where its results come from."""
 
-import subprocess
 import sys
 
 import pytest
+from waiting import completed
 
 from bfc_bench.executors.processes import ProcessExecutor
 from bfc_bench.run import provenance
@@ -16,7 +16,7 @@ def repository(tmp_path):
 
     def git(*arguments):
         who = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
-        run = subprocess.run(["git", *who, *arguments], cwd=tmp_path, capture_output=True, text=True, check=True)
+        run = completed(["git", *who, *arguments], cwd=tmp_path, check=True)
         return run.stdout.strip()
 
     git("init", "-q")

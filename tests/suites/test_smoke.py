@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from waiting import completed
 
 from bfc_bench import open_store
 from bfc_bench.store.row import COLUMNS
@@ -29,9 +30,7 @@ def installed(tmp_path_factory):
 
     def run(*arguments, timeout=600):
         command = [sys.executable, "-m", "bfc_bench", *map(str, arguments)]
-        return subprocess.run(
-            command, cwd=folder, env=environment, capture_output=True, text=True, timeout=timeout, check=False
-        )
+        return completed(command, cwd=folder, env=environment, timeout=timeout)
 
     run.folder = folder
     return run

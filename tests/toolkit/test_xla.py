@@ -1,10 +1,10 @@
 """XLA compiles for one instruction set on every CPU."""
 
 import os
-import subprocess
 import sys
 
 import pytest
+from waiting import completed
 
 from bfc_bench.toolkit import xla
 
@@ -25,7 +25,7 @@ def test_the_instruction_set_is_chosen_unless_the_user_has(monkeypatch, machine,
 
 def python(code: str) -> str:
     environment = {name: value for name, value in os.environ.items() if name != "XLA_FLAGS"}
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False)
+    ran = completed([sys.executable, "-c", code], env=environment)
     assert ran.returncode == 0, ran.stderr
     return ran.stdout.strip()
 
