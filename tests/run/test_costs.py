@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from small_tasks import SMALL
+from small_tasks import SMALL, plan_from
 from stored_rows import hold_times
 
 from bfc_bench import Cost, RunOptions, open_store, run_suite
 from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.run.costs import FLOPS, overhead_and_rate
-from bfc_bench.run.grid import make_grid
-from bfc_bench.run.plan import Plan, plan_for
+from bfc_bench.run.plan import Plan
 from bfc_bench.store.store import Store
 from bfc_bench.suite.model import Suite
 
@@ -25,12 +24,8 @@ def fixed(ridge: float) -> dict[str, object]:
     return {"name": "kernel-ridge", "label": f"ridge-{ridge:g}", "options": {"ridge": ridge, "gamma": 1.0}, "tune": {}}
 
 
-def suite(**values) -> Suite:
-    return Suite.parse({"name": "s", "replicates": 1, "task": [TASK], "learner": [TUNED], **values}, "test")
-
-
 def planned(store: Store | None = None, **values) -> Plan:
-    return plan_for(make_grid(suite(**values), load_plugins(), "test"), store, "cpu")
+    return plan_from({"replicates": 1, "task": [TASK], "learner": [TUNED], **values}, store)
 
 
 def total(made: Plan) -> float:
@@ -97,9 +92,9 @@ def test_a_larger_size_than_the_rows_have_costs_its_overhead_once(tmp_path):
 
 
 def test_rows_have_the_declared_operations_of_all_candidates_and_the_parameters_of_the_chosen_learner(tmp_path):
-    tuned = suite(task=[{**TASK, "n": [100, 200]}], learner=[TUNED, fixed(1.0)], test_size=100)
+    described = {"name": "s", "replicates": 1, "task": [{**TASK, "n": [100, 200]}], "test_size": 100}
     with_scikit = {"name": "sklearn:neighbors.KNeighborsRegressor", "label": "knn"}
-    tuned = tuned.model_copy(update={"learner": [*tuned.learner, *suite(learner=[with_scikit]).learner]})
+    tuned = Suite.parse({**described, "learner": [TUNED, fixed(1.0), with_scikit]}, "s")
     assert run_suite(tuned, RunOptions(store=tmp_path, executor="serial")).exit_code == 0
     with open_store(tmp_path) as store:
         rows = {(row.label, row.n): row for row in store["s"].rows()}

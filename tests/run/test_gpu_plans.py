@@ -8,13 +8,11 @@ import pytest
 from breaking_learners import Mean
 from declared_gpus import H200, declare
 from local_plugins import registers
-from small_tasks import SMALL
+from small_tasks import SMALL, plan_from
 
 from bfc_bench import Capabilities, RunOptions, load_plugins, run_suite
 from bfc_bench.executors.processes import ProcessExecutor
-from bfc_bench.run.grid import make_grid
 from bfc_bench.run.memory_limits import machine_memory
-from bfc_bench.run.plan import plan_for
 from bfc_bench.suite.model import Suite
 
 TASK = {**SMALL, "d": [20], "n": [1000, 30_000]}
@@ -24,12 +22,9 @@ LARGEST = 2 * 8 * 30_000**2
 """Bytes of a kernel matrix of 30,000 points and its factor."""
 
 
-def suite(**values) -> Suite:
-    return Suite.parse({"name": "s", "replicates": 1, "task": [TASK], "learner": [KERNEL], **values}, "test")
-
-
 def planned(device="cuda", executor=None, **values):
-    return plan_for(make_grid(suite(**values), load_plugins(), "test"), None, device, executor=executor)
+    described = {"replicates": 1, "task": [TASK], "learner": [KERNEL], **values}
+    return plan_from(described, device=device, executor=executor)
 
 
 def test_a_cell_on_a_gpu_is_judged_by_the_gpus_memory_and_its_data_by_the_hosts(monkeypatch):
@@ -89,10 +84,10 @@ def test_batches_on_a_gpu_are_cut_by_its_memory_and_placed_by_that_of_the_host(m
 
 
 def test_what_a_gpu_has_names_no_cell_and_changes_no_definition():
-    grids = [make_grid(suite(budget=budget), load_plugins(), "test") for budget in ({}, {"gpu_memory_gb": 2.0})]
+    grids = [planned("cpu", budget=budget).grid for budget in ({}, {"gpu_memory_gb": 2.0})]
     ids = [[cell.id for cell in grid.cells()] for grid in grids]
     assert ids[0] == ids[1]
-    assert "gpu_memory_gb" not in suite().definition()["budget"]
+    assert "gpu_memory_gb" not in grids[0].suite.definition()["budget"]
     assert Suite.parse(grids[1].suite.definition(), "test").budget.gpu_memory_gb == 2.0
 
 

@@ -1,13 +1,9 @@
 """The parts of a suite that a run takes, by the names that a user gives."""
 
 import pytest
-from small_tasks import SMALL
+from small_tasks import SMALL, grid_from, plan_from
 
 from bfc_bench import UsageError
-from bfc_bench.plugins.manager import load_plugins
-from bfc_bench.run.grid import make_grid
-from bfc_bench.run.plan import plan_for
-from bfc_bench.suite.model import Suite
 
 TASK = {**SMALL, "d": [4, 5]}
 SUITE = {
@@ -21,12 +17,8 @@ SUITE = {
 }
 
 
-def grid(suite=SUITE, **chosen):
-    return make_grid(Suite.parse(suite, "test"), load_plugins(), "test", **chosen)
-
-
 def cells(**chosen):
-    return {(cell.task, cell.label) for cell in grid(**chosen).cells()}
+    return {(cell.task, cell.label) for cell in grid_from(SUITE, **chosen).cells()}
 
 
 @pytest.mark.parametrize(
@@ -52,7 +44,7 @@ def test_tasks_are_chosen_by_name_and_unknown_names_are_errors():
 
 def test_an_option_that_the_suite_fixes_is_not_searched_by_default():
     fixed = {"name": "kernel-ridge", "options": {"ridge": 0.25}}
-    entry = grid({**SUITE, "learner": [fixed]}).entries["kernel-ridge"]
+    entry = grid_from({**SUITE, "learner": [fixed]}).entries["kernel-ridge"]
     assert len({learner.gamma for learner in entry.candidates}) > 1
     assert {learner.ridge for learner in entry.candidates} == {0.25}
 
@@ -67,4 +59,4 @@ def test_an_option_that_the_suite_fixes_is_not_searched_by_default():
 )
 def test_a_claim_about_a_size_that_its_task_does_not_have_is_told_of(claim, unplanned):
     reaches = {"id": "c", "kind": "reaches", "label": "wide", "task": "t", "at_most": 0.1, **claim}
-    assert plan_for(grid({**SUITE, "claim": [reaches]}), None, "cpu").cautions == unplanned
+    assert plan_from({**SUITE, "claim": [reaches]}).cautions == unplanned

@@ -1,14 +1,10 @@
 """Cells on noisy and on binary labels: what is measured, and what a learner is told."""
 
 import pytest
-from small_tasks import SMALL
+from small_tasks import SMALL, plan_from
 
-from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.run.array_guard import ArrayGuard
-from bfc_bench.run.grid import make_grid
-from bfc_bench.run.plan import plan_for
 from bfc_bench.run.work_units import CellFit
-from bfc_bench.suite.model import Suite
 
 TARGET = {"kind": "lowrank-poly", "degree": 1, "form": "monomial"}
 TASK = {**SMALL, "inputs": {"kind": "gaussian"}, "target": TARGET, "n": [400]}
@@ -72,8 +68,7 @@ def test_a_binary_task_has_a_column_more_and_an_error_rate(faulty, form, rows_of
 )
 def test_a_learner_is_told_the_column_of_the_offset(labels, column):
     task = {**TASK, "n": [10], "labels": labels, "unlabeled": 30}
-    suite = {"name": "s", "task": [task], "learner": [{"name": "kernel-ridge"}], "test_size": 200}
-    plan = plan_for(make_grid(Suite.parse(suite, "s"), load_plugins(), "s"), None, "cpu")
+    plan = plan_from({"task": [task], "learner": [{"name": "kernel-ridge"}], "test_size": 200})
     work = CellFit.prepare(plan.batch(plan.todo[:1]), plan.todo[0])
     told = work.job(work.learner, work.train, ArrayGuard("numpy", "cpu")).ctx
     assert told.margin_column == column

@@ -6,17 +6,14 @@ import heapq
 from collections.abc import Sequence
 
 import pytest
-from small_tasks import SMALL
+from small_tasks import SMALL, plan_from
 from stored_rows import hold_times, read_results
 
 from bfc_bench import RunOptions, run_suite
-from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.run.cell import run_batch
-from bfc_bench.run.grid import make_grid
 from bfc_bench.run.plan import SHORTEST_SECONDS, Plan, plan_for
 from bfc_bench.run.wire_format import receive
 from bfc_bench.store.store import Store
-from bfc_bench.suite.model import Suite
 from bfc_bench.utils.plain_json import digest
 
 TASK = {**SMALL, "d": [4, 6], "n": [20, 30, 50]}
@@ -32,8 +29,7 @@ def planned(steps=20_000, device="cpu", **values) -> Plan:
         {"name": "kernel-ridge", "label": "smooth", "options": {"ridge": 1.0, "gamma": 0.1}, "tune": {}},
         {"name": "kernel-ridge", "label": "rough", "options": {"ridge": 1e-6, "gamma": 0.1}, "tune": {}},
     ]
-    suite = {"name": "s", "replicates": 8, "task": [TASK], "learner": learners, **values}
-    return plan_for(make_grid(Suite.parse(suite, "test"), load_plugins(), "test"), None, device)
+    return plan_from({"replicates": 8, "task": [TASK], "learner": learners, **values}, device=device)
 
 
 def key(plan: Plan, cell) -> object:
@@ -160,10 +156,8 @@ def test_a_worker_does_not_repeat_the_warnings_of_settings():
     target = {"kind": "quadratic-densenet", "widths": [4, 2], "alphas": [1.0, 0.3], "skips": [[1], [0, 1, 2]]}
     options = {"widths": [4, 2], "skips": target["skips"], "steps": 2, "members": 2}
     learner = {"name": "ensemble:quad-densenet", "options": options}
-    values = {"name": "s", "task": [{**TASK, "target": target}], "learner": [learner]}
     with pytest.warns(UserWarning, match="J_3 = .0, 1, 2. contains layer 1"):
-        grid = make_grid(Suite.parse(values, "s"), load_plugins(), "s")
-    cell = next(grid.cells())
-    batch = plan_for(grid, None, "cpu").batch([cell])
+        plan = plan_from({"task": [{**TASK, "target": target}], "learner": [learner]})
+    batch = plan.batch(plan.todo[:1])
     ((row, *_),), _ = receive(batch, run_batch(batch))  # a warning is an error in tests
     assert row.status == "ok", row.reason

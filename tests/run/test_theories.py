@@ -6,13 +6,11 @@ import math
 import pytest
 from claim_results import cells
 from local_plugins import registers
-from small_tasks import SPHERE
+from small_tasks import SPHERE, plan_from
 
 from bfc_bench.analysis.claims import parse_claims
 from bfc_bench.learner import Learner, Theory
 from bfc_bench.plugins.manager import load_plugins
-from bfc_bench.run.grid import make_grid
-from bfc_bench.run.plan import plan_for
 from bfc_bench.run.theories import SuiteTheories
 from bfc_bench.suite.model import Suite
 
@@ -63,9 +61,8 @@ def test_a_plan_and_a_verdict_say_why_a_learner_has_no_theory():
     reason = f"tuned offers no theory for t, d = 4: {TUNED}"
     assert claim.among({}, SuiteTheories(DEFINITION, plugins)).judge(rows).note == reason
     for d, named in ((4, reason), (None, reason.replace("d = 4", "d = 6"))):  # by default the largest
-        suite = Suite.parse({**DEFINITION, "claim": [{**follows, "d": d}]}, "s")
-        cautions = plan_for(make_grid(suite, plugins, "s"), None, "cpu").cautions
-        assert f"claim c cannot be decided: {named}." in cautions
+        plan = plan_from({**DEFINITION, "claim": [{**follows, "d": d}]})
+        assert f"claim c cannot be decided: {named}." in plan.cautions
 
 
 @pytest.mark.parametrize(("how", "words"), [("raises", "no theory today"), ("a text", "must be a Theory or None")])

@@ -4,15 +4,13 @@ import tomllib
 
 import numpy as np
 import pytest
+from small_tasks import grid_from
 
 from bfc_bench.errors import UsageError
-from bfc_bench.plugins.manager import load_plugins
-from bfc_bench.run.grid import make_grid
 from bfc_bench.suite.axes import family, member_name, value_text
 from bfc_bench.suite.changes import changed
 from bfc_bench.suite.model import Suite
 
-PLUGINS = load_plugins()
 STAIRS = {
     "name": "stairs",
     "inputs": {"kind": "sphere"},
@@ -39,7 +37,7 @@ def values(*, task=(), learner=(), **others):
 
 
 def grid(chosen=None, **parts):
-    return make_grid(Suite.parse(values(**parts), "s.toml"), PLUGINS, "s.toml", **(chosen or {}))
+    return grid_from(values(**parts), **(chosen or {}))
 
 
 def refused(**parts):
@@ -92,7 +90,7 @@ def test_the_definition_is_read_back_without_a_second_expansion():
     suite = grid().suite
     again = Suite.parse(suite.definition(), "store")
     assert again.definition() == suite.definition()
-    assert make_grid(again, PLUGINS, "store").task_digests == grid().task_digests
+    assert grid_from(suite.definition()).task_digests == grid().task_digests
     tasks = {task["name"]: task for task in suite.definition()["task"]}
     assert tasks[MEMBERS[0]]["grid"] == "stairs"
     assert "grid" not in tasks["plain"]
@@ -255,11 +253,9 @@ def test_a_stored_definition_with_keys_without_a_value_is_that_of_the_same_suite
 
 
 def test_bounds_may_leave_no_cell_at_some_d():
-    suite = Suite.parse(
-        values(learner=[{"name": "kernel-ridge", "max_n": 20}], task=[{**STAIRS, "n": {"d": {"6": [9], "9": [50]}}}]),
-        "s",
-    )
-    assert {cell.d for cell in make_grid(suite, PLUGINS, "s").cells()} == {6}
+    bounded = {"name": "kernel-ridge", "max_n": 20}
+    beyond = grid(learner=[bounded], task=[{**STAIRS, "n": {"d": {"6": [9], "9": [50]}}}])
+    assert {cell.d for cell in beyond.cells()} == {6}
 
 
 def test_of_two_entries_whose_names_begin_a_path_the_longer_name_is_meant():

@@ -4,14 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from small_tasks import SMALL
-from stored_rows import read_results
+from small_tasks import SMALL, grid_from
 
-from bfc_bench import RunOptions, run_suite
 from bfc_bench.errors import UsageError
-from bfc_bench.plugins.manager import load_plugins
-from bfc_bench.run.grid import make_grid
-from bfc_bench.suite.model import Suite
 from bfc_bench.tasks.inputs.uniform import Sphere, Uniform
 from bfc_bench.tasks.labels import Agnostic, Clean, Noise, Sign
 from bfc_bench.tasks.targets.lowrank_poly import LowrankPoly
@@ -103,12 +98,6 @@ TARGET = {"kind": "quadratic-densenet", "widths": [3, 2], "alphas": [1.0, 0.3]}
 TABLE = {**SMALL, "name": "root", "target": TARGET, "d": [4, 6], "n": [20]}
 
 
-def suite(*changes):
-    tasks = [TABLE, *({**TABLE, "name": f"t{i}", "teacher": "root", **change} for i, change in enumerate(changes))]
-    learner = {"name": "kernel-ridge", "tune": {}}
-    return Suite.parse({"name": "s", "replicates": 1, "test_size": 100, "task": tasks, "learner": [learner]}, "s.toml")
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -127,8 +116,9 @@ def suite(*changes):
     ids=["unknown", "not-its-own", "d", "kind", "widths"],
 )
 def test_what_cannot_be_shared_is_an_error_of_one_line(changes, message):
+    tasks = [{**TABLE, "name": f"t{i}", "teacher": "root", **change} for i, change in enumerate(changes)]
     with pytest.raises(UsageError) as caught:
-        make_grid(suite(*changes), load_plugins(), "s.toml")
+        grid_from({"task": [TABLE, *tasks], "learner": [{"name": "kernel-ridge", "tune": {}}]})
     assert message in str(caught.value)
     assert "\n" not in str(caught.value).strip()
 
@@ -138,14 +128,12 @@ def test_options_that_change_draws_are_named():
     assert asked.check_teacher(named) == "both need the same degree of 'staircase'; only coefficients may differ"
 
 
-def test_learners_are_paired_too(suite_file, tmp_path):
+def test_learners_are_paired_too(rows_of):
     """Tasks that differ in nothing but their names give equal rows where one names the other, seeds included."""
     table = {**TABLE, "d": [4]}
     tasks = [table, {**table, "name": "same", "teacher": "root"}, {**table, "name": "own"}]
     learner = {"name": "random-features", "options": {"features": 30}, "tune": {}}
-    path = suite_file(task=tasks, learner=[learner])
-    assert run_suite(path, RunOptions(store=tmp_path / "s", executor="serial")).exit_code == 0
-    rows = {row.task: row for row in read_results(path, store=tmp_path / "s")}
+    rows = {row.task: row for row in rows_of(task=tasks, learner=[learner])}
     assert {row.status for row in rows.values()} == {"ok"}
     assert (rows["same"].seed, rows["same"].nmse) == (rows["root"].seed, rows["root"].nmse)
     assert rows["own"].seed != rows["root"].seed

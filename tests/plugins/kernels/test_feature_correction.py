@@ -9,13 +9,11 @@ from bfc_plugins.kernels.feature_layers import FeatureLayers, outside
 from bfc_plugins.kernels.leave_one_out import ridge_fit
 from bfc_plugins.kernels.polynomial import Poly
 from bfc_plugins.kernels.tangent_correction import Tangents
+from small_tasks import grid_from
 from teacher_fits import problem
 
 from bfc_bench.errors import BenchError
 from bfc_bench.learner import Context, Data, TaskFacts
-from bfc_bench.plugins.manager import load_plugins
-from bfc_bench.run.grid import make_grid
-from bfc_bench.suite.model import Suite
 from bfc_bench.tasks.feature_errors import measure_features
 from bfc_bench.testing import check_learner
 
@@ -201,12 +199,6 @@ def test_what_cannot_be_fitted_is_named():
 
 def test_an_entry_with_nothing_but_its_name_is_one_fit():
     """Candidates of options without effect would be fits for nothing: leave-one-out errors choose what there is."""
-    suite = Suite.parse(
-        {
-            "name": "one",
-            "task": [{"name": "t", "inputs": {"kind": "uniform"}, "target": {"kind": "linear"}, "d": [4], "n": [20]}],
-            "learner": [{"name": "corrected-kernel"}],
-        },
-        "one",
-    )
-    assert make_grid(suite, load_plugins(), "one").entries["corrected-kernel"].candidates == ()
+    task = {"name": "t", "inputs": {"kind": "uniform"}, "target": {"kind": "linear"}, "d": [4], "n": [20]}
+    grid = grid_from({"task": [task], "learner": [{"name": "corrected-kernel"}]})
+    assert grid.entries["corrected-kernel"].candidates == ()
