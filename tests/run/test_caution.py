@@ -3,9 +3,7 @@
 import json
 
 import pytest
-from stored_rows import read_results
 
-from bfc_bench import RunOptions, run_suite
 from bfc_bench.tasks.inputs.gaussian import Gaussian
 from bfc_bench.tasks.inputs.uniform import Sphere
 from bfc_bench.tasks.labels.pointwise import Clean
@@ -21,25 +19,25 @@ def task(name, degree):
     return {"name": name, "inputs": {"kind": "sphere"}, "target": target, "d": [4], "n": [10, 20]}
 
 
-@pytest.fixture
-def path(suite_file):
-    learners = [
+SUITE = {
+    "task": [task("even", 4), task("also-even", 4), task("odd", 3)],
+    "learner": [
         {"name": "ntk-raw", "label": "trapped", "options": {"bias": False, "ridge": 1e-6}},
         {"name": "ntk-raw", "label": "free", "options": {"ridge": 1e-6}},
-    ]
-    return suite_file(task=[task("even", 4), task("also-even", 4), task("odd", 3)], learner=learners)
+    ],
+}
 
 
-def test_rows_of_trapped_learners_are_ok_with_a_reason(path, tmp_path):
-    assert run_suite(path, RunOptions(store=tmp_path / "s", executor="serial")).exit_code == 0
-    rows = read_results(path, store=tmp_path / "s")
+def test_rows_of_trapped_learners_are_ok_with_a_reason(rows_of):
+    rows = rows_of(**SUITE)
     assert {row.status for row in rows} == {"ok"}
     for row in rows:
         trapped = row.label == "trapped" and row.task != "odd"
         assert row.reason.startswith(TEXT) if trapped else row.reason == ""
 
 
-def test_plan_and_run_print_a_caution_once_with_its_tasks(path, tmp_path, cli):
+def test_plan_and_run_print_a_caution_once_with_its_tasks(suite_file, tmp_path, cli):
+    path = suite_file(**SUITE)
     line = f"caution: trapped on even, also-even: {TEXT}"
     plan = cli("plan", path, "--store", tmp_path / "s").stdout
     run = cli("run", path, "--store", tmp_path / "s", "--executor", "serial").stdout
@@ -59,19 +57,17 @@ def test_the_chosen_candidate_is_the_one_whose_caution_a_row_has(rows_of):
     assert row.reason == ""
 
 
-def test_a_plan_says_what_may_cost_more_and_a_row_what_its_fit_found(suite_file, tmp_path, cli):
+def test_a_plan_says_what_may_cost_more_and_a_row_what_its_fit_found(suite_file, rows_of, tmp_path, cli):
     """A hundred steps are too few for a network that could learn this target, which only the fit can tell."""
     teacher = {"kind": "quadratic-densenet", "widths": [3, 2], "alphas": [1.0, 0.3]}
     learner = {"name": "quad-densenet", "label": "hasty", "options": {"widths": [6, 4], "steps": 100}}
-    path = suite_file(
-        task=[{"name": "t", "inputs": {"kind": "uniform"}, "target": teacher, "d": [6], "n": [400]}], learner=[learner]
-    )
-    assert cli("plan", path, "--store", tmp_path / "s").stdout.count("hasty: planned as 3 trainings") == 1
-    run_suite(path, RunOptions(store=tmp_path / "s", jobs=1))
-    (row,) = read_results(path, store=tmp_path / "s")
+    task = {"name": "t", "inputs": {"kind": "uniform"}, "target": teacher, "d": [6], "n": [400]}
+    path = suite_file(task=[task], learner=[learner])
+    assert cli("plan", path, "--store", tmp_path / "store").stdout.count("hasty: planned as 3 trainings") == 1
+    (row,) = rows_of(task=[task], learner=[learner], jobs=1)
     assert row.status == "ok"
     assert row.reason.startswith("quad-densenet ended too early")
-    assert "hasty:" not in cli("plan", path, "--store", tmp_path / "s").stdout, "nothing is left to run"
+    assert "hasty:" not in cli("plan", path, "--store", tmp_path / "store").stdout, "nothing is left to run"
 
 
 @pytest.mark.parametrize(

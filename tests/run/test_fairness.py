@@ -6,14 +6,11 @@ import time
 
 import numpy as np
 import pytest
-from small_tasks import SMALL
-from stored_rows import read_results
+from small_tasks import SMALL, grid_from
 
-from bfc_bench import Data, RunOptions, run_suite
+from bfc_bench import Data
 from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.run.fitting import split
-from bfc_bench.run.grid import make_grid
-from bfc_bench.suite.read import read_suite
 
 BFC = {**SMALL, "target": {"kind": "quadratic-densenet", "widths": [2, 1], "alphas": [1.0, 0.5]}}
 
@@ -128,15 +125,12 @@ def test_what_a_learner_writes_into_the_default_info_is_in_no_other_row(faulty, 
         assert "info" not in rows["mean", n].chosen
 
 
-def test_the_validation_error_is_that_of_the_points_left_out_over_their_variance(faulty, suite_file, tmp_path):
+def test_the_validation_error_is_that_of_the_points_left_out_over_their_variance(faulty, rows_of):
     """With so large a ridge the learner predicts 0."""
-    path = suite_file(learner=[{"name": "linear-ridge", "tune": {"ridge": [1e12, 1e13]}}], task=[{**BFC, "n": [20]}])
-    run_suite(path, RunOptions(store=tmp_path / "store", executor="serial"))
-    (row,) = read_results(path, store=tmp_path / "store")
-    plugins = load_plugins()
-    grid = make_grid(read_suite(path), plugins, "test")
-    y = grid.tasks["t"].problem(0, 4, 0, 200).train(20).y
-    left_out = y[4::5]
+    task = {**BFC, "n": [20]}
+    (row,) = rows_of(learner=[{"name": "linear-ridge", "tune": {"ridge": [1e12, 1e13]}}], task=[task])
+    grid = grid_from({"learner": [{"name": "kernel-ridge"}], "task": [task]})
+    left_out = grid.tasks["t"].problem(0, 4, 0, 200).train(20).y[4::5]
     expected = np.mean(left_out**2) / np.var(left_out)
     assert row.chosen["validation_error"] == pytest.approx(expected, rel=1e-6)
 
@@ -157,13 +151,10 @@ def test_the_time_of_cells_that_are_fitted_together_counts_their_tuning(rows_of)
     assert tuned.fit_cpu_seconds > 2 * plain.fit_cpu_seconds
 
 
-def test_the_time_of_cells_that_are_fitted_together_is_divided_as_their_costs_are(suite_file, tmp_path):
-    learner = {"name": "kernel-ridge", "tune": {}}
-    path = suite_file(learner=[learner], task=[{**BFC, "n": [200, 400, 800]}])
+def test_the_time_of_cells_that_are_fitted_together_is_divided_as_their_costs_are(rows_of):
     begun = time.perf_counter()
-    run_suite(path, RunOptions(store=tmp_path / "store", executor="serial"))
+    rows = rows_of(learner=[{"name": "kernel-ridge", "tune": {}}], task=[{**BFC, "n": [200, 400, 800]}])
     lasted = time.perf_counter() - begun
-    rows = read_results(path, store=tmp_path / "store")
     assert [row.trained_together for row in rows] == [3, 3, 3]
     work = np.array([load_plugins().learner("kernel-ridge", "test")().cost(row.n, row.d).flops for row in rows])
     assert work[2] > 8 * work[0], "the shares differ"

@@ -38,14 +38,10 @@ def test_its_cell_fails_with_a_plain_reason_and_all_others_run(
     assert dict(redone.statuses) == {"failed": 1}
 
 
-def test_a_run_of_broken_cells_alone_starts_no_worker(faulty, suite_file, tmp_path):
-    options = {"where": "libraries", "what": "number"}
-    path = suite_file(learner=[{"name": "answering", "options": options}])
-    session = run_suite(path, RunOptions(store=tmp_path / "store", jobs=1))
-    assert dict(session.statuses) == {"failed": 2}
-    assert {row.reason for row in read_results(path, store=tmp_path / "store")} == {
-        "learner 'answering': libraries() must be a set of names. Got 5."
-    }
+def test_a_run_of_broken_cells_alone_starts_no_worker(faulty, rows_of):
+    rows = rows_of(learner=[{"name": "answering", "options": {"where": "libraries", "what": "number"}}], jobs=1)
+    said = "learner 'answering': libraries() must be a set of names. Got 5."
+    assert [(row.status, row.reason) for row in rows] == [("failed", said)] * 2
 
 
 def test_an_oracle_that_raises_costs_the_cells_on_data_only_its_own(faulty, tmp_path, rows_of):

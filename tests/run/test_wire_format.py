@@ -15,6 +15,7 @@ from bfc_bench import RunOptions, run_suite
 from bfc_bench.learner import Failure
 from bfc_bench.run.fitting import attempt
 from bfc_bench.run.wire_format import ROW_BYTES, pack, receive
+from bfc_bench.tasks.teacher_task import TeacherProblem
 from bfc_bench.utils.escape_control import TEXT, visible
 from bfc_bench.utils.plain_json import plain_json
 
@@ -79,18 +80,14 @@ def test_whatever_a_learner_raises_or_says_is_a_row(rows):
         assert (rows[what].status, reason in rows[what].reason) == (status, True), (what, rows[what].reason[:200])
 
 
-def test_memory_that_runs_out_while_data_are_drawn_is_the_cells_fault(faulty, suite_file, tmp_path, monkeypatch):
-    from bfc_bench.tasks.teacher_task import TeacherProblem
-
-    def drawn(problem: TeacherProblem, n: int) -> None:
+def test_memory_that_runs_out_while_data_are_drawn_is_the_cells_fault(faulty, rows_of, monkeypatch):
+    def drawn(problem, n):
         raise MemoryError("no room for the points")
 
     monkeypatch.setattr(TeacherProblem, "train", drawn)
-    path = suite_file(learner=[{"name": "mean"}])
-    session = run_suite(path, RunOptions(store=tmp_path / "store", executor="serial"))
-    reasons = [row.reason for row in read_results(path, store=tmp_path / "store")]
-    assert dict(session.statuses) == {"out-of-memory": 2}, reasons
-    assert "no room for the points" in read_results(path, store=tmp_path / "store")[0].reason
+    rows = rows_of(learner=[{"name": "mean"}])
+    assert [row.status for row in rows] == ["out-of-memory"] * 2
+    assert "no room for the points" in rows[0].reason
 
 
 @pytest.mark.parametrize(
