@@ -16,6 +16,10 @@ class Page(HTMLParser):
         self.close()
         assert self.open == []
 
+    def values(self, tag, name):
+        """The values of an attribute of all elements of a kind."""
+        return [value for element, attribute, value in self.attributes if (element, attribute) == (tag, name)]
+
     def handle_starttag(self, tag, attrs):
         self.tags[tag] += 1
         self.attributes += [(tag, *attr) for attr in attrs]

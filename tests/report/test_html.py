@@ -103,7 +103,7 @@ def test_heavy_tails_unfold_the_trimmed_curves(page):
 
 def test_every_figure_is_in_the_page(written, page):
     assert len(specs(written.read_text())) == 2 * 5 + 1  # five of each task, that of the first screen
-    images = [value for tag, name, value in page.attributes if (tag, name) == ("img", "src")]
+    images = page.values("img", "src")
     assert len(images) == 1  # the plugin's; the page draws the others
     assert [file.name for file in written.parent.iterdir()] == ["report.html"]
 
@@ -156,7 +156,7 @@ def test_the_order_of_the_suite_decides_the_colours(tmp_path):
 def test_poor_results_still_make_a_page(cells, tmp_path):
     path = write_report(tmp_path, suite={"name": "small"}, rows=cells)
     page = Page(without_scripts(path.read_text(encoding="utf-8")))
-    figures = [value for tag, name, value in page.attributes if (tag, name) == ("figure", "id")]
+    figures = page.values("figure", "id")
     assert len(figures) == len(set(figures))
     assert bool(figures) == bool(cells)
     assert ("figure-headline" in figures) == any(cell.status != "skipped" for cell in cells)
@@ -195,7 +195,7 @@ def test_the_first_screen_has_the_verdicts_and_the_figure_of_the_first_claim(wri
         assert f"{sum(verdict.verdict == word for verdict in VERDICTS)} {sign} {word}" in words
     (spec,) = specs(text[text.index("<header>") : text.index("</header>")])
     assert spec["facet"]["sort"] == ["d = 40"]
-    (shown,) = (value for tag, name, value in header.attributes if (tag, name) == ("figure", "aria-label"))
+    (shown,) = header.values("figure", "aria-label")
     assert re.match(r"NMSE against training points n on teacher-L3, d = 40: .*joint 0.7 at n = 100, 4.2e-07", shown)
 
 

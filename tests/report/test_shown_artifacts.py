@@ -45,12 +45,12 @@ def page_of(directory, rows, found):
 def test_pictures_are_in_the_page_and_other_files_beside_it(cells, tmp_path):
     rows, found = cells(1, 1000)
     page, _ = page_of(tmp_path / "report", rows, found)
-    sources = [value for tag, name, value in page.attributes if (tag, name) == ("img", "src") and "image/png" in value]
+    sources = [value for value in page.values("img", "src") if "image/png" in value]
     assert [b64decode(source.removeprefix("data:image/png;base64,")) for source in sources] == [
         found[at][1]["features.png"].read_bytes()
         for at in (1, 0)  # the largest n first
     ]
-    links = [value for tag, name, value in page.attributes if (tag, name) == ("a", "href") and "artifacts/" in value]
+    links = [value for value in page.values("a", "href") if "artifacts/" in value]
     assert len(links) == 2
     assert all((tmp_path / "report" / unquote(link)).read_text() == "1,2" for link in links)
     assert "d = 20, n = 200, replicate 0" in "".join(page.text)
@@ -61,11 +61,11 @@ def test_a_page_stays_small_whatever_there_is_and_shows_first_replicates_first(c
     page, size = page_of(tmp_path / "report", rows, found)
     assert size < 3_000_000
     assert artifacts.ROOM < 3_000_000
-    sources = [value for tag, name, value in page.attributes if (tag, name) == ("img", "src") and "image/png" in value]
+    sources = [value for value in page.values("img", "src") if "image/png" in value]
     assert [b64decode(source.partition(",")[2]) for source in sources] == [
         found[at][1]["features.png"].read_bytes() for at in (1, 0)
     ]
-    links = [value for tag, name, value in page.attributes if tag == "a" and name == "href" and "features.png" in value]
+    links = [value for value in page.values("a", "href") if "features.png" in value]
     assert len(links) == 10
     beside = {(tmp_path / "report" / link).read_bytes() for link in links}
     assert beside == {files["features.png"].read_bytes() for _, files in found[2:]}
