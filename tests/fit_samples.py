@@ -11,9 +11,19 @@ from bfc_bench.learner import Data, Predictor, TaskFacts
 Target = Callable[[torch.Tensor], torch.Tensor]
 
 
+def normal(*shape: int, seed: int = 0) -> torch.Tensor:
+    """Numbers of the normal law."""
+    return torch.from_numpy(np.random.default_rng(seed).standard_normal(shape))
+
+
+def nmse(predictor: Predictor, test: Data) -> float:
+    """The error over the variance of the labels."""
+    return float(np.mean((predictor.predict(test.x) - test.y) ** 2) / np.var(test.y))
+
+
 def on_sphere(n: int, d: int = 5, seed: int = 0) -> torch.Tensor:
     """Points (n, d) of norm 1."""
-    x = torch.from_numpy(np.random.default_rng(seed).standard_normal((n, d)))
+    x = normal(n, d, seed=seed)
     return x / x.norm(dim=1, keepdim=True)
 
 

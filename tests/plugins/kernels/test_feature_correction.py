@@ -9,6 +9,7 @@ from bfc_plugins.kernels.feature_layers import FeatureLayers, outside
 from bfc_plugins.kernels.leave_one_out import ridge_fit
 from bfc_plugins.kernels.polynomial import Poly
 from bfc_plugins.kernels.tangent_correction import Tangents
+from fit_samples import normal
 from small_tasks import grid_from
 from teacher_fits import problem
 
@@ -19,10 +20,6 @@ from bfc_bench.testing import check_learner
 
 CORRECTIONS = [{}, {"layers": 2}]
 SMALL = {"corrections": 1, "ridges": (1e-2,)}
-
-
-def normal(*shape: int, seed: int = 0) -> torch.Tensor:
-    return torch.from_numpy(np.random.default_rng(seed).standard_normal(shape))
 
 
 def orthonormal(rows: int, columns: int, seed: int = 0) -> torch.Tensor:

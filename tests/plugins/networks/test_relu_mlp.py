@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from bfc_plugins.networks.relu_mlp import Mlp, ReluMlp
+from fit_samples import nmse
 
 from bfc_bench.learner import Context, Data
 from bfc_bench.seeds import stream
@@ -14,10 +15,6 @@ SMALL = {"width": 32, "depth": 2, "batch_size": 64}
 def sample(n: int = 500, seed: int = 0) -> Data:
     x = np.random.default_rng(seed).uniform(-(3**0.5), 3**0.5, (n, 3))
     return Data(sample=f"s{seed}", n=n, d=3, x=x, y=np.maximum(x[:, 0] - x[:, 1], 0) + 0.5 * np.abs(x[:, 2]))
-
-
-def nmse(predictor, data: Data) -> float:
-    return float(np.mean((predictor.predict(data.x) - data.y) ** 2) / np.var(data.y))
 
 
 def test_forward_equals_numpy():

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from bfc_plugins.networks.residual_mlp import CLIP, FALL, Points, ResidualMlp, ResidualNet, Training
+from fit_samples import nmse
 
 from bfc_bench.errors import Diverged, UsageError
 from bfc_bench.learner import Context, Data
@@ -21,10 +22,6 @@ def sample(n: int = 300, seed: int = 0, noise: float = 0.0, offset: float = 0.0)
     x = rng.uniform(-(3**0.5), 3**0.5, (n, 4))
     y = x @ [1.0, -2.0, 0.5, 0.0] + noise * rng.standard_normal(n) + offset
     return Data(sample=f"s{seed}", n=n, d=4, x=x, y=y)
-
-
-def nmse(predictor, data: Data) -> float:
-    return float(np.mean((predictor.predict(data.x) - data.y) ** 2) / np.var(data.y))
 
 
 def points(n: int, seed: int = 0) -> Points:

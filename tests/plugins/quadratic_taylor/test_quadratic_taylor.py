@@ -3,20 +3,16 @@
 import math
 from functools import partial
 
-import numpy as np
 import pytest
 import torch
 from bfc_plugins.quadratic_taylor import model as quadratic_taylor
 from bfc_plugins.quadratic_taylor.model import LOSSES, QuadraticTaylor, RegularisedRisk, operator_norm
 from convex_quadratic import convex_minimum
+from fit_samples import normal
 
 from bfc_bench.toolkit.lbfgs import minimise
 
 GATES = {"indicator": lambda t: float(t >= 0), "relu": lambda t: max(t, 0.0), "constant": lambda t: 0.5}
-
-
-def normal(*shape: int, seed: int = 0) -> torch.Tensor:
-    return torch.from_numpy(np.random.default_rng(seed).standard_normal(shape))
 
 
 def labels(n: int, loss: str) -> torch.Tensor:
