@@ -2,7 +2,6 @@
 
 import sys
 
-import numpy as np
 import pytest
 from installed_faulty import announce
 from small_tasks import SMALL
@@ -11,7 +10,6 @@ import bfc_bench
 import bfc_bench.strategies.api
 from bfc_bench.cli import WINDOWS, main
 from bfc_bench.config import read_toml
-from bfc_bench.errors import UsageError
 from bfc_bench.plugins.manager import load_plugins
 
 MANY = str(list(range(1, 1002)))
@@ -185,23 +183,6 @@ def test_learners_and_tasks_without_a_common_cell_are_named(suite_file, refused)
     tasks = [{**SMALL, "name": name} for name in "ab"]
     suite = suite_file(task=tasks, learner=[{"name": "kernel-ridge", "tasks": ["a"]}])
     assert "have no cell in common" in refused("plan", suite, "--learner", "kernel-ridge", "--task", "b")
-
-
-def test_a_number_in_the_place_of_a_list_or_a_text_in_that_of_a_number_is_told_from_python(tmp_path):
-    x = np.random.default_rng(0).random((30, 2))
-    with pytest.raises(UsageError, match=r"task 'mine': n must be a list of training sizes, such as \[10\]\. Got 10\."):
-        bfc_bench.TaskEntry.from_arrays("mine", x, x[:, 0], n=10, folder=tmp_path)
-    with pytest.raises(UsageError, match=r"jobs must be an integer of at least 1\. Got 'two'\."):
-        bfc_bench.run_suite("smoke", bfc_bench.RunOptions(jobs="two"))
-    with pytest.raises(UsageError, match=r"learner\[0\] must be a table\. Got 'kernel-ridge'\."):
-        bfc_bench.Suite(name="a", task=[], learner=["kernel-ridge"])
-
-
-def test_a_text_in_the_place_of_a_list_of_names_is_told_from_python():
-    with pytest.raises(UsageError, match=r"learners must be a list of texts. Got 'kernel-rbf'; write \['kernel-rbf'\]"):
-        bfc_bench.run_suite("smoke", bfc_bench.RunOptions(learners="kernel-rbf"))
-    with pytest.raises(UsageError, match=r"takes a learner, not its class; write as_sklearn\(KernelRidge\(\)\)"):
-        bfc_bench.as_sklearn(type(bfc_bench.load_learner("kernel-ridge")))
 
 
 EXTREME = {

@@ -10,6 +10,8 @@ import bfc_bench as bb
 from bfc_bench import RunOptions, run_suite
 from bfc_bench.run.plan import Plan
 
+X, OBJECTS = np.eye(4), np.array(list("abab"), dtype=object)
+KernelRidge = type(bb.load_learner("kernel-ridge"))
 SHORT = 200
 """Most characters of a text that an interpreter shows of a result."""
 
@@ -61,19 +63,21 @@ def test_a_notebook_shows_every_result_as_html(ran):
         (lambda stored: run_suite("s", {}), "options must be RunOptions(...). Got dict."),
         (lambda stored: run_suite("a.csv"), "a.csv is a table, not a suite."),
         (lambda stored: RunOptions(jobs=0), "jobs must be an integer of at least 1. Got 0."),
+        (lambda stored: RunOptions(jobs="two"), "jobs must be an integer of at least 1. Got 'two'."),
+        (lambda stored: RunOptions(learners="svm"), "learners must be a list of texts. Got 'svm'; write ['svm']"),
+        (lambda stored: bb.Suite(name="a", task=[], learner=["svm"]), "learner[0] must be a table. Got 'svm'."),
+        (
+            lambda stored: bb.TaskEntry.from_arrays("mine", X, X[0], n=9),
+            "a list of training sizes, such as [9]",
+        ),
+        (lambda stored: bb.as_sklearn(KernelRidge), "takes a learner, not its class; write as_sklearn(KernelRidge())"),
         (lambda stored: RunOptions(redo=["faild"]), "redo must be a list of failed, killed, stale or all."),
         (lambda stored: stored.compare("linear", "lin"), "the results have no label 'lin'. Did you mean 'linear'?"),
         (lambda stored: stored.curves(stage="first"), "the results have no stage 'first'."),
         (lambda stored: stored.thresholds("0.1"), "levels must be a number or a list of numbers, such as [0.1, 0.01]."),
         (lambda stored: stored.joint_law("d", task="u"), "joint_law: the results have no task 'u'. Known: t."),
-        (
-            lambda stored: bb.as_sklearn("kernel-ridge").fit(np.eye(4), ["a", "b", "a", "b"]),
-            "kernel-ridge: y of a regressor must hold numbers. Got the text 'a'; as_sklearn(..., classifier=True)",
-        ),
-        (
-            lambda stored: bb.as_sklearn("sequential-kernel").fit(np.eye(4), np.array(list("abab"), dtype=object)),
-            "sequential-kernel: y of a regressor must hold numbers. Got the text 'a'",
-        ),
+        (lambda stored: bb.as_sklearn("kernel-ridge").fit(X, list("abab")), "'a'; as_sklearn(..., classifier=True)"),
+        (lambda stored: bb.as_sklearn("sequential-kernel").fit(X, OBJECTS), "must hold numbers. Got the text 'a'"),
     ],
 )
 def test_a_wrong_value_is_answered_on_one_line(ran, call, text):

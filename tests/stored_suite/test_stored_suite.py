@@ -31,10 +31,19 @@ def stored(ran):
         yield results[str(path)]
 
 
-def test_a_suite_is_found_by_path_by_name_and_with_its_version(ran):
+def test_an_open_store_is_a_mapping_of_suites_by_path_name_and_version(ran):
     path, store = ran
     with bfc_bench.open_store(store) as results:
+        assert isinstance(results, bfc_bench.OpenStore)
         assert list(results) == ["tiny@1"]
+        assert "tiny" in results
+        assert "smoke" not in results  # a suite that was not run
+        assert "no-such-suite" not in results
+        assert results.get("smoke") is None
+        assert results.get("tiny").name == "tiny"
+        with pytest.raises(KeyError, match=r"^The store in .* has no run of smoke@1"):
+            results["smoke"]
+        assert isinstance(results["tiny"].claims(), bfc_bench.Records)
         found = [results[key] for key in (path, str(path), "tiny", "tiny@1")]
         assert {(suite.name, suite.version) for suite in found} == {("tiny", 1)}
         assert results.only().rows() == found[0].rows()
@@ -173,17 +182,3 @@ def test_a_claim_added_to_the_file_is_judged_without_a_run(ran, suite_file):
     with bfc_bench.open_store(store) as results:
         assert [verdict.id for verdict in results[path].claims()] == ["c", "later"]
         assert [verdict.id for verdict in results["tiny"].claims()] == ["c"]  # as it was run
-
-
-def test_an_open_store_is_a_mapping(ran):
-    _, store = ran
-    with bfc_bench.open_store(store) as results:
-        assert isinstance(results, bfc_bench.OpenStore)
-        assert "tiny" in results
-        assert "smoke" not in results  # a suite that was not run
-        assert "no-such-suite" not in results
-        assert results.get("smoke") is None
-        assert results.get("tiny").name == "tiny"
-        with pytest.raises(KeyError, match=r"^The store in .* has no run of smoke@1"):
-            results["smoke"]
-        assert isinstance(results["tiny"].claims(), bfc_bench.Records)
