@@ -291,11 +291,7 @@ FAULTS: list[tuple[str, str, type[Learner]]] = [
     ("info is json", "ndarray is not JSON serializable", giving(info=lambda predictor: {"norms": np.ones(2)})),
     ("info is json", "Exceeds the limit", giving(info=lambda predictor: {"digits": 10**5000})),
     (PROBABILITIES, "must lie in [0, 1]", giving(probabilities=lambda predictor: lambda x: 3 * predictor.predict(x))),
-    (
-        PROBABILITIES,
-        "must have shape (17,). Got (17, 2)",
-        giving(probabilities=lambda predictor: lambda x: np.full((len(x), 2), 0.5)),
-    ),
+    (PROBABILITIES, "shape (17,). Got (17, 2)", giving(probabilities=lambda p: lambda x: np.full((len(x), 2), 0.5))),
     (HIDDEN, "Got (6, 17)", giving(hidden=lambda predictor: lambda x: {"S2": x.T})),
     (HIDDEN, "Got 'layer2'", giving(hidden=lambda predictor: lambda x: {"layer2": x})),
     ("stages predict", "'first'", giving(stages=lambda predictor: {"first": 1.0})),

@@ -66,10 +66,7 @@ def test_a_notebook_shows_every_result_as_html(ran):
         (lambda stored: RunOptions(jobs="two"), "jobs must be an integer of at least 1. Got 'two'."),
         (lambda stored: RunOptions(learners="svm"), "learners must be a list of texts. Got 'svm'; write ['svm']"),
         (lambda stored: bb.Suite(name="a", task=[], learner=["svm"]), "learner[0] must be a table. Got 'svm'."),
-        (
-            lambda stored: bb.TaskEntry.from_arrays("mine", X, X[0], n=9),
-            "a list of training sizes, such as [9]",
-        ),
+        (lambda stored: bb.TaskEntry.from_arrays("mine", X, X[0], n=9), "a list of training sizes, such as [9]"),
         (lambda stored: bb.as_sklearn(KernelRidge), "takes a learner, not its class; write as_sklearn(KernelRidge())"),
         (lambda stored: RunOptions(redo=["faild"]), "redo must be a list of failed, killed, stale or all."),
         (lambda stored: stored.compare("linear", "lin"), "the results have no label 'lin'. Did you mean 'linear'?"),
