@@ -9,27 +9,27 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
-from bfc_bench import Register, hookimpl
+from bfc_bench import hookimpl
 from bfc_bench.errors import Diverged
-from bfc_bench.learner import Capabilities, Context, Cost, Data, DataSpec, Failure, Job, Learner, Predictor
+from bfc_bench.learner import Capabilities, Cost, Failure, Learner, Predictor
 
 
-def in_worker() -> bool:
+def in_worker():
     """Whether this process is a worker, by a variable that only workers have."""
     return "JE_ARROW_MALLOC_CONF" in os.environ
 
 
 class Constant(Predictor):
-    def __init__(self, value: float, shape: tuple[int, ...] | None = None) -> None:
+    def __init__(self, value, shape=None):
         self.value, self.shape = value, shape
 
-    def predict(self, x: np.ndarray) -> np.ndarray:
+    def predict(self, x):
         return np.full(self.shape or len(x), self.value)
 
 
@@ -39,11 +39,11 @@ class Mean(Learner):
     name: ClassVar[str] = "mean"
     shift: float = 0.0
 
-    def fit(self, train: Data, ctx: Context) -> Predictor:
+    def fit(self, train, ctx):
         return Constant(float(train.y.mean()) + self.shift)
 
 
-def on(base: type[Learner], arrays: str) -> type[Learner]:
+def on(base, arrays):
     """A variant of a learner that gets arrays of another library."""
     own = {"name": f"{base.name}-{arrays}", "capabilities": Capabilities(arrays=(arrays,))}
     return type(f"{base.__name__}{arrays.title()}", (base,), {"__module__": base.__module__, **own})
@@ -55,7 +55,7 @@ class Slow(Mean):
     name: ClassVar[str] = "slow"
     seconds: float = 0.3
 
-    def fit(self, train: Data, ctx: Context) -> Predictor:
+    def fit(self, train, ctx):
         time.sleep(self.seconds)
         return super().fit(train, ctx)
 
@@ -67,7 +67,7 @@ class Artist(Mean):
     how: str = "well"
     marker: str = ""
 
-    def fit(self, train: Data, ctx: Context) -> Predictor:
+    def fit(self, train, ctx):
         return ArtistPredictor(self.how, train.n, self.marker)
 
 
@@ -94,21 +94,21 @@ FILES: dict[str, Callable[[int], Any]] = {
 
 
 class ArtistPredictor(Constant):
-    def __init__(self, how: str, n: int, marker: str) -> None:
+    def __init__(self, how, n, marker):
         super().__init__(0.0)
         self.how, self.n, self.marker = how, n, marker
 
-    def artifacts(self) -> Any:
+    def artifacts(self):
         if self.marker and not Path(self.marker).exists():
             return {"features.png": PNG + b"of the first run", "more.csv": b"x"}
         return FILES[self.how](self.n)
 
 
-def throw(error: BaseException) -> Any:
+def throw(error):
     raise error
 
 
-def leave_a_child() -> None:
+def leave_a_child():
     if os.fork() == 0:
         time.sleep(60)  # the child holds its parent's ends of all pipes
     os._exit(0)
@@ -140,7 +140,7 @@ class Faulty(Learner):
     at: int = 0
     """Size at which it fails; 0 for all."""
 
-    def fit(self, train: Data, ctx: Context) -> Predictor:
+    def fit(self, train, ctx):
         return FAULTS[self.how]() if self.at in (0, train.n) else Constant(float(train.y.mean()))
 
 
@@ -149,25 +149,25 @@ class Together(Faulty):
 
     name: ClassVar[str] = "together"
 
-    def batch_key(self, train: DataSpec) -> Hashable:
+    def batch_key(self, train):
         return "all"
 
     @classmethod
-    def fit_batch(cls, jobs: Sequence[Job]) -> Sequence[Predictor | Failure]:
+    def fit_batch(cls, jobs):
         return [job.learner.fit(job.train, job.ctx) for job in jobs]
 
 
 class Unpicklable(Exception):
     """Cannot be pickled."""
 
-    def __reduce__(self) -> tuple[object, ...]:
+    def __reduce__(self):
         raise RuntimeError("stays here")
 
 
 class Unprintable(Exception):
     """Cannot be converted to a text."""
 
-    def __str__(self) -> str:
+    def __str__(self):
         raise RuntimeError("lost for words")
 
 
@@ -190,12 +190,11 @@ class Raising(Mean):
     where: str = "fit"
     at: int = 20
 
-    def batch_key(self, train: DataSpec) -> Hashable:
+    def batch_key(self, train):
         if self.where == "batch_key" and train.n == self.at and in_worker():
             raise RAISED[self.what]()
-        return None
 
-    def fit(self, train: Data, ctx: Context) -> Predictor:
+    def fit(self, train, ctx):
         if train.n != self.at:
             return super().fit(train, ctx)
         if self.where == "fit":
@@ -204,28 +203,28 @@ class Raising(Mean):
 
 
 class RaisingPredictor(Constant):
-    def __init__(self, what: str, where: str) -> None:
+    def __init__(self, what, where):
         super().__init__(0.0)
         self.what, self.where = what, where
 
-    def _reach(self, place: str) -> dict:
+    def _reach(self, place):
         if place == self.where:
             raise RAISED[self.what]()
         return {}
 
-    def predict(self, x: np.ndarray) -> np.ndarray:
+    def predict(self, x):
         self._reach("predict")
         return super().predict(x)
 
-    def hidden(self, x: np.ndarray) -> dict[str, np.ndarray]:
+    def hidden(self, x):
         return self._reach("hidden")
 
     @property
-    def info(self) -> dict[str, object]:
+    def info(self):
         return self._reach("info")
 
     @property
-    def stages(self) -> dict[str, Predictor]:
+    def stages(self):
         return self._reach("stages")
 
 
@@ -252,7 +251,7 @@ class Talkative(Mean):
     name: ClassVar[str] = "talkative"
     what: str
 
-    def fit(self, train: Data, ctx: Context) -> Predictor:
+    def fit(self, train, ctx):
         if train.n == 20 and self.what in GIVEN:
             return GIVEN[self.what]()
         predictor = super().fit(train, ctx)
@@ -268,16 +267,16 @@ class Ridge(Learner):
     search: ClassVar[dict] = {"ridge": [1e-6, 1.0, 1e6]}
     ridge: float = 1.0
 
-    def fit(self, train: Data, ctx: Context) -> Predictor:
+    def fit(self, train, ctx):
         gram = train.x.T @ train.x + self.ridge * np.eye(train.d)
         return Linear(np.linalg.solve(gram, train.x.T @ train.y))
 
 
 class Linear(Predictor):
-    def __init__(self, w: np.ndarray) -> None:
+    def __init__(self, w):
         self.w = w
 
-    def predict(self, x: np.ndarray) -> np.ndarray:
+    def predict(self, x):
         return x @ self.w
 
 
@@ -286,7 +285,7 @@ class Huge(Mean):
 
     name: ClassVar[str] = "huge"
 
-    def cost(self, n: int, d: int) -> Cost:
+    def cost(self, n, d):
         return Cost(flops=1.0, bytes=n * 1e9)
 
 
@@ -303,7 +302,7 @@ class Importing(Mean):
     name: ClassVar[str] = "importing"
     capabilities: ClassVar[Capabilities] = Capabilities(libraries=frozenset({"jax"}))
 
-    def fit(self, train: Data, ctx: Context) -> Predictor:
+    def fit(self, train, ctx):
         loaded = "jax" in sys.modules
         from bfc_bench.toolkit.ensemble import jnp
 
@@ -317,7 +316,7 @@ class Unshown:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __repr__(self) -> str:
+    def __repr__(self):
         raise RuntimeError("not shown")
 
 
@@ -341,30 +340,30 @@ class Answering(Mean):
     what: str
     at: int = 20
 
-    def _answer(self, place: str, n: int) -> Any:
+    def _answer(self, place, n):
         return ANSWERS[self.what]() if (place, n) == (self.where, self.at) else None
 
-    def batch_key(self, train: DataSpec) -> Hashable:
+    def batch_key(self, train):
         return self._answer("batch_key", train.n)
 
-    def cost(self, n: int, d: int) -> Cost | None:
+    def cost(self, n, d):
         return self._answer("cost", n)
 
-    def skip(self, task: object, n: int) -> str | None:
+    def skip(self, task, n):
         return self._answer("skip", n)
 
-    def caution(self, task: object, n: int) -> str | None:
+    def caution(self, task, n):
         return self._answer("caution", n)
 
-    def libraries(self) -> frozenset[str]:
+    def libraries(self):
         return self._answer("libraries", self.at) if self.where == "libraries" else super().libraries()
 
-    def oracle(self) -> frozenset[str]:
+    def oracle(self):
         return self._answer("oracle", self.at) if self.where == "oracle" else super().oracle()
 
 
 @hookimpl
-def bfc_register(register: Register) -> None:
+def bfc_register(register):
     import greedy_learners
     import meddling_learners
 

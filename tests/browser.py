@@ -1,7 +1,5 @@
 """Chromium through its driver, for tests that look at pages as readers do."""
 
-from __future__ import annotations
-
 import base64
 import json
 import shutil
@@ -29,7 +27,7 @@ class Browser:
         scripts: Whether pages may run scripts.
     """
 
-    def __init__(self, width: int = 1400, height: int = 1000, *, dark: bool = False, scripts: bool = True) -> None:
+    def __init__(self, width=1400, height=1000, *, dark=False, scripts=True):
         self.driver = subprocess.Popen([DRIVER, "--port=0"], stdout=subprocess.PIPE, text=True)
         for line in self.driver.stdout:
             if "started successfully on port" in line:
@@ -51,28 +49,28 @@ class Browser:
             feature = {"name": "prefers-color-scheme", "value": "dark"}
             self.devtools("Emulation.setEmulatedMedia", features=[feature])
 
-    def __enter__(self) -> Browser:
+    def __enter__(self):
         return self
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, *error):
         self._send("DELETE", self.session)
         self.driver.terminate()
         self.driver.wait()
         self.driver.stdout.close()
 
-    def open(self, page: Path | str) -> None:
+    def open(self, page):
         """Load a page."""
         self._send("POST", f"{self.session}/url", {"url": page.as_uri() if isinstance(page, Path) else page})
 
-    def run(self, script: str, *arguments: Any) -> Any:
+    def run(self, script, *arguments):
         """The value that JavaScript returns."""
         return self._send("POST", f"{self.session}/execute/sync", {"script": script, "args": list(arguments)})
 
-    def run_async(self, script: str, *arguments: Any) -> Any:
+    def run_async(self, script, *arguments):
         """The value that JavaScript passes to its last argument."""
         return self._send("POST", f"{self.session}/execute/async", {"script": script, "args": list(arguments)})
 
-    def wait(self, script: str, *arguments: Any, seconds: float = 30) -> Any:
+    def wait(self, script, *arguments, seconds=30):
         """The first true value that JavaScript returns."""
         end = time.monotonic() + seconds
         while not (value := self.run(script, *arguments)):
@@ -80,28 +78,28 @@ class Browser:
             time.sleep(0.05)
         return value
 
-    def hover(self, selector: str) -> None:
+    def hover(self, selector):
         """Move the pointer to the middle of an element."""
         self._act(selector, [])
 
-    def click(self, selector: str) -> None:
+    def click(self, selector):
         """Click an element."""
         self._act(selector, [{"type": "pointerDown", "button": 0}, {"type": "pointerUp", "button": 0}])
 
-    def type(self, selector: str, text: str) -> None:
+    def type(self, selector, text):
         """Type into an element."""
         self._send("POST", f"{self.session}/element/{self._element(selector)}/value", {"text": text})
 
-    def picture(self, file: Path) -> None:
+    def picture(self, file):
         """Save what the window shows as PNG."""
         file.write_bytes(base64.b64decode(self._send("GET", f"{self.session}/screenshot")))
 
-    def devtools(self, command: str, **parameters: Any) -> Any:
+    def devtools(self, command, **parameters):
         """A command of Chromium's own protocol."""
         body = {"cmd": command, "params": parameters}
         return self._send("POST", f"{self.session}/goog/cdp/execute", body)
 
-    def violations(self) -> list[list[str]]:
+    def violations(self):
         """What axe-core finds on the page with all parts unfolded: rules, each with the first element against it."""
         self.run("for (const folded of document.querySelectorAll('details')) folded.open = true")
         rules = files("axe_core_python").joinpath("axe.min.js").read_text(encoding="utf-8")
@@ -112,22 +110,22 @@ class Browser:
         """)
         return found
 
-    def messages(self) -> list[str]:
+    def messages(self):
         """Errors and warnings of the page."""
         return [entry["message"] for entry in self._send("POST", f"{self.session}/se/log", {"type": "browser"})]
 
-    def _element(self, selector: str) -> str:
+    def _element(self, selector):
         body = {"using": "css selector", "value": selector}
         return self._send("POST", f"{self.session}/element", body)[ELEMENT]
 
-    def _act(self, selector: str, actions: list[dict[str, Any]]) -> None:
+    def _act(self, selector, actions):
         element = {ELEMENT: self._element(selector)}
         self.run("arguments[0].scrollIntoView({block: 'center'})", element)
         move = {"type": "pointerMove", "duration": 0, "x": 0, "y": 0, "origin": element}
         pointer = {"type": "pointer", "id": "mouse", "actions": [move, *actions]}
         self._send("POST", f"{self.session}/actions", {"actions": [pointer]})
 
-    def _send(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
+    def _send(self, method, path, body=None):
         data = json.dumps(body or {}).encode() if method == "POST" else None
         request = urllib.request.Request(self.address + path, data, {"Content-Type": "application/json"}, method=method)
         try:

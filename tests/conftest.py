@@ -5,11 +5,9 @@ import subprocess
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import psutil
 import pytest
@@ -18,8 +16,7 @@ from installed_faulty import install_faulty
 from small_tasks import write_suite
 from stored_rows import read_results
 
-from bfc_bench import Row, RunOptions, run_suite
-from bfc_bench.learner import Learner
+from bfc_bench import RunOptions, run_suite
 from bfc_bench.tasks.data.mnist import FashionMnist
 from bfc_bench.toolkit.libraries import missing
 from bfc_bench.toolkit.xla import VARIABLE, with_instructions
@@ -37,7 +34,7 @@ ALL_SECONDS = float(os.environ.get("BFC_TESTS_SECONDS", "3600"))
 """Time limit for all tests together."""
 
 
-def pytest_configure(config: pytest.Config) -> None:
+def pytest_configure(config):
     """Make sure that signals are received and that the tests end in time.
 
     A background command of a non-interactive shell ignores SIGINT and SIGHUP, and so do its children, but tests need
@@ -52,7 +49,7 @@ def pytest_configure(config: pytest.Config) -> None:
         last.start()
 
 
-def pytest_runtest_setup(item: pytest.Item) -> None:
+def pytest_runtest_setup(item):
     """Skip what this machine lacks the program or the files for."""
     if item.get_closest_marker("browser") and not (CHROMIUM and DRIVER):
         pytest.skip("needs Chromium and its driver")
@@ -60,7 +57,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         pytest.skip(missing_images)
 
 
-def _end() -> None:
+def _end():
     """End this process and those that run tests, even if one of them is stopped."""
     print(f"The tests did not end in {ALL_SECONDS:g} s.", file=sys.__stderr__, flush=True)
     for process in psutil.Process().children(recursive=True):
@@ -69,7 +66,7 @@ def _end() -> None:
 
 
 @pytest.fixture(autouse=True, scope="module")
-def without_old_programs() -> Iterator[None]:
+def without_old_programs():
     """Drops what JAX has compiled for a file of tests, and gives its memory back, gigabytes by the end."""
     yield
     if jax := sys.modules.get("jax"):
@@ -79,10 +76,10 @@ def without_old_programs() -> Iterator[None]:
 
 
 @pytest.fixture
-def usable() -> Callable[[Learner | type[Learner]], None]:
+def usable():
     """Skips a test of a learner whose library is missing."""
 
-    def skip_where_not(learner: Learner | type[Learner]) -> None:
+    def skip_where_not(learner):
         if reason := missing(learner.capabilities.required):
             pytest.skip(reason)
 
@@ -90,23 +87,23 @@ def usable() -> Callable[[Learner | type[Learner]], None]:
 
 
 @pytest.fixture
-def faulty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def faulty(tmp_path, monkeypatch):
     """A folder with an installed distribution of faulty learners, on the path of this process and its workers."""
     return install_faulty(tmp_path / "site", monkeypatch)
 
 
 @pytest.fixture
-def suite_file(tmp_path: Path) -> Callable[..., Path]:
+def suite_file(tmp_path):
     """Writes a tiny suite file: ``suite_file(learner=[...], replicates=1, ...)``."""
 
     return partial(write_suite, tmp_path)
 
 
 @pytest.fixture
-def rows_of(suite_file: Callable[..., Path], tmp_path: Path) -> Callable[..., list[Row]]:
+def rows_of(suite_file, tmp_path):
     """Runs a tiny suite and gives its rows: ``rows_of(learner=[...])``; in this process, or in a number of workers."""
 
-    def rows(jobs: int | None = None, **values: Any) -> list[Row]:
+    def rows(jobs=None, **values):
         path = suite_file(**values)
         run_suite(path, RunOptions(store=tmp_path / "store", jobs=jobs, executor="processes" if jobs else "serial"))
         return read_results(path, store=tmp_path / "store")
@@ -115,10 +112,10 @@ def rows_of(suite_file: Callable[..., Path], tmp_path: Path) -> Callable[..., li
 
 
 @pytest.fixture
-def bench() -> Callable[..., subprocess.CompletedProcess[str]]:
+def bench():
     """Runs ``bfc-bench`` in a separate process."""
 
-    def run(*arguments: object, timeout: float = 120, **options: Any) -> subprocess.CompletedProcess[str]:
+    def run(*arguments, timeout=120, **options):
         command = [sys.executable, "-m", "bfc_bench", *map(str, arguments)]
         return subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False, **options)
 
@@ -126,11 +123,11 @@ def bench() -> Callable[..., subprocess.CompletedProcess[str]]:
 
 
 @pytest.fixture
-def cli(capsys: pytest.CaptureFixture[str]) -> Callable[..., subprocess.CompletedProcess[str]]:
+def cli(capsys):
     """Runs ``bfc-bench`` in this process, with the warnings that a process of its own would show."""
     from bfc_bench.cli.app import run
 
-    def call(*arguments: object) -> subprocess.CompletedProcess[str]:
+    def call(*arguments):
         capsys.readouterr()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -142,10 +139,10 @@ def cli(capsys: pytest.CaptureFixture[str]) -> Callable[..., subprocess.Complete
 
 
 @pytest.fixture
-def printed(cli: Callable[..., subprocess.CompletedProcess[str]]) -> Callable[..., str]:
+def printed(cli):
     """What a command that succeeds prints: ``printed("plan", path)``."""
 
-    def out(*arguments: object) -> str:
+    def out(*arguments):
         done = cli(*arguments)
         assert done.returncode == 0, done.stderr
         return done.stdout
@@ -154,10 +151,10 @@ def printed(cli: Callable[..., subprocess.CompletedProcess[str]]) -> Callable[..
 
 
 @pytest.fixture
-def refused(cli: Callable[..., subprocess.CompletedProcess[str]]) -> Callable[..., str]:
+def refused(cli):
     """What is said of a command that is bad usage, exit code 2: ``refused("plan", "no-such-suite")``."""
 
-    def err(*arguments: object) -> str:
+    def err(*arguments):
         done = cli(*arguments)
         assert done.returncode == 2, done.stdout + done.stderr
         return done.stderr
@@ -166,7 +163,7 @@ def refused(cli: Callable[..., subprocess.CompletedProcess[str]]) -> Callable[..
 
 
 @pytest.fixture
-def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def nowhere(tmp_path, monkeypatch):
     """No public data set is there but those that a test puts into the folder."""
     for name in ("XDG_DATA_DIRS", "XDG_CACHE_HOME", "BFC_BENCH_DATA"):
         (tmp_path / name).mkdir()
@@ -175,7 +172,7 @@ def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def tmpfs(tmp_path: Path) -> Iterator[Path]:
+def tmpfs(tmp_path):
     """A file system of 600 kB."""
     folder = tmp_path / "small"
     folder.mkdir()

@@ -115,45 +115,45 @@ class Altered(Plain):
         return predictor
 
 
-def learner(base: type[Learner] = Plain, **fields: Any) -> type[Learner]:
+def learner(base=Plain, **fields):
     """A documented learner with other attributes or methods than ``base``."""
     return type("Faulty", (base,), {"__doc__": "Is faulty.", "__module__": __name__, **fields})
 
 
-def before(act: Callable[[Data, Any], object], **fields: Any) -> type[Learner]:
+def before(act, **fields):
     """A learner that calls ``act(train, ctx)`` before it fits."""
     return learner(Altered, before=act, **fields)
 
 
-def doing(act: Callable[[], object]) -> type[Learner]:
+def doing(act):
     """A learner that calls ``act()`` before it fits."""
     return before(lambda train, ctx: act())
 
 
-def giving(**attributes: Callable[[Linear], Any]) -> type[Learner]:
+def giving(**attributes):
     """A learner whose predictors have other attributes, each a function of the predictor."""
 
-    def after(predictor: Linear, train: Data) -> None:
+    def after(predictor, train):
         predictor.__class__ = type("Given", (Linear,), {name: property(get) for name, get in attributes.items()})
 
     return learner(Altered, after=after, capabilities=BINARY)
 
 
-def predicting(change: Callable[[Linear, Any], Any], **fields: Any) -> type[Learner]:
+def predicting(change, **fields):
     """A learner whose predictions at x are ``change(predictor, x)``."""
 
-    def after(predictor: Linear, train: Data) -> None:
+    def after(predictor, train):
         predictor.predict = lambda x: change(predictor, x)
 
     return learner(Altered, after=after, **fields)
 
 
-def predicted(change: Callable[[Any], Any], **fields: Any) -> type[Learner]:
+def predicted(change, **fields):
     """A learner whose predictions are changed."""
     return predicting(lambda predictor, x: change(Linear.predict(predictor, x)), **fields)
 
 
-def raising(error: BaseException) -> type[Learner]:
+def raising(error):
     """A learner whose fit raises."""
 
     def fit(self, train, ctx):
@@ -162,12 +162,12 @@ def raising(error: BaseException) -> type[Learner]:
     return learner(fit=fit)
 
 
-def batching(fit_batch: Callable[..., Any]) -> type[Learner]:
+def batching(fit_batch):
     """A learner that fits batches like this."""
     return learner(Complete, fit_batch=classmethod(fit_batch))
 
 
-def narrow(precision: str | None) -> type[Learner]:
+def narrow(precision):
     """A learner that computes in float32 and declares a precision."""
     return predicted(lambda values: values.astype(np.float32), capabilities=Capabilities(precision=precision))
 
@@ -176,31 +176,31 @@ BINARY = Capabilities(labels=frozenset({"real", "binary"}))
 LATEST: list[Linear] = []
 
 
-def remember(predictor: Linear, train: Data) -> None:
+def remember(predictor, train):
     """Predict with the weights of the latest fit."""
     LATEST[:] = [predictor]
     predictor.predict = lambda x: Linear.predict(LATEST[0], x)
 
 
-def nan_for_classes(predictor: Linear, train: Data) -> None:
+def nan_for_classes(predictor, train):
     """Leave no finite weight after a fit to classes."""
     if train.kind == "binary":
         predictor.weights = predictor.weights * np.nan
 
 
-def one_nan(values: np.ndarray) -> np.ndarray:
+def one_nan(values):
     """The values, the last of them NaN."""
     values[-1] = np.nan
     return values
 
 
-def scales_in_place(predictor: Linear, x: np.ndarray) -> np.ndarray:
+def scales_in_place(predictor, x):
     """Predict at half of the points, and leave these behind."""
     x *= 0.5
     return Linear.predict(predictor, x)
 
 
-def sorts_unlabeled(train: Data, ctx: Any) -> None:
+def sorts_unlabeled(train, ctx):
     """Sort the unlabelled inputs in place."""
     if ctx.unlabeled is not None:
         ctx.unlabeled.sort(axis=0)

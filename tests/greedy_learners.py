@@ -14,8 +14,7 @@ from typing import ClassVar
 import numpy as np
 from breaking_learners import Mean, in_worker
 
-from bfc_bench import Capabilities, Context, Data, Predictor
-from bfc_bench.tasks.base import InputLaw
+from bfc_bench import Capabilities
 from bfc_bench.tasks.inputs.uniform import Uniform
 
 
@@ -26,7 +25,7 @@ class Gradual(Mean):
     path: str
     seconds: float
 
-    def fit(self, train: Data, ctx: Context) -> Predictor:
+    def fit(self, train, ctx):
         Path(self.path).write_text("began")
         for _ in range(round(20 * self.seconds)):
             time.sleep(0.05)
@@ -39,7 +38,7 @@ class Deaf(Mean):
     name: ClassVar[str] = "deaf"
     path: str
 
-    def fit(self, train: Data, ctx: Context) -> Predictor:
+    def fit(self, train, ctx):
         Path(self.path).write_text(f"{os.getpid()} ")
         ctypes.PyDLL(None).sleep(60)
         return super().fit(train, ctx)
@@ -53,7 +52,7 @@ class Mortal(Mean):
     times: int
     signal: int = 9
 
-    def fit(self, train: Data, ctx: Context) -> Predictor:
+    def fit(self, train, ctx):
         fits = Path(self.path) / f"{train.n}"
         before = len(fits.read_text()) if fits.exists() else 0
         fits.write_text("." * (before + 1))
@@ -72,25 +71,25 @@ class Greedy(Mean):
     how: str
     at: int = 20
 
-    def fit(self, train: Data, ctx: Context) -> Predictor:
+    def fit(self, train, ctx):
         if self.at in (0, train.n):
             getattr(self, f"_{self.how}")()
         predictor = super().fit(train, ctx)
         predictor.info = {"process": os.getpid()}
         return predictor
 
-    def _numpy(self) -> None:
+    def _numpy(self):
         np.ones(75_000_000)
 
-    def _lists(self) -> None:
+    def _lists(self):
         held = []
         while sys.getsizeof(held) < 5e9:
             held.append([0.0] * 1000)
 
-    def _thread(self) -> None:
+    def _thread(self):
         failed: list[BaseException] = []
 
-        def take() -> None:
+        def take():
             try:
                 np.ones(75_000_000)
             except MemoryError as error:
@@ -101,18 +100,18 @@ class Greedy(Mean):
         thread.join()
         raise failed[0]
 
-    def _shared(self) -> None:
+    def _shared(self):
         """No limit of a process counts this memory."""
         with mmap.mmap(-1, 600_000_000) as memory:
             for start in range(0, len(memory), mmap.PAGESIZE):
                 memory[start] = 1
             time.sleep(60)
 
-    def _child(self) -> None:
+    def _child(self):
         code = "import time; held = b'1' * 300_000_000; time.sleep(60)"
         subprocess.run([sys.executable, "-c", code], check=True)
 
-    def _file(self) -> None:
+    def _file(self):
         """Maps a file of that size, whose pages the system may drop at any time."""
         with tempfile.TemporaryFile() as file:
             file.truncate(600_000_000)
@@ -120,17 +119,17 @@ class Greedy(Mean):
                 assert not np.frombuffer(mapped, np.uint8).any()
             time.sleep(0.3)
 
-    def _untouched(self) -> None:
+    def _untouched(self):
         """Reserves addresses without using memory."""
         with mmap.mmap(-1, 6_000_000_000, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ):
             time.sleep(0.3)
 
-    def _fork(self) -> None:
+    def _fork(self):
         """Starts children that share 0.06 to 0.12 GB and write to none of it."""
         code = "import os, time; held = b'1' * 60_000_000; os.fork(); os.fork(); time.sleep(0.5)"
         subprocess.run([sys.executable, "-c", code], check=True)
 
-    def _leak(self) -> None:
+    def _leak(self):
         LEAKED.append(np.ones(2_500_000))
 
 
@@ -140,7 +139,7 @@ class GreedyTorch(Greedy):
     name: ClassVar[str] = "greedy-torch"
     capabilities: ClassVar[Capabilities] = Capabilities(arrays=("torch",))
 
-    def _torch(self) -> None:
+    def _torch(self):
         import torch
 
         [torch.ones(5_000_000, dtype=torch.float64) for _ in range(15)]
@@ -151,12 +150,12 @@ class GreedyJax(Greedy):
 
     name: ClassVar[str] = "greedy-jax"
 
-    def _jax(self) -> None:
+    def _jax(self):
         import jax.numpy as jnp
 
         [jnp.ones(5_000_000).block_until_ready() for _ in range(30)]
 
-    def _compiled(self) -> None:
+    def _compiled(self):
         import jax
         import jax.numpy as jnp
 
@@ -168,7 +167,7 @@ class GreedyInputs(Uniform):
 
     kind: ClassVar[str] = "greedy"
 
-    def sample(self, rng: np.random.Generator, m: int, law: InputLaw) -> np.ndarray:
+    def sample(self, rng, m, law):
         if in_worker():
             np.ones(75_000_000)
         return super().sample(rng, m, law)

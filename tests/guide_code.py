@@ -8,7 +8,7 @@ TEXT = (Path(__file__).parents[1] / "docs" / "plugins.md").read_text()
 HOOK = re.compile(r"@hookimpl\ndef bfc_register\(")
 
 
-def guide_code() -> str:
+def guide_code():
     """The code blocks of the guide. A module has one hook ``bfc_register``, which calls those of the blocks."""
     blocks = "\n\n".join(re.findall(r"```python\n(.*?)```", TEXT, flags=re.DOTALL))
     numbers = count()

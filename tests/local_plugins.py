@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from bfc_bench import hookimpl
 
 
-def plugin(**hooks) -> SimpleNamespace:
+def plugin(**hooks):
     """A plugin object with these hooks; a hook given as a tuple has options for ``hookimpl``."""
     made = SimpleNamespace(__name__="faulty")
     for name, hook in hooks.items():
@@ -14,5 +14,5 @@ def plugin(**hooks) -> SimpleNamespace:
     return made
 
 
-def registers(kind: str, *what: object):
+def registers(kind, *what):
     return plugin(bfc_register=lambda register: getattr(register, kind)(*what))

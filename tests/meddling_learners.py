@@ -3,14 +3,13 @@
 import ctypes
 import math
 import os
-from collections.abc import Hashable
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from breaking_learners import Constant, Mean, on
 
-from bfc_bench import Capabilities, Context, Data, DataSpec, Learner, Predictor
+from bfc_bench import Capabilities, Learner
 
 
 class Spy(Learner):
@@ -21,10 +20,10 @@ class Spy(Learner):
     path: str
     ask: bool = False
 
-    def oracle(self) -> frozenset[str]:
+    def oracle(self):
         return frozenset({"alphas"}) if self.ask else frozenset()
 
-    def fit(self, train: Data, ctx: Context) -> Predictor:
+    def fit(self, train, ctx):
         where = Path(self.path) / f"{train.n}-{ctx.seed}.npz"
         np.savez(where, x=train.x, y=train.y, square_mean=ctx.square_mean, oracle=str(dict(ctx.oracle)))
         return Constant(0.0)
@@ -36,26 +35,26 @@ class Borrower(Mean):
     name: ClassVar[str] = "borrower"
     path: str
 
-    def fit(self, train: Data, ctx: Context) -> Predictor:
+    def fit(self, train, ctx):
         self.note(inputs=train.x, labels=train.y, unlabeled=ctx.unlabeled, square_mean=ctx.square_mean)
         return BorrowerPredictor(self)
 
-    def note(self, **lent: Any) -> None:
+    def note(self, **lent):
         with Path(self.path).open("a") as file:
             file.write("".join(f"{what} {math.prod(x.shape)} {reach(x)}\n" for what, x in lent.items()))
 
 
 class BorrowerPredictor(Constant):
-    def __init__(self, learner: Borrower) -> None:
+    def __init__(self, learner):
         super().__init__(0.0)
         self.learner = learner
 
-    def predict(self, x: Any) -> np.ndarray:
+    def predict(self, x):
         self.learner.note(predicted=x)
         return super().predict(x)
 
 
-def reach(x: Any) -> int:
+def reach(x):
     """The number of values in the memory behind an array."""
     if hasattr(x, "untyped_storage"):
         return x.untyped_storage().nbytes() // x.element_size()
@@ -70,7 +69,7 @@ class Surroundings(Mean):
 
     name: ClassVar[str] = "surroundings"
 
-    def fit(self, train: Data, ctx: Context) -> Predictor:
+    def fit(self, train, ctx):
         predictor = super().fit(train, ctx)
         predictor.info = dict(os.environ)
         return predictor
@@ -83,10 +82,10 @@ class Telltale(Mean):
     path: str
     where: str
 
-    def skip(self, task: object, n: int) -> str | None:
+    def skip(self, task, n):
         return Path(self.path).read_text() if self.where == "skip" else None
 
-    def fit(self, train: Data, ctx: Context) -> Predictor:
+    def fit(self, train, ctx):
         text = Path(self.path).read_text()
         if self.where == "fit":
             raise RuntimeError(text)
@@ -96,7 +95,7 @@ class Telltale(Mean):
 
 
 class TelltaleStage(Constant):
-    def predict(self, x: np.ndarray) -> np.ndarray:
+    def predict(self, x):
         raise RuntimeError(self.value)
 
 
@@ -105,7 +104,7 @@ class Inscribing(Mean):
 
     name: ClassVar[str] = "inscribing"
 
-    def fit(self, train: Data, ctx: Context) -> Predictor:
+    def fit(self, train, ctx):
         predictor = super().fit(train, ctx)
         predictor.info["written_by"] = self.name  # type: ignore[index]
         return predictor
@@ -118,7 +117,7 @@ class Prying(Mean):
     path: str
     text: str
 
-    def fit(self, train: Data, ctx: Context) -> Predictor:
+    def fit(self, train, ctx):
         environment = Path(f"/proc/{Path(self.path).read_text()}/environ").read_bytes()
         raise ValueError(f"it is {self.text[::-1].encode() in environment}")
 
@@ -131,10 +130,10 @@ class Vandal(Mean):
     together: bool = False
     at: int = 20
 
-    def batch_key(self, train: DataSpec) -> Hashable:
+    def batch_key(self, train):
         return "all" if self.together else None
 
-    def fit(self, train: Data, ctx: Context) -> Predictor:
+    def fit(self, train, ctx):
         spared = Constant(float(train.y.mean()))
         if train.n != self.at:
             return spared
@@ -146,22 +145,22 @@ class Vandal(Mean):
 
 
 class VandalPredictor(Constant):
-    def __init__(self, what: str) -> None:
+    def __init__(self, what):
         super().__init__(0.0)
         self.what = what
 
-    def predict(self, x: np.ndarray) -> np.ndarray:
+    def predict(self, x):
         if self.what == "test":
             wreck(x)
         return super().predict(x)
 
-    def hidden(self, x: np.ndarray) -> dict[str, np.ndarray]:
+    def hidden(self, x):
         if self.what == "test-in-hidden":
             wreck(x)
         return {}
 
 
-def wreck(x: Any) -> None:
+def wreck(x):
     """Set an array to zero through the memory that arrays of torch and JAX share with NumPy."""
     seen = np.asarray(x)
     ctypes.memset(seen.ctypes.data, 0, seen.nbytes)
@@ -176,14 +175,14 @@ class Forgetful(Mean):
 
     name: ClassVar[str] = "forgetful"
 
-    def fit(self, train: Data, ctx: Context) -> Predictor:
+    def fit(self, train, ctx):
         return ForgetfulPredictor(float(train.y.mean()))
 
 
 class ForgetfulPredictor(Constant):
     memory = np.zeros(1000)
 
-    def predict(self, x: np.ndarray) -> np.ndarray:
+    def predict(self, x):
         answer = self.memory[: len(x)]
         answer[:] = self.value if len(x) > 100 else 1e6
         return answer

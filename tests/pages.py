@@ -9,7 +9,6 @@ On a page with ``<!-- python: one script -->`` the Python blocks form one script
 """
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,23 +35,23 @@ class Block:
     said: str = ""
     """Text of the mark."""
 
-    def __str__(self) -> str:
+    def __str__(self):
         return f"{self.page.relative_to(ROOT)}:{self.line}"
 
     @property
-    def commands(self) -> list[str]:
+    def commands(self):
         """The commands of a console block: its lines after ``$``, or all lines if there is no ``$``."""
         lines = self.text.replace("\\\n", "").splitlines()
         typed = [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
         return typed or [line for line in lines if line.strip()]
 
 
-def name(page: Path) -> str:
+def name(page):
     """The path of a page, as marks and tests write it."""
     return page.relative_to(ROOT).as_posix()
 
 
-def blocks(page: Path) -> Iterator[Block]:
+def blocks(page):
     """The blocks of a page: fenced ones, and paragraphs outside of lists that are indented by four spaces."""
     lines = page.read_text(encoding="utf-8").splitlines()
     number, in_list = 0, False
@@ -77,12 +76,12 @@ def blocks(page: Path) -> Iterator[Block]:
         number += 1
 
 
-def _goes_on(lines: list[str], number: int) -> bool:
+def _goes_on(lines, number):
     """Whether an empty line lies inside an indented block."""
     return not lines[number].strip() and number + 1 < len(lines) and lines[number + 1].startswith("    ")
 
 
-def _block(page: Path, start: int, language: str, content: list[str], lines: list[str]) -> Block:
+def _block(page, start, language, content, lines):
     before = lines[start - 1 - (start > 0 and not lines[start - 1].strip())].strip() if start else ""
     mark = re.fullmatch(rf"<!-- ({'|'.join(MARKS)}): (.+) -->", before)
     return Block(page, start + 1, language, "\n".join(content) + "\n", *(mark.groups() if mark else ()))

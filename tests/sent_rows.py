@@ -9,5 +9,5 @@ from bfc_bench.store.row import Row
 BATCH = Batch("s", 1, 0, 200, "cpu", 60.0, {}, (), {}, {}, (Cell("c", "t", "mean", 4, 10, 0),))
 
 
-def row(**changes: object) -> Row:
+def row(**changes):
     return replace(Row("c", "s", 1, "t", "mean", "mean", {}, 4, 10, 0, "ok"), **changes)

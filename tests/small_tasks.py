@@ -1,6 +1,5 @@
 """Tasks of most suites in tests, a quadratic teacher of two layers in a few dimensions; files, grids and plans."""
 
-from pathlib import Path
 from typing import Any
 
 from bfc_bench.plugins.manager import load_plugins
@@ -20,7 +19,7 @@ SPHERE = {**SMALL, "inputs": {"kind": "sphere"}, "target": {"kind": "lowrank-pol
 NOISY: dict[str, Any] = {**SMALL, "inputs": {"kind": "gaussian"}, "labels": {"kind": "noise", "sd": 0.1}}
 
 
-def write_suite(folder: Path, name: str = "tiny", **values: Any) -> Path:
+def write_suite(folder, name="tiny", **values):
     """Write the file of a tiny suite, with these keys in place of its own."""
     path = folder / f"{name}.toml"
     suite = {"name": name, "replicates": 1, "test_size": 200, "task": [SMALL], **values}

@@ -1,12 +1,9 @@
 """Makes a store of given rows, changes one, or reads it and closes it: Python 3.13 warns of an open database."""
 
 import sqlite3
-from collections.abc import Iterable, Mapping
 from contextlib import closing
-from pathlib import Path
 
-from bfc_bench import Row, Verdict, open_store
-from bfc_bench.run.grid import Cell, Grid
+from bfc_bench import Row, open_store
 from bfc_bench.store import DEFAULT_STORE
 from bfc_bench.store.records import TABLES
 from bfc_bench.store.row import RUN_COLUMNS
@@ -14,7 +11,7 @@ from bfc_bench.store.store import Store
 from bfc_bench.suite.read import read_suite
 
 
-def hold(folder: Path, path: Path, rows: Iterable[Row], **provenance: str) -> Path:
+def hold(folder, path, rows, **provenance):
     """Make a store in a folder that holds these rows of the suite of a file, from one session."""
     suite = read_suite(path)
     name, version = suite.name, suite.version
@@ -25,7 +22,7 @@ def hold(folder: Path, path: Path, rows: Iterable[Row], **provenance: str) -> Pa
     return folder
 
 
-def hold_times(store: Store, grid: Grid, seconds: Mapping[Cell, float], device: str = "cpu") -> None:
+def hold_times(store, grid, seconds, device="cpu"):
     """Put a row for each of these cells of a grid that took so long on a device."""
     store.define(grid.suite.name, 1, grid.task_digests, grid.learner_digests)
     for cell, taken in seconds.items():
@@ -54,19 +51,19 @@ def numbers(rows):
     return [{k: v for k, v in row.as_dict().items() if k not in RUN_COLUMNS} for row in rows]
 
 
-def stored_rows(folder: Path, suite: str = "tiny", version: int = 1) -> list[Row]:
+def stored_rows(folder, suite="tiny", version=1):
     """The rows of a suite."""
     with Store(folder) as store:
         return list(store.rows(suite, version))
 
 
-def read_results(suite: str | Path, *, store: str | Path = DEFAULT_STORE, every: bool = False) -> list[Row]:
+def read_results(suite, *, store=DEFAULT_STORE, every=False):
     """The rows of a suite that is named, or whose file is given."""
     with open_store(store) as results:
         return results[str(suite)].rows(every=every)
 
 
-def judge_claims(suite: str | Path, *, store: str | Path = DEFAULT_STORE) -> list[Verdict]:
+def judge_claims(suite, *, store=DEFAULT_STORE):
     """A verdict for each claim of a suite."""
     with open_store(store) as results:
         return results[str(suite)].claims()

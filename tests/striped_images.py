@@ -6,7 +6,7 @@ import torch
 from bfc_bench.learner import Data
 
 
-def stripes(n: int, seed: int = 0, classes: int = 3, noise: float = 0.3) -> Data:
+def stripes(n, seed=0, classes=3, noise=0.3):
     """Images of 6 x 6: class 0 is dark, 1 has stripes along rows, 2 along columns. Two classes are 1 and 2."""
     rng = np.random.default_rng(seed)
     numbers = rng.integers(3, size=n) if classes else rng.integers(1, 3, size=n)
@@ -27,7 +27,7 @@ def stripes(n: int, seed: int = 0, classes: int = 3, noise: float = 0.3) -> Data
     )
 
 
-def error(predictor, data: Data) -> float:
+def error(predictor, data):
     """Fraction of points whose class is wrong."""
     predicted = predictor.predict(data.x)
     wrong = predicted.argmax(1) != data.y if data.kind == "class" else predicted.sign() != data.y

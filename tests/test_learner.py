@@ -1,9 +1,9 @@
 """The contract of learners: what its base classes derive."""
 
 import pickle
-from collections.abc import MutableMapping, MutableSequence, MutableSet, Sequence
+from collections.abc import MutableMapping, MutableSequence, MutableSet
 from functools import cached_property
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal
 
 import cloudpickle
 import numpy as np
@@ -11,7 +11,7 @@ import pytest
 from breaking_learners import Constant
 
 import bfc_bench
-from bfc_bench import BatchLearner, BenchError, Context, Data, DataSpec, Diverged, Failure, Job, Learner, Predictor
+from bfc_bench import BatchLearner, BenchError, Context, Data, Diverged, Failure, Learner
 from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.testing import check_learner
 from bfc_bench.toolkit.ridge_learner import RidgeLearner
@@ -26,11 +26,11 @@ class Mean(BatchLearner):
     shrink: float = 1.0
     fails: Literal["failed", "diverged", "out-of-memory"] | None = None
 
-    def batch_key(self, train: DataSpec) -> str:
+    def batch_key(self, train):
         return train.sample
 
     @classmethod
-    def fit_batch(cls, jobs: Sequence[Job[Self]]) -> list[Predictor | Failure]:
+    def fit_batch(cls, jobs):
         return [
             Failure(job.learner.fails, "no luck")
             if job.learner.fails
@@ -44,37 +44,37 @@ class PlainMean(Learner):
 
     name: ClassVar[str] = "plain-mean"
 
-    def batch_key(self, train: DataSpec) -> str:
+    def batch_key(self, train):
         return train.sample
 
-    def fit(self, train: Data, ctx: Context) -> Predictor:
+    def fit(self, train, ctx):
         return Constant(float(np.mean(train.y)))
 
     @classmethod
-    def fit_batch(cls, jobs: Sequence[Job]) -> list[Predictor]:
+    def fit_batch(cls, jobs):
         return [Constant(float(np.mean(job.train.y))) for job in jobs]
 
 
 @pytest.mark.parametrize("cls", [Mean, PlainMean])
-def test_both_ways_to_train_in_batches_keep_the_contract(cls: type[Learner]) -> None:
+def test_both_ways_to_train_in_batches_keep_the_contract(cls):
     report = check_learner(cls)
     assert "fit batch agrees with fit" in [check.name for check in report.checks if check.outcome == "passed"]
 
 
-def test_a_fit_is_a_batch_of_one_with_the_learners_own_options() -> None:
+def test_a_fit_is_a_batch_of_one_with_the_learners_own_options():
     assert Mean(shrink=2.0).fit(TRAIN, Context()).predict(TRAIN.x).tolist() == [1.0, 1.0]
 
 
 @pytest.mark.parametrize(
     ("status", "error"), [("diverged", Diverged), ("failed", BenchError), ("out-of-memory", BenchError)]
 )
-def test_a_failure_of_the_batch_is_an_exception_of_fit(status: Any, error: type[BenchError]) -> None:
+def test_a_failure_of_the_batch_is_an_exception_of_fit(status, error):
     with pytest.raises(error, match="no luck") as raised:
         Mean(fails=status).fit(TRAIN, Context())
     assert type(raised.value) is error
 
 
-def test_fit_batch_must_be_given() -> None:
+def test_fit_batch_must_be_given():
     class Forgetful(BatchLearner):
         """Gives nothing."""
 
@@ -88,16 +88,16 @@ CONTRACT = [value for name in bfc_bench.__all__ if isinstance(value := getattr(b
 
 
 @pytest.mark.parametrize("cls", [*CONTRACT, RidgeLearner], ids=lambda cls: cls.__name__)
-def test_no_class_of_the_contract_has_an_attribute_that_a_learner_can_change_for_others(cls: type) -> None:
+def test_no_class_of_the_contract_has_an_attribute_that_a_learner_can_change_for_others(cls):
     own = {name: value for name, value in vars(cls).items() if not name.startswith(("_", "model_"))}
     assert not [name for name, value in own.items() if isinstance(value, MutableMapping | MutableSequence | MutableSet)]
 
 
 class Sum:
-    def __init__(self, numbers: Sequence[int]) -> None:
+    def __init__(self, numbers):
         self.value = sum(numbers)
 
-    def __reduce__(self) -> str:
+    def __reduce__(self):
         raise TypeError("stays in its process")
 
 
@@ -108,11 +108,11 @@ class Remembers(PlainMean):
     widths: tuple[int, ...] = (1,)
 
     @cached_property
-    def total(self) -> Sum:
+    def total(self):
         return Sum(self.widths)
 
 
-def test_a_learner_is_pickled_without_what_it_has_computed() -> None:
+def test_a_learner_is_pickled_without_what_it_has_computed():
     learner = Remembers(widths=(3, 4))
     assert learner.total.value == 7
     for sent in (pickle.loads(pickle.dumps(learner)), pickle.loads(cloudpickle.dumps(learner))):
@@ -125,7 +125,7 @@ def test_a_learner_is_pickled_without_what_it_has_computed() -> None:
     ("name", "options"),
     [("ensemble:random-features", {"members": 3}), ("ensemble:sklearn:tree.DecisionTreeRegressor", {"max_depth": 2})],
 )
-def test_a_variant_is_pickled_by_its_path(name: str, options: dict[str, Any]) -> None:
+def test_a_variant_is_pickled_by_its_path(name, options):
     """Its class, which has no place in a module, is made again where it arrives."""
     learner = load_plugins().learner(name).parse(options, name)
     sent = pickle.loads(pickle.dumps(learner))

@@ -5,7 +5,7 @@ import sys
 import threading
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pytest
 from breaking_learners import Constant, Mean
@@ -18,7 +18,6 @@ from bfc_bench import Executor, Metric, PointClaim, RunOptions, Target, Teacher,
 from bfc_bench.analysis.claims import parse_claims
 from bfc_bench.errors import BenchError, PluginError, UsageError
 from bfc_bench.learner import Learner
-from bfc_bench.plugins.manager import Plugins
 from bfc_bench.suite.read import read_suite
 
 
@@ -50,14 +49,14 @@ class Abstract(Learner):
     name: ClassVar[str] = "abstract"
 
 
-def listener(heard: list):
+def listener(heard):
     def hears(result):
         heard.append(result)
 
     return plugin(bfc_result=hears)
 
 
-def reasons(plugins: Plugins) -> list[str]:
+def reasons(plugins):
     return [str(item) for item in plugins.unavailable]
 
 
@@ -353,7 +352,7 @@ class Coordinate(Teacher):
         return x[:, 0]
 
 
-def local_parts(holds: object) -> dict[str, Any]:
+def local_parts(holds):
     """A learner, a metric and a target that no other process can import, and that hold something."""
 
     class LocalLearner(Mean):

@@ -1,21 +1,16 @@
 """Waits for what a busy machine may do late, and for other processes."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from bfc_bench import hookimpl
-from bfc_bench.store.row import Row
 
 
-def wait_until(condition: Callable[[], object], seconds: float = 90) -> None:
+def wait_until(condition, seconds=90):
     """Return once ``condition()`` holds."""
     deadline = time.monotonic() + seconds
     while not condition():
@@ -23,12 +18,12 @@ def wait_until(condition: Callable[[], object], seconds: float = 90) -> None:
         time.sleep(0.05)
 
 
-def completed(command: Sequence[object], *, check: bool = False, **options: Any) -> subprocess.CompletedProcess[str]:
+def completed(command, *, check=False, **options):
     """What a command has written and how it ended."""
     return subprocess.run(command, capture_output=True, text=True, check=check, **options)
 
 
-def alive(pid: str) -> bool:
+def alive(pid):
     """Whether a process runs; one that has ended may be left for its parent."""
     listed = ["ps", "-o", "stat=", "-p", pid]
     states = completed(listed).stdout.split()
@@ -38,11 +33,11 @@ def alive(pid: str) -> bool:
 class Dies:
     """A listener that kills its process with SIGKILL when a run has made so many rows."""
 
-    def __init__(self, rows: int) -> None:
+    def __init__(self, rows):
         self.left = rows
 
     @hookimpl
-    def bfc_result(self, result: Row) -> None:
+    def bfc_result(self, result):
         self.left -= 1
         if not self.left:
             os.kill(os.getpid(), signal.SIGKILL)
@@ -59,7 +54,7 @@ options = RunOptions(store=store, executor="serial", listeners=[Dies(int(rows))]
 """
 
 
-def kill_at(rows: int, call: str, suite: Path, store: Path) -> None:
+def kill_at(rows, call, suite, store):
     """Make ``call`` with ``bfc_bench``, ``suite`` and ``options`` in a process that is killed at so many rows."""
     command = [sys.executable, "-c", KILLED + call, Path(__file__).parent, suite, store, str(rows)]
     ended = completed(command)

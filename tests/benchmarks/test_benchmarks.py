@@ -1,9 +1,7 @@
 """The measuring command: that it measures, prints and writes what it says. Nothing depends on how fast anything is."""
 
 import json
-import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,12 +13,12 @@ from benchmarks.measurement import Measurement, Spread, interleave
 ROOT = Path(__file__).parents[2]
 
 
-def command(*arguments: object) -> "subprocess.CompletedProcess[str]":
+def command(*arguments):
     return completed([sys.executable, "-m", *map(str, arguments)], cwd=ROOT, timeout=300)
 
 
 @pytest.fixture(scope="module")
-def report(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+def report(tmp_path_factory):
     """The JSON file and the printed table of a quick run."""
     file = tmp_path_factory.mktemp("benchmarks") / "report.json"
     run = command("benchmarks", "startup", "--quick", "--output", file)
@@ -28,12 +26,12 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     return file, run.stdout
 
 
-def test_every_benchmark_is_a_file_and_every_file_that_measures_is_listed() -> None:
+def test_every_benchmark_is_a_file_and_every_file_that_measures_is_listed():
     measuring = {path.stem for path in ROOT.glob("benchmarks/*.py") if "def measure(quick: bool" in path.read_text()}
     assert measuring == {*BENCHMARKS, *GPU_BENCHMARKS}
 
 
-def test_the_report_holds_machine_versions_load_and_lines(report: tuple[Path, str]) -> None:
+def test_the_report_holds_machine_versions_load_and_lines(report):
     found = json.loads(report[0].read_text())
     assert found["quick"] is True
     assert not found["failures"]
@@ -51,7 +49,7 @@ def test_the_report_holds_machine_versions_load_and_lines(report: tuple[Path, st
     ("name", "said"),
     [("no_such_module", "no_such_module"), pytest.param("ensemble_medium", "", marks=pytest.mark.slow)],
 )
-def test_a_benchmark_measures_or_is_named(name: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_benchmark_measures_or_is_named(name, said, monkeypatch):
     from benchmarks.__main__ import measure
 
     monkeypatch.chdir(ROOT)
@@ -60,13 +58,13 @@ def test_a_benchmark_measures_or_is_named(name: str, said: str, monkeypatch: pyt
     assert said in failure
 
 
-def test_calls_are_interleaved_and_the_ratio_is_that_of_pairs() -> None:
+def test_calls_are_interleaved_and_the_ratio_is_that_of_pairs():
     now, calls = [0.0], []
 
-    def taking(name: str, seconds: list[float]) -> Callable[[], str]:
+    def taking(name, seconds):
         remaining = iter(seconds)
 
-        def call() -> str:
+        def call():
             calls.append(name)
             now[0] += next(remaining)
             return name
@@ -83,5 +81,5 @@ def test_calls_are_interleaved_and_the_ratio_is_that_of_pairs() -> None:
 
 
 @pytest.mark.parametrize(("goal", "met"), [(None, None), (2.0, True), (0.5, False)])
-def test_without_an_opponent_the_goal_is_an_upper_bound(goal: float | None, met: bool | None) -> None:
+def test_without_an_opponent_the_goal_is_an_upper_bound(goal, met):
     assert Measurement("x", "s", Spread(1.0, 1.0, 1.0), 1, goal=goal).met is met

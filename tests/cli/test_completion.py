@@ -16,9 +16,7 @@ from bfc_bench.cli.app import run
         ("bfc-bench run smoke --exec", {"--executor"}),
     ],
 )
-def test_bash_is_told_what_may_come(
-    typed: str, expected: set[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_bash_is_told_what_may_come(typed, expected, monkeypatch, capsys):
     asked = {"_BFC_BENCH_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(len(typed.split()) - 1)}
     for name, value in asked.items():
         monkeypatch.setenv(name, value)

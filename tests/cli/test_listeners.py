@@ -12,12 +12,12 @@ from bfc_bench.cli.listeners import with_listeners
 runner = CliRunner()
 
 
-def verb(suite: str, listeners: list[object] = ()) -> None:
+def verb(suite, listeners=()):
     """Run a suite."""
     print(suite, *listeners)
 
 
-def call(makers: dict[str, object], *arguments: str):
+def call(makers, *arguments):
     app = typer.Typer()
     app.command()(with_listeners(verb, makers))
     return runner.invoke(app, arguments)
@@ -32,7 +32,7 @@ def test_the_parameters_of_a_maker_are_options_of_the_verb():
     assert "Where to write." in call({"mine": make}, "--help").output
 
 
-def fails() -> object:
+def fails():
     raise RuntimeError("not today")
 
 

@@ -24,14 +24,14 @@ PACKAGES: list[tuple[str, ArrayKind]] = [
 ]
 
 
-def contents(folder: Path) -> dict[str, str]:
+def contents(folder):
     """The text of every file of a distribution, without what installing, linting and testing leave behind."""
     files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
     made = ("__pycache__/", ".egg-info/", ".pytest_cache/", ".ruff_cache/", "build/")
     return {name: path.read_text() for name, path in files.items() if not any(part in name for part in made)}
 
 
-def test_the_example_is_what_the_template_gives(tmp_path: Path) -> None:
+def test_the_example_is_what_the_template_gives(tmp_path):
     written = write_distribution("learner", "nearest-neighbour", tmp_path / "example")
     assert contents(tmp_path / "example") == contents(ROOT / "plugins" / "example")
     assert sorted(path.relative_to(tmp_path / "example").as_posix() for path in written) == sorted(
@@ -43,14 +43,14 @@ NOT_KEBAB = ["", "Mine", "my_learner", "-mine", "mine-", "a--b", "2net", "a b", 
 
 
 @pytest.mark.parametrize("name", NOT_KEBAB)
-def test_names_that_are_not_kebab_case_are_refused(tmp_path: Path, name: str) -> None:
+def test_names_that_are_not_kebab_case_are_refused(tmp_path, name):
     with pytest.raises(UsageError, match="joined by hyphens") as error:
         write_distribution("learner", name, tmp_path / "new")
     assert repr(name) in str(error.value)
     assert not (tmp_path / "new").exists()
 
 
-def test_nothing_is_overwritten(tmp_path: Path) -> None:
+def test_nothing_is_overwritten(tmp_path):
     (tmp_path / "thesis.tex").write_text("years")
     for occupied in (tmp_path, tmp_path / "thesis.tex"):
         with pytest.raises(UsageError, match="new or an empty folder"):
@@ -65,7 +65,7 @@ def test_the_command_writes_a_learner_of_torch(tmp_path, printed):
     assert "import torch" in (tmp_path / "src/bfc_bench_mine/mine.py").read_text()
 
 
-def installed(folder: Path, site: Path) -> None:
+def installed(folder, site):
     """Put a distribution's package and its entry points where Python finds them, as installing it would."""
     project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
     (package,) = (folder / "src").iterdir()
@@ -74,7 +74,7 @@ def installed(folder: Path, site: Path) -> None:
     describe(site, project["name"], plugin, module)
 
 
-def test_every_kind_of_distribution_passes_its_own_tests_and_its_suite_can_be_planned(tmp_path: Path) -> None:
+def test_every_kind_of_distribution_passes_its_own_tests_and_its_suite_can_be_planned(tmp_path):
     site = tmp_path / "site"
     for command, arrays in PACKAGES:
         name = f"{EXAMPLES[command]}-{arrays}"
@@ -93,7 +93,7 @@ def test_every_kind_of_distribution_passes_its_own_tests_and_its_suite_can_be_pl
         assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_a_wheel_of_a_suite_ships_the_file_that_it_registers(tmp_path: Path) -> None:
+def test_a_wheel_of_a_suite_ships_the_file_that_it_registers(tmp_path):
     write_distribution("suite", "first-steps", tmp_path / "suite")
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "wheel", "--no-deps", "--no-index"]
     build = [*pip, "--no-build-isolation", "--wheel-dir", str(tmp_path), str(tmp_path / "suite")]

@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import bfc_suites
@@ -19,7 +18,7 @@ from bfc_bench.store.row import Row
 
 
 @pytest.fixture
-def stored(suite_file: Callable[..., Path], tmp_path: Path) -> list[str]:
+def stored(suite_file, tmp_path):
     learners = [{"name": "kernel-ridge", "label": "a"}, {"name": "kernel-ridge", "label": "b"}]
     path = suite_file(learner=[*learners, {"name": "poly-net", "label": "c"}])
     run_suite(path, RunOptions(store=tmp_path / "store", executor="serial", learners=["a", "b"]))
@@ -68,7 +67,7 @@ def test_csv_has_stages_only_if_they_are_named(printed):
         assert {name.partition(".")[0] for name in header} & {"stages"} == expected
 
 
-def test_texts_that_look_like_formulas_are_quoted_in_csv_unless_raw(tmp_path: Path) -> None:
+def test_texts_that_look_like_formulas_are_quoted_in_csv_unless_raw(tmp_path):
     texts = {"=cmd|' /C calc'!A0": True, "@SUM(A1)": True, "+x": True, "-x": True, "\t=1": True, "\r=1": True}
     texts |= {"-5": False, "+1e-3": False, "-.5": False, "kernel": False, "": False, "-5=1": True, "-inf()": True}
     for text, quoted in texts.items():
@@ -125,7 +124,7 @@ def test_what_is_computed_is_exported_in_every_format(suite_file, tmp_path, caps
     path, store = str(suite_file(learner=learners, claim=[claim])), str(tmp_path / "store")
     run_suite(path, RunOptions(store=store, executor="serial", changes=[f"{k}={v}" for k, v in sizes.items()]))
 
-    def exported(what: str, format: str, *options: str) -> bytes:
+    def exported(what, format, *options):
         assert run(["results", path, "--store", store, "--what", what, "--format", format, *options]) == 0
         return capsysbinary.readouterr().out
 

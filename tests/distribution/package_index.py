@@ -1,12 +1,9 @@
 """A package index on this machine, of wheels that hold their metadata alone, to see what pip would install."""
 
-from __future__ import annotations
-
 import json
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -18,7 +15,7 @@ class Wheel:
     needs: Sequence[str] = ()
     extras: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
-    def write(self, index: Path) -> None:
+    def write(self, index):
         """Into the folder of its project, with the page that lists it (PEP 503)."""
         stem = f"{self.name.replace('-', '_')}-{self.version}"
         folder = index / self.name
@@ -37,6 +34,6 @@ class Wheel:
         (folder / "index.html").write_text(f"<!DOCTYPE html><html><body>\n{links}</body></html>\n")
 
 
-def taken(report: str) -> dict[str, str]:
+def taken(report):
     """Names and versions in what ``pip install --report -`` prints."""
     return {item["metadata"]["name"]: item["metadata"]["version"] for item in json.loads(report)["install"]}

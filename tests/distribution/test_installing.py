@@ -7,9 +7,7 @@ import shlex
 import shutil
 import sys
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 from package_index import Wheel, taken
@@ -28,7 +26,7 @@ CPU_SIZE = 192
 needs_uv = pytest.mark.skipif(not shutil.which("uv"), reason="uv is not installed")
 
 
-def commands(file: str) -> list[str]:
+def commands(file):
     """Lines of a file that have pip install the project from its source, beginning with ``pip``."""
     lines = (ROOT / file).read_text().replace("\\\n", " ").replace("{{ packages }}", '-c constraints-cpu.txt ".[all]"')
     found = re.findall(r"\bpip install\b[^\n&#`]*", lines)
@@ -37,7 +35,7 @@ def commands(file: str) -> list[str]:
 
 
 @pytest.fixture
-def index(tmp_path: Path) -> Path:
+def index(tmp_path):
     """Folders ``pypi`` and ``cpu``: the first has everything that the project names, and torch for CUDA."""
     project = PROJECT["project"]
     named = [*project["dependencies"], *(need for extra in project["optional-dependencies"].values() for need in extra)]
@@ -60,7 +58,7 @@ def index(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def resolved(arguments: list[str], index: Path) -> dict[str, str] | None:
+def resolved(arguments, index):
     """What pip would install with these arguments, were the folders PyPI's index and PyTorch's; None where it finds
     nothing that fits.
     """
@@ -88,7 +86,7 @@ def resolved(arguments: list[str], index: Path) -> dict[str, str] | None:
     return taken(done.stdout)
 
 
-def test_the_readmes_command_takes_torch_for_the_cpu(index: Path) -> None:
+def test_the_readmes_command_takes_torch_for_the_cpu(index):
     """By name and by size."""
     [command] = commands("README.md")[:1]
     found = resolved(shlex.split(command), index)
@@ -98,13 +96,13 @@ def test_the_readmes_command_takes_torch_for_the_cpu(index: Path) -> None:
     assert CPU_SIZE + sum(SIZES.get(name, 0) for name in found if name != "torch") < 250
 
 
-def test_the_core_takes_none_of_the_three(index: Path) -> None:
+def test_the_core_takes_none_of_the_three(index):
     found = resolved(["pip", "install", "."], index)
     assert "scikit-learn" in found
     assert found.keys() & {"torch", "jax", "jaxlib", "mlflow", "sqlalchemy"} == set()
 
 
-def test_the_extra_for_gpus_takes_one_cuda_for_torch_and_jax(index: Path) -> None:
+def test_the_extra_for_gpus_takes_one_cuda_for_torch_and_jax(index):
     """Neither the older torch for CUDA 12 nor the newer one for CUDA 14, and the compiler of the libraries' release."""
     found = resolved(["pip", "install", ".[all,cuda]"], index)
     assert (found["torch"], found["cuda-toolkit"], found["nvidia-cuda-nvcc"]) == ("2.13.0", "13.0.2", "13.0.2")
@@ -114,7 +112,7 @@ def test_the_extra_for_gpus_takes_one_cuda_for_torch_and_jax(index: Path) -> Non
 
 
 @pytest.fixture
-def installer(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+def installer(monkeypatch):
     """.ci/install.py, as a module, without what this machine tells pip and uv."""
     for name in [name for name in os.environ if name.startswith(("PIP_", "UV_"))]:
         monkeypatch.delenv(name)
@@ -126,7 +124,7 @@ def installer(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 @pytest.fixture
-def uv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
+def uv(tmp_path, monkeypatch):
     """Puts a program named uv in front of the real one. Calling the result gives the last arguments of it, and its
     variables.
     """
@@ -138,9 +136,7 @@ def uv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str
     return lambda: said.read_text().splitlines()
 
 
-def test_uv_takes_torch_from_pytorchs_index_where_it_answers(
-    installer: ModuleType, uv: Callable[[], list[str]], index: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_uv_takes_torch_from_pytorchs_index_where_it_answers(installer, uv, index, capfd):
     with served(index) as address:
         installer.INDEX = f"{address}/cpu"
         assert installer.install(["torch>=2.6", "numpy"]) == 0
@@ -150,9 +146,7 @@ def test_uv_takes_torch_from_pytorchs_index_where_it_answers(
     assert capfd.readouterr().err == ""
 
 
-def test_uv_is_told_what_pip_knows(
-    installer: ModuleType, uv: Callable[[], list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_uv_is_told_what_pip_knows(installer, uv, tmp_path, monkeypatch):
     """By a file of pip's, by variables, which count more, and by variables of uv, which count most."""
     own = "[global]\nindex-url = https://mirror/simple\nextra-index-url = https://a https://b\nfind-links = /c\n"
     (tmp_path / "pip.conf").write_text(own)
@@ -166,7 +160,7 @@ def test_uv_is_told_what_pip_knows(
     assert "UV_DEFAULT_INDEX=https://other/simple" in uv()
 
 
-def test_without_uv_it_says_what_to_install(installer, monkeypatch, capsys) -> None:
+def test_without_uv_it_says_what_to_install(installer, monkeypatch, capsys):
     monkeypatch.setenv("PATH", "")
     assert installer.install(["numpy"]) == 1
     assert "`python -m pip install uv`" in capsys.readouterr().err
@@ -175,8 +169,8 @@ def test_without_uv_it_says_what_to_install(installer, monkeypatch, capsys) -> N
 @needs_uv
 @pytest.mark.parametrize("place", ["folder", "mirror", "nowhere"])
 def test_without_pytorchs_index_torch_for_the_cpu_comes_from_elsewhere_or_not_at_all(
-    installer: ModuleType, index: Path, place: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+    installer, index, place, monkeypatch, capfd
+):
     """PyPI's build, for CUDA, is there in all three cases."""
     with served(index) as address:
         monkeypatch.setenv("PIP_INDEX_URL", f"{address}/pypi")
@@ -197,7 +191,7 @@ def test_without_pytorchs_index_torch_for_the_cpu_comes_from_elsewhere_or_not_at
 @needs_uv
 @pytest.mark.slow
 @pytest.mark.parametrize("python", ["3.11", "3.12", "3.13", "3.14"])
-def test_todays_releases_fit_together_as_wheels(python: str) -> None:
+def test_todays_releases_fit_together_as_wheels(python):
     """On PyPI as it is: one CUDA for torch and JAX, and a wheel of everything."""
     done = completed(
         ["uv", "pip", "compile", "--quiet", "--no-header", "--no-annotate", "--only-binary", ":all:", "--extra", "all",
@@ -216,7 +210,7 @@ def test_todays_releases_fit_together_as_wheels(python: str) -> None:
         assert found[name].split(".")[:2] == toolkit, name
 
 
-def test_the_lock_has_what_tests_and_documentation_ask_for() -> None:
+def test_the_lock_has_what_tests_and_documentation_ask_for():
     """``tox run -e lock`` writes it anew; torch is left out, whose builds ``constraints-cpu.txt`` chooses."""
     lock = tomllib.loads((ROOT / "pylock.toml").read_text())
     versions: dict[str, list[str]] = {}

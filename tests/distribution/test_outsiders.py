@@ -4,11 +4,9 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 import sysconfig
 import venv
-from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -27,7 +25,7 @@ GOOD = "bfc-bench-nearest-neighbour:nearest-neighbour"
 class Outside:
     """A fresh virtual environment that sees what this one has installed."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         venv.create(folder, with_pip=False)
         self.folder = folder
         self.python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
@@ -36,29 +34,29 @@ class Outside:
         line = "import site; " + "; ".join(f"site.addsitedir({path!r})" for path in sorted(paths))
         (self._site_packages() / "parent.pth").write_text(line + "\n")
 
-    def _site_packages(self) -> Path:
+    def _site_packages(self):
         return Path(sysconfig.get_path("purelib", vars={"base": str(self.folder), "platbase": str(self.folder)}))
 
-    def install(self, *sources: Path) -> None:
+    def install(self, *sources):
         """Install from source, without a network."""
         pip = [sys.executable, "-m", "pip", "--python", str(self.python), "--disable-pip-version-check", "--quiet"]
         command = [*pip, "install", "--no-index", "--no-deps", "--no-build-isolation", *map(str, sources)]
         done = completed(command)
         assert done.returncode == 0, done.stdout + done.stderr
 
-    def run(self, *arguments: str, cwd: Path, path: Path | None = None) -> subprocess.CompletedProcess[str]:
+    def run(self, *arguments, cwd, path=None):
         """Run Python in the environment, with ``path`` among its installations."""
         variables = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
         variables |= {"PYTHONPATH": str(path)} if path else {}
         command = [str(self.python), *arguments]
         return completed(command, cwd=cwd, env=variables, timeout=300)
 
-    def bench(self, *arguments: str, cwd: Path, path: Path | None = None) -> subprocess.CompletedProcess[str]:
+    def bench(self, *arguments, cwd, path=None):
         """Run ``bfc-bench``."""
         return self.run("-m", "bfc_bench", *arguments, cwd=cwd, path=path)
 
 
-def write_module(folder: Path, name: str, code: str) -> Path:
+def write_module(folder, name, code):
     """A distribution of one module, announced to bfc_bench."""
     folder.mkdir(parents=True)
     (folder / f"outside_{name}.py").write_text(code)
@@ -72,7 +70,7 @@ def write_module(folder: Path, name: str, code: str) -> Path:
 
 
 @pytest.fixture(scope="module")
-def outside(tmp_path_factory: pytest.TempPathFactory) -> Outside:
+def outside(tmp_path_factory):
     """An environment with the generated learner, and with a distribution that does not import."""
     folder = tmp_path_factory.mktemp("outside")
     environment = Outside(folder / "environment")
@@ -82,9 +80,7 @@ def outside(tmp_path_factory: pytest.TempPathFactory) -> Outside:
     return environment
 
 
-def test_a_learner_is_listed_with_its_origin_and_a_broken_plugin_with_the_reason(
-    outside: Outside, tmp_path: Path
-) -> None:
+def test_a_learner_is_listed_with_its_origin_and_a_broken_plugin_with_the_reason(outside, tmp_path):
     done = outside.bench("list", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     [line] = [line for line in done.stdout.splitlines() if line.startswith("learner") and " nearest-neighbour " in line]
@@ -96,7 +92,7 @@ def test_a_learner_is_listed_with_its_origin_and_a_broken_plugin_with_the_reason
     assert "kernel-ridge" in done.stdout
 
 
-def test_check_counts_and_passes(outside: Outside, tmp_path: Path) -> None:
+def test_check_counts_and_passes(outside, tmp_path):
     done = outside.bench("check", "nearest-neighbour", cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     lines = done.stdout.splitlines()
@@ -145,7 +141,7 @@ BROKEN = {
 
 
 @pytest.fixture(scope="module")
-def broken(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def broken(tmp_path_factory):
     """Where a distribution for each way of breaking the contract is installed."""
     folder = tmp_path_factory.mktemp("broken")
     for name, (code, _) in BROKEN.items():
@@ -156,8 +152,8 @@ def broken(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize(("verb", "exit_code"), [("list", 0), ("doctor", 1)])
 def test_plugins_that_break_the_contract_are_listed_with_the_reason_and_stop_nothing(
-    outside: Outside, broken: Path, tmp_path: Path, verb: str, exit_code: int
-) -> None:
+    outside, broken, tmp_path, verb, exit_code
+):
     done = outside.bench(verb, cwd=tmp_path, path=broken)
     assert done.returncode == exit_code, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
@@ -166,7 +162,7 @@ def test_plugins_that_break_the_contract_are_listed_with_the_reason_and_stop_not
         assert all(word in line for word in words), line
 
 
-def test_a_suite_that_needs_what_is_broken_is_told_why(outside: Outside, broken: Path, tmp_path: Path) -> None:
+def test_a_suite_that_needs_what_is_broken_is_told_why(outside, broken, tmp_path):
     done = outside.bench("plan", "smoke", cwd=tmp_path, path=broken)
     assert done.returncode == 0, done.stderr
     done = outside.bench("plan", "smoke", "--set", "task.teacher-L3.inputs.kind='wrong'", cwd=tmp_path, path=broken)
@@ -198,7 +194,7 @@ PARTS = {
 
 
 @pytest.fixture(scope="module")
-def guide(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def guide(tmp_path_factory):
     """Where the code of the guide is installed."""
     folder = tmp_path_factory.mktemp("guide")
     (folder / "outside_guide.py").write_text(guide_code())
@@ -208,7 +204,7 @@ def guide(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @NEEDS_TORCH
-def test_one_of_each_part_is_listed_with_its_origin(outside: Outside, guide: Path, tmp_path: Path) -> None:
+def test_one_of_each_part_is_listed_with_its_origin(outside, guide, tmp_path):
     done = outside.bench("list", cwd=tmp_path, path=guide)
     assert done.returncode == 0, done.stderr
     lines = [line for line in done.stdout.splitlines() if "outside-guide:guide" in line]
@@ -229,12 +225,10 @@ def test_one_of_each_part_is_listed_with_its_origin(outside: Outside, guide: Pat
 
 
 @NEEDS_TORCH
-def test_a_suite_of_parts_from_outside_runs_is_judged_and_reported(
-    outside: Outside, guide: Path, tmp_path: Path, suite_file: Callable[..., Path]
-) -> None:
+def test_a_suite_of_parts_from_outside_runs_is_judged_and_reported(outside, guide, tmp_path, suite_file):
     suite, store = str(suite_file("guide", replicates=4, **PARTS)), str(tmp_path / "store")
 
-    def bench(verb: str, *arguments: str) -> str:
+    def bench(verb, *arguments):
         done = outside.bench(verb, suite, "--store", store, *arguments, cwd=tmp_path, path=guide)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout

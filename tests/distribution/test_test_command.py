@@ -1,7 +1,6 @@
 """The command that runs all tests ends, whatever a test does, and says which test it was."""
 
 import shutil
-import subprocess
 import sys
 import tomllib
 from configparser import ConfigParser
@@ -16,12 +15,12 @@ COMMAND.read(ROOT / "tox.ini")
 WORDS = COMMAND["testenv:tests"]["commands"].replace("{posargs}", "").split()
 
 
-def copy_conftest(folder: Path) -> None:
+def copy_conftest(folder):
     for name in ("conftest.py", "browser.py", "installed_faulty.py", "small_tasks.py", "stored_rows.py"):
         shutil.copy(ROOT / "tests" / name, folder)
 
 
-def run(folder: Path, code: str, **limits: float) -> "subprocess.CompletedProcess[str]":
+def run(folder, code, **limits):
     """README's command on two files of tests, of which one misbehaves, with shorter limits."""
     copy_conftest(folder)
     (folder / "test_bad.py").write_text(f"import itertools, os, signal, time\n\n\ndef test_guilty():\n    {code}\n")

@@ -5,14 +5,13 @@ Public is what ``bfc_bench/__init__.pyi`` names, with the methods that a class i
 
 import inspect
 import re
-from collections.abc import Callable, Iterator
 
 import pytest
 
 import bfc_bench
 
 
-def functions() -> Iterator[tuple[str, Callable[..., object]]]:
+def functions():
     """Public functions and methods with their names."""
     for name in bfc_bench.__all__:
         public = getattr(bfc_bench, name)
@@ -29,7 +28,7 @@ def functions() -> Iterator[tuple[str, Callable[..., object]]]:
 
 
 @pytest.mark.parametrize(("name", "function"), [pytest.param(*found, id=found[0]) for found in functions()])
-def test_each_parameter_is_described(name: str, function: Callable[..., object]) -> None:
+def test_each_parameter_is_described(name, function):
     names = [parameter for parameter in inspect.signature(function).parameters if parameter != "self"]
     text = (function.__doc__ or "").partition("Args:")[2]
     lacking = [parameter for parameter in names if not re.search(rf"^\s+\**{parameter}\b.*:", text, re.M)]

@@ -7,19 +7,17 @@ import sys
 import tomllib
 from functools import cache
 from importlib import import_module
-from pathlib import Path
-from typing import Any
 
 import pytest
 from installed_faulty import python_path
-from pages import MARKS, ONE_SCRIPT, PAGES, ROOT, VERBATIM, Block, blocks, name
+from pages import MARKS, ONE_SCRIPT, PAGES, ROOT, VERBATIM, blocks, name
 from typer.main import get_command
 from waiting import completed
 
 from bfc_bench.analysis.claims import parse_claims
 from bfc_bench.cli.app import app_of
 from bfc_bench.plugins.builtin import own
-from bfc_bench.plugins.manager import Plugins, load_plugins
+from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.suite.model import LearnerEntry, Suite, TaskEntry
 from bfc_bench.toolkit.xla import VARIABLE, with_instructions
 
@@ -43,7 +41,7 @@ RUN = [
 class Reader:
     """Somebody who does what a page says, in a folder of their own."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         self.folder = folder
         (folder / "bin").mkdir()
         for command, call, first in (("bfc-bench", "-m bfc_bench", QUICKLY), ("python", "", ""), ("python3", "", "")):
@@ -59,7 +57,7 @@ class Reader:
             "MLFLOW_DISABLE_TELEMETRY": "true",
         }
 
-    def do(self, block: Block, text: str) -> None:
+    def do(self, block, text):
         """Write what is a file, run what is not."""
         if block.mark == "file":
             path = self.folder / block.said
@@ -73,13 +71,13 @@ class Reader:
             commands = block.said.split("; ") if block.mark == "run as" else block.commands
             self.run(block, ["bash", "-e", "-c", "\n".join(commands)])
 
-    def run(self, block: Block, command: list[str]) -> None:
+    def run(self, block, command):
         done = completed(command, cwd=self.folder, env=self.environment, timeout=600)
         assert done.returncode == 0, f"{block}\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
 
 
 @pytest.mark.parametrize("page", RUN)
-def test_a_page_can_be_followed_from_top_to_bottom(page: Path, tmp_path: Path) -> None:
+def test_a_page_can_be_followed_from_top_to_bottom(page, tmp_path):
     reader, found = Reader(tmp_path), [block for block in blocks(page) if block.mark not in ("not run", "run by")]
     scripts = [block for block in found if block.language == "python" and block.mark != "file"]
     together = ONE_SCRIPT in page.read_text()
@@ -90,19 +88,19 @@ def test_a_page_can_be_followed_from_top_to_bottom(page: Path, tmp_path: Path) -
         reader.do(scripts[0], "\n".join(block.text for block in scripts))
 
 
-def test_every_block_has_a_language_that_says_what_to_do_with_it() -> None:
+def test_every_block_has_a_language_that_says_what_to_do_with_it():
     known = {"python", "console", "toml", *VERBATIM, *DIRECTIVES}
     assert [f"{block}: {block.language!r}" for block in BLOCKS if block.language not in known] == []
 
 
-def test_marks_are_understood_and_stand_before_a_block() -> None:
+def test_marks_are_understood_and_stand_before_a_block():
     for page in PAGES:
         written = re.findall(rf"^ *<!-- ({'|'.join(MARKS)}):", page.read_text(), flags=re.MULTILINE)
         assert len(written) == sum(bool(block.mark) for block in blocks(page)), page
 
 
 @pytest.mark.parametrize("block", [b for b in BLOCKS if b.language == "console"], ids=str)
-def test_commands_exist_with_their_options(block: Block) -> None:
+def test_commands_exist_with_their_options(block):
     """Those too that are not run here."""
     for command in block.commands:
         for words in (re.split(r"\s+--\s+", part)[-1].split("#")[0] for part in re.split(r"&&|\|", command)):
@@ -117,23 +115,23 @@ def test_commands_exist_with_their_options(block: Block) -> None:
 
 
 @cache
-def _options(verb: str) -> set[str]:
+def _options(verb):
     return {"--help", *_of(get_command(app_of(verb, own("verb")[verb])))}
 
 
-def _of(command: Any) -> set[str]:
+def _of(command):
     """The options of a command and of those below it."""
     found = {option for held in command.params for option in (*held.opts, *held.secondary_opts)}
     return found.union(*map(_of, getattr(command, "commands", {}).values()))
 
 
 @pytest.fixture(scope="module")
-def plugins() -> Plugins:
+def plugins():
     return load_plugins()
 
 
 @pytest.mark.parametrize("block", [b for b in BLOCKS if b.language == "toml"], ids=str)
-def test_suites_and_parts_of_suites_are_what_a_suite_may_hold(block: Block, plugins: Plugins) -> None:
+def test_suites_and_parts_of_suites_are_what_a_suite_may_hold(block, plugins):
     """A whole suite, a task, a learner, a claim, the keys of a claim; or a part of a pyproject.toml."""
     held, where = tomllib.loads(block.text), str(block)
     if "project" in held:
@@ -159,7 +157,7 @@ def test_suites_and_parts_of_suites_are_what_a_suite_may_hold(block: Block, plug
         _parse(plugins.claims, {"id": "id", **claim}, block)
 
 
-def _parse(registry: Any, options: dict[str, Any] | None, block: Block) -> None:
+def _parse(registry, options, block):
     if options is None:
         return
     values = dict(options)
@@ -170,7 +168,7 @@ def _parse(registry: Any, options: dict[str, Any] | None, block: Block) -> None:
         assert re.search(rf"bfc-bench new \w+ {kind}$", block.page.read_text(), re.MULTILINE), f"{block}: {kind}"
 
 
-def test_what_pages_are_filled_with_is_there(plugins: Plugins, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_pages_are_filled_with_is_there(plugins, monkeypatch):
     """Every name that plugins register, every suite with its cells, every verb, the notebook's code."""
     monkeypatch.syspath_prepend(str(ROOT / "docs"))
     fill = import_module("fill").fill
@@ -191,14 +189,14 @@ def test_what_pages_are_filled_with_is_there(plugins: Plugins, monkeypatch: pyte
     assert "bb.run_suite(suite" in pages["docs/tutorials/notebook.md"]
 
 
-def test_every_page_is_in_the_list_of_pages() -> None:
+def test_every_page_is_in_the_list_of_pages():
     docs = ROOT / "docs"
     listed = set(re.findall(r"^(?:<!-- if there: )?([\w/-]+)(?: -->)?$", (docs / "index.md").read_text(), re.MULTILINE))
     pages = {page.relative_to(docs).with_suffix("").as_posix() for page in PAGES if page.is_relative_to(docs)}
     assert pages - listed == {"index"}
 
 
-def test_every_public_name_is_in_the_api_reference() -> None:
+def test_every_public_name_is_in_the_api_reference():
     import bfc_bench
     from bfc_bench.analysis import claims
 

@@ -1,7 +1,5 @@
 """A process for each unit: whatever becomes of it, its unit ends, and no other one is touched."""
 
-from __future__ import annotations
-
 import atexit
 import mmap
 import os
@@ -11,10 +9,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 from executor_contract import failure
@@ -23,7 +19,6 @@ from waiting import wait_until
 
 from bfc_bench.errors import BenchError
 from bfc_bench.executors import worker_context
-from bfc_bench.executors.base import Preload
 from bfc_bench.executors.environment import ENVIRONMENT
 from bfc_bench.executors.processes import ProcessExecutor, ProcessPool
 from bfc_bench.executors.processes.fork_server import CAN_FORK
@@ -37,38 +32,38 @@ TAKEN: list[str] = []
 FILLED: list[bytes] = []
 
 
-def take(step: str) -> None:
+def take(step):
     TAKEN.append(step)
 
 
-def start_a_thread() -> None:
+def start_a_thread():
     threading.Thread(target=time.sleep, args=(600.0,), daemon=True).start()
 
 
-def fill(memory: int) -> None:
+def fill(memory):
     FILLED.append(b"1" * memory)
 
 
-def raise_an_error() -> None:
+def raise_an_error():
     raise ImportError("nothing here")
 
 
-def who() -> bytes:
+def who():
     """Process and parent, its threads, and the steps that were taken."""
     return f"{os.getpid()} {os.getppid()} {threading.active_count()} {','.join(TAKEN) or '-'}".encode()
 
 
-def nap(seconds: float) -> bytes:
+def nap(seconds):
     time.sleep(seconds)
     return who()
 
 
-def close_files() -> bytes:
+def close_files():
     os.closerange(3, 1000)
     return b"done"
 
 
-def write_to_all_files(message: bytes) -> bytes:
+def write_to_all_files(message):
     """Writes to every pipe of the process, as a learner may that does not know what they are for."""
     for file in range(3, 50):
         try:
@@ -79,14 +74,14 @@ def write_to_all_files(message: bytes) -> bytes:
     return b"done"
 
 
-def grow_in_a_child(memory: int) -> bytes:
+def grow_in_a_child(memory):
     worker_context.may_take(50_000_000)
     code = f"import time; held = b'1' * {memory}; time.sleep(2)"  # until the session has looked, on a busy machine too
     subprocess.run([sys.executable, "-c", code], check=True)
     return b"grown"
 
 
-def refused() -> bytes:
+def refused():
     worker_context.may_take(10**8)
     try:
         bytearray(3 * 10**8)
@@ -95,7 +90,7 @@ def refused() -> bytes:
     return b"given"
 
 
-def crowded() -> bytes:
+def crowded():
     """Has asked for nearly all that it may when it crashes, as a compiler does that does not check what it gets."""
     worker_context.may_take(10**8)
     held = mmap.mmap(-1, 95_000_000, flags=mmap.MAP_PRIVATE)
@@ -104,37 +99,37 @@ def crowded() -> bytes:
     return bytes(held[:1])
 
 
-def leave_words(file: str) -> bytes:
+def leave_words(file):
     """Registers something for the end of its process, and prints half a line."""
     atexit.register(Path(file).write_text, "ended")
     print("half a line", end="")
     return b"done"
 
 
-def variables(*names: str) -> bytes:
+def variables(*names):
     time.sleep(0.2)
     return "|".join([str(os.getpid()), *(os.environ.get(name, "-") or "none" for name in names)]).encode()
 
 
-def environment() -> bytes:
+def environment():
     """As the system shows it to whoever may read ``/proc``."""
     return Path("/proc/self/environ").read_bytes()
 
 
-def opened(preload: Preload | None = None, jobs: int = 1, **options: Any) -> ProcessPool:
+def opened(preload=None, jobs=1, **options):
     pool = ProcessExecutor(**options).open(call, preload, jobs)
     assert isinstance(pool, ProcessPool)
     return pool
 
 
 @pytest.fixture(params=["fork", "spawn"] if CAN_FORK else ["spawn"])
-def pool(request: pytest.FixtureRequest) -> Iterator[ProcessPool]:
+def pool(request):
     pool = opened(start=request.param)
     yield pool
     pool.close(now=True)
 
 
-def alone(*units: tuple[Any, ...], groups: str = "", preload: Preload | None = None, jobs: int = 1) -> Any:
+def alone(*units, groups="", preload=None, jobs=1):
     """What becomes of units in a pool of their own."""
     pool = opened(preload, jobs)
     ended = outcomes(pool, *units, groups=groups)
@@ -142,7 +137,7 @@ def alone(*units: tuple[Any, ...], groups: str = "", preload: Preload | None = N
     return ended
 
 
-def test_each_unit_has_a_process_that_ends_with_it(pool: ProcessPool) -> None:
+def test_each_unit_has_a_process_that_ends_with_it(pool):
     pids = [int(told.split()[0]) for told in outcomes(pool, *[(who,)] * 3)]
     assert len(set(pids)) == 3
     for pid in pids:
@@ -158,7 +153,7 @@ DEATHS = [
 """What ends a worker besides what the contract of executors has, and what becomes of its unit."""
 
 
-def test_a_death_is_its_units_own_and_is_noticed_at_once(pool: ProcessPool) -> None:
+def test_a_death_is_its_units_own_and_is_noticed_at_once(pool):
     started = time.monotonic()
     *faults, after = outcomes(pool, *(unit for unit, _, _ in DEATHS), (say, "after"), seconds=300.0)
     assert time.monotonic() - started < 300  # of as many allowed for each
@@ -167,24 +162,24 @@ def test_a_death_is_its_units_own_and_is_noticed_at_once(pool: ProcessPool) -> N
     assert after == b"after"
 
 
-def test_what_a_learner_writes_to_a_workers_pipes_is_not_believed(pool: ProcessPool) -> None:
+def test_what_a_learner_writes_to_a_workers_pipes_is_not_believed(pool):
     wrong = [b"\xff" * 64, b"[" * 100_000, b'{"allowed": "much", "held": 0}\n', b'{"started": null}\n', b"{}\n[]\n1\n"]
     units = [(write_to_all_files, message) for message in wrong]
     assert outcomes(pool, *units, (say, "after")) == [*[b"done"] * len(wrong), b"after"]
 
 
-def test_a_unit_whose_child_holds_too_much_is_ended_and_far_too_much_is_refused_to_it(pool: ProcessPool) -> None:
+def test_a_unit_whose_child_holds_too_much_is_ended_and_far_too_much_is_refused_to_it(pool):
     kept, excess, asked = outcomes(pool, (grow_in_a_child, 20_000_000), (grow_in_a_child, 90_000_000), (refused,))
     assert (kept, asked) == (b"grown", b"refused")
     failure(excess, "out-of-memory")
 
 
-def test_a_crash_at_the_limit_is_for_want_of_memory(pool: ProcessPool) -> None:
+def test_a_crash_at_the_limit_is_for_want_of_memory(pool):
     (fault,) = outcomes(pool, (crowded,))
     assert "nearly all of the 0.1 GB allowed" in failure(fault, "out-of-memory").reason
 
 
-def test_workers_do_at_their_end_what_was_registered_for_it(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_workers_do_at_their_end_what_was_registered_for_it(tmp_path, capfd):
     assert alone((leave_words, str(tmp_path / "said"))) == [b"done"]
     assert (tmp_path / "said").read_text() == "ended"
     assert capfd.readouterr().out == "half a line"
@@ -193,15 +188,15 @@ def test_workers_do_at_their_end_what_was_registered_for_it(tmp_path: Path, capf
 class Ending:
     """A function that ends the process which unpickles it."""
 
-    def __call__(self, payload: Any) -> bytes:
+    def __call__(self, payload):
         return call(payload)
 
-    def __reduce__(self) -> tuple[Callable[[int], None], tuple[int]]:
+    def __reduce__(self):
         return end, (3,)
 
 
 @pytest.mark.parametrize("start", ["fork", "spawn"] if CAN_FORK else ["spawn"])
-def test_workers_that_cannot_start_end_the_run_with_a_reason(start: Any) -> None:
+def test_workers_that_cannot_start_end_the_run_with_a_reason(start):
     pool = ProcessExecutor(start=start).open(Ending(), jobs=2)
     pool.submit(0, (say, ("never",)), 60.0)
     with pytest.raises(BenchError, match="worker processes in a row ended before they could work"):
@@ -213,7 +208,7 @@ def test_workers_that_cannot_start_end_the_run_with_a_reason(start: Any) -> None
 
 
 @forks
-def test_what_a_group_needs_is_imported_once_and_not_in_its_workers() -> None:
+def test_what_a_group_needs_is_imported_once_and_not_in_its_workers():
     steps = {"a": partial(take, "a"), "b": partial(take, "b")}
     told = [text.decode().split() for text in alone(*[(who,)] * 6, groups="ababab", preload=steps, jobs=2)]
     assert len({parent for _, parent, *_ in told}) == 1
@@ -223,7 +218,7 @@ def test_what_a_group_needs_is_imported_once_and_not_in_its_workers() -> None:
 
 @forks
 @pytest.mark.parametrize("broken", [start_a_thread, end, partial(signalled, signal.SIGSEGV), raise_an_error])
-def test_an_import_that_cannot_precede_a_fork_is_left_out_and_the_others_are_made(broken: Callable[[], None]) -> None:
+def test_an_import_that_cannot_precede_a_fork_is_left_out_and_the_others_are_made(broken):
     steps = {"a": partial(take, "a"), "b": broken}
     told = [text.decode().split() for text in alone(*[(who,)] * 3, groups="bab", preload=steps)]
     assert [threads for _, _, threads, _ in told] == ["1"] * 3
@@ -231,7 +226,7 @@ def test_an_import_that_cannot_precede_a_fork_is_left_out_and_the_others_are_mad
 
 
 @forks
-def test_workers_outlive_the_slot_that_had_to_start_another_process_to_fork_them() -> None:
+def test_workers_outlive_the_slot_that_had_to_start_another_process_to_fork_them():
     pool = opened({"a": start_a_thread}, jobs=2)
     pool.submit(0, (say, ("quick",)), 60.0, group="a")
     pool.submit(1, (nap, (2.0,)), 60.0)
@@ -240,7 +235,7 @@ def test_workers_outlive_the_slot_that_had_to_start_another_process_to_fork_them
 
 
 @forks
-def test_no_learner_of_this_project_starts_a_thread_when_it_is_imported() -> None:
+def test_no_learner_of_this_project_starts_a_thread_when_it_is_imported():
     plugins = load_plugins()
     names = (*plugins.learners, "sklearn:svm.SVR", "ensemble:quad-densenet")
     learners = [plugins.learner(name).model_construct() for name in names]
@@ -256,7 +251,7 @@ def test_no_learner_of_this_project_starts_a_thread_when_it_is_imported() -> Non
 
 
 @forks
-def test_the_memory_of_what_is_imported_is_charged_to_no_unit() -> None:
+def test_the_memory_of_what_is_imported_is_charged_to_no_unit():
     units = [(grow, 20_000_000), (grow, 20_000_000), (grow, 90_000_000)]
     kept, other, excess = alone(*units, groups="aaa", preload={"a": partial(fill, 300_000_000)}, jobs=2)
     assert (kept, other) == (b"grown", b"grown")
@@ -264,7 +259,7 @@ def test_the_memory_of_what_is_imported_is_charged_to_no_unit() -> None:
 
 
 @forks
-def test_a_server_that_is_killed_costs_the_units_that_run_and_is_replaced() -> None:
+def test_a_server_that_is_killed_costs_the_units_that_run_and_is_replaced():
     pool = opened()
     server = int(outcomes(pool, (who,))[0].split()[1])
     threading.Timer(0.5, os.kill, (server, signal.SIGKILL)).start()
@@ -277,7 +272,7 @@ def test_a_server_that_is_killed_costs_the_units_that_run_and_is_replaced() -> N
 # --- environments ---
 
 
-def test_no_worker_ever_sees_a_credential(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_worker_ever_sees_a_credential(monkeypatch):
     for name in ("MLFLOW_TRACKING_URI", "MLFLOW_TRACKING_TOKEN", "AWS_ACCESS_KEY_ID", "GH_TOKEN", "DB_PASSWORD"):
         monkeypatch.setenv(name, "hunter2")
     monkeypatch.setenv("PROXY", "http://me:hunter2@proxy")
@@ -288,7 +283,7 @@ def test_no_worker_ever_sees_a_credential(monkeypatch: pytest.MonkeyPatch) -> No
     assert b"TOKENIZERS_PARALLELISM=false" in seen
 
 
-def test_the_environment_of_workers_is_theirs_alone(pool: ProcessPool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_of_workers_is_theirs_alone(pool, monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
     before = dict(os.environ)
     (told,) = outcomes(pool, (variables, "OMP_NUM_THREADS"))
@@ -307,9 +302,7 @@ GPU_NAMES = ("CUDA_VISIBLE_DEVICES", "XLA_PYTHON_CLIENT_MEM_FRACTION", "BFC_BENC
     ],
     ids=["a GPU each", "shared"],
 )
-def test_workers_on_a_gpu_see_it_alone_with_their_share_of_its_memory(
-    monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], seen: set[str]
-) -> None:
+def test_workers_on_a_gpu_see_it_alone_with_their_share_of_its_memory(monkeypatch, options, seen):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "7")
     monkeypatch.delenv("JAX_PLATFORMS", raising=False)
     pool = opened(jobs=2, **options)
@@ -320,7 +313,7 @@ def test_workers_on_a_gpu_see_it_alone_with_their_share_of_its_memory(
     assert [told.decode().partition("|")[2] for told in on_cores] == ["none|-|-|cpu"]
 
 
-def test_workers_on_a_gpu_repeat_themselves_and_those_on_the_cores_are_as_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_on_a_gpu_repeat_themselves_and_those_on_the_cores_are_as_ever(monkeypatch):
     monkeypatch.setenv("XLA_FLAGS", "--xla_gpu_autotune_level=2")
     monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG", raising=False)
     pool, told = opened(gpus=[0]), {}
@@ -337,13 +330,13 @@ def test_workers_on_a_gpu_repeat_themselves_and_those_on_the_cores_are_as_ever(m
     assert not any("deterministic" in flag for flag in told["cpu"][0])
 
 
-def test_a_unit_for_a_gpu_is_refused_where_there_is_none(pool: ProcessPool) -> None:
+def test_a_unit_for_a_gpu_is_refused_where_there_is_none(pool):
     assert pool.slots("cuda") == 0
     with pytest.raises(BenchError, match=r"a unit needs a GPU, and none is visible here\. Use --device cpu"):
         pool.submit(0, (who, ()), 60.0, device="cuda")
 
 
-def test_the_pool_knows_which_units_run(tmp_path: Path) -> None:
+def test_the_pool_knows_which_units_run(tmp_path):
     pool, go, before = opened(jobs=2), tmp_path / "go", time.monotonic()
     try:
         for key in range(3):

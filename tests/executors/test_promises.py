@@ -10,14 +10,14 @@ from bfc_bench.executors.serial import SerialExecutor
 
 class TestProcesses(ExecutorContract):
     @pytest.fixture(params=["fork", "spawn"] if CAN_FORK else ["spawn"])
-    def executor(self, request: pytest.FixtureRequest) -> ProcessExecutor:
+    def executor(self, request):
         return ProcessExecutor(start=request.param)
 
-    def test_everything_is_promised(self, executor: ProcessExecutor) -> None:
+    def test_everything_is_promised(self, executor):
         assert executor.promises == {"isolation", "time", "memory", "death"}
 
 
 class TestSerial(ExecutorContract):
     @pytest.fixture
-    def executor(self) -> SerialExecutor:
+    def executor(self):
         return SerialExecutor()

@@ -1,10 +1,7 @@
 """What a worker of a library has imported once, later workers have from the process that forks them."""
 
-from __future__ import annotations
-
 import sys
 from functools import partial
-from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
 
@@ -32,16 +29,16 @@ LEARNERS = (
 """A learner of each library, and those that import parts of one when they fit."""
 
 
-def learner(place: str) -> type[Learner]:
+def learner(place):
     cls: type[Learner] = resolve_name(place)
     return cls if cls.example is None else cls.variant(cls.example)
 
 
-def preload(place: str) -> None:
+def preload(place):
     import_libraries(learner(place).capabilities.required)
 
 
-def fit(place: str) -> bytes:
+def fit(place):
     """The modules of libraries that a fit imports."""
     before = set(sys.modules)
     cls = learner(place)
@@ -51,9 +48,7 @@ def fit(place: str) -> bytes:
 
 
 @forks
-def test_after_a_first_fit_no_worker_imports_parts_of_libraries(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_after_a_first_fit_no_worker_imports_parts_of_libraries(tmp_path, monkeypatch):
     for arrays in ("torch", "jax"):
         write_distribution("learner", f"mine-{arrays}", tmp_path / arrays, arrays)
         monkeypatch.syspath_prepend(tmp_path / arrays / "src")

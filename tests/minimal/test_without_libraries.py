@@ -3,7 +3,6 @@
 import json
 import sys
 from importlib.util import find_spec
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,7 +20,7 @@ JAX = "it needs jax, which is not installed: pip install 'bfc-bench[jax]'"
 
 
 @pytest.fixture
-def suite(suite_file, tmp_path: Path) -> Path:
+def suite(suite_file, tmp_path):
     """Two learners of scikit-learn's and three that need torch or JAX, on a table of one's own and on the sphere."""
     x = np.random.default_rng(0).normal(size=(120, 3))
     lines = [f"{a:.6f},{b:.6f},{c:.6f},{a + b * c:.6f}" for a, b, c in x]

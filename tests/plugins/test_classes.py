@@ -29,7 +29,7 @@ LEARNERS = [
 ]
 
 
-def clouds(n: int, learner, seed: int = 0, classes: int = 3) -> Data:
+def clouds(n, learner, seed=0, classes=3):
     rng = np.random.default_rng(seed)
     y = rng.integers(classes, size=n).astype(float)
     x = CENTRES[y.astype(int)] + rng.normal(size=(n, 2))

@@ -4,7 +4,6 @@ import pytest
 from bfc_plugins.kernels.kernel_ridge import KernelRidge
 from bfc_plugins.kernels.sequential_kernel import SequentialKernel
 
-from bfc_bench.learner import Learner, TaskFacts
 from bfc_bench.tasks.inputs.gaussian import Gaussian
 from bfc_bench.tasks.inputs.uniform import Sphere
 from bfc_bench.tasks.labels.agnostic import Agnostic
@@ -14,7 +13,7 @@ from bfc_bench.tasks.targets.staircase import Staircase
 from bfc_bench.tasks.teacher_task import TeacherTask
 
 
-def facts(inputs=None, target=None, labels=None, d=8) -> TaskFacts:
+def facts(inputs=None, target=None, labels=None, d=8):
     return TeacherTask("t", inputs or Sphere(), target or LowrankPoly(degree=2), labels=labels or Clean()).facts(d)
 
 
@@ -33,7 +32,7 @@ RAW = KernelRidge(with_squares=False)
     ],
     ids=[*("with squares", "sequential"), *("not the sphere", "shares unknown", "classes", "labels that depend on x")],
 )
-def test_where_it_is_not_valid_there_is_no_theory(learner: Learner, task):
+def test_where_it_is_not_valid_there_is_no_theory(learner, task):
     assert learner.theory(task) is None
 
 

@@ -21,7 +21,7 @@ SVR = {"name": "sklearn:svm.SVR", "options": {"C": 10.0}}
 LAW = Context(seed=7, square_mean=np.ones(4))
 
 
-def sample(n: int = 80) -> Data:
+def sample(n=80):
     x = np.random.default_rng(0).uniform(-(3**0.5), 3**0.5, (n, 4))
     return Data(sample="s", n=n, d=4, x=x, y=x[:, 0] ** 2 + x[:, 1])
 

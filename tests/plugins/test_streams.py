@@ -1,7 +1,5 @@
 """The keys of all streams that built-in learners draw from: another key is another network for every stored row."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch
@@ -59,7 +57,7 @@ CASES = [
 ]  # fmt: skip
 
 
-def data(name: str) -> Data:
+def data(name):
     if name in ("patch-clustering", "tree-cnn"):
         x = np.eye(3)[np.random.default_rng(0).integers(3, size=(40, 4))].reshape(40, 12)
         return Data("s", 40, 12, "binary", shape=(4, 3), x=x, y=np.sign(Y))

@@ -6,7 +6,6 @@ version did not.
 
 import json
 from pathlib import Path
-from typing import Any
 
 from bfc_bench.config import plain_option
 from bfc_bench.plugins.manager import load_plugins
@@ -14,7 +13,7 @@ from bfc_bench.plugins.manager import load_plugins
 FILE = Path(__file__).with_name("versions.json")
 
 
-def present() -> dict[str, dict[str, Any]]:
+def present():
     """Version, defaults and default search of every built-in learner."""
     plugins = load_plugins()
     found = {}
@@ -29,7 +28,7 @@ def present() -> dict[str, dict[str, Any]]:
     return found
 
 
-def changed_without_a_version(old: dict[str, dict[str, Any]], new: dict[str, dict[str, Any]]) -> list[str]:
+def changed_without_a_version(old, new):
     """Options of which an existing default, or the default search, is another one under the same version."""
     wrong = []
     for name in old.keys() & new.keys():

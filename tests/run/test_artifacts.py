@@ -32,7 +32,7 @@ REFUSED = {
 }
 
 
-def written(store: Path) -> dict[str, bytes]:
+def written(store):
     """What lies below ``artifacts``, by path."""
     place = store / "artifacts"
     return {str(path.relative_to(place)): path.read_bytes() for path in place.rglob("*") if path.is_file()}

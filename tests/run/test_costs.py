@@ -1,15 +1,12 @@
 """What cells are estimated to cost, and the operations that their rows declare."""
 
-from __future__ import annotations
-
 import pytest
 from small_tasks import SMALL, plan_from
 from stored_rows import hold_times
 
-from bfc_bench import Cost, RunOptions, open_store, run_suite
+from bfc_bench import RunOptions, open_store, run_suite
 from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.run.costs import FLOPS, overhead_and_rate
-from bfc_bench.run.plan import Plan
 from bfc_bench.store.store import Store
 from bfc_bench.suite.model import Suite
 
@@ -19,20 +16,20 @@ TASK = {**SMALL, "d": [20], "n": SIZES}
 TUNED = {"name": "kernel-ridge", "tune": {"ridge": RIDGES}}
 
 
-def fixed(ridge: float) -> dict[str, object]:
+def fixed(ridge):
     """A learner of one ridge, whose label says which."""
     return {"name": "kernel-ridge", "label": f"ridge-{ridge:g}", "options": {"ridge": ridge, "gamma": 1.0}, "tune": {}}
 
 
-def planned(store: Store | None = None, **values) -> Plan:
+def planned(store=None, **values):
     return plan_from({"replicates": 1, "task": [TASK], "learner": [TUNED], **values}, store)
 
 
-def total(made: Plan) -> float:
+def total(made):
     return sum(made.seconds.values())
 
 
-def alone(cost: Cost) -> float:
+def alone(cost):
     """Declared seconds of a fit."""
     return cost.flops / FLOPS["cpu"][cost.work] + cost.seconds
 

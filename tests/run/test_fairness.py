@@ -51,7 +51,7 @@ def test_an_oracle_is_given_only_what_was_asked_for_and_the_row_says_so(spied):
     assert {json.dumps(row.chosen.get("oracle")) for row in rows if row.label == "two"} == {'["alphas"]'}
 
 
-def data(n: int) -> Data:
+def data(n):
     x = np.arange(n, dtype=float)[:, None]
     return Data(sample="s", n=n, d=1, x=x, y=x[:, 0])
 

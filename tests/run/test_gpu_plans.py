@@ -1,7 +1,5 @@
 """What is planned for a GPU, which is declared: what fits into it, how long it takes, and what a login node says."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Output scales and connections are chosen by grid search (BFC footnotes 9 and 15), like any other option."""
 
-from __future__ import annotations
-
 from small_tasks import SMALL
 
 TARGET = {"kind": "quadratic-densenet", "widths": [2, 1, 1], "alphas": [1.0, 0.5, 0.25]}

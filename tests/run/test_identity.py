@@ -31,7 +31,7 @@ class Fit(Learner):
         raise NotImplementedError
 
 
-def cell(learner: type[Learner], **values) -> str:
+def cell(learner, **values):
     """The id of the one cell of a suite with this learner."""
     plugins = load_plugins()
     plugins.learners.register(learner.name, learner, "test")
@@ -43,7 +43,7 @@ def cell(learner: type[Learner], **values) -> str:
     return found.id
 
 
-def options(**values) -> dict:
+def options(**values):
     return {"entry": {"options": values}}
 
 

@@ -1,9 +1,6 @@
 """How cells are put into batches, in what order these are handed out, and what workers may touch."""
 
-from __future__ import annotations
-
 import heapq
-from collections.abc import Sequence
 
 import pytest
 from small_tasks import SMALL, plan_from
@@ -11,7 +8,7 @@ from stored_rows import hold_times, read_results
 
 from bfc_bench import RunOptions, run_suite
 from bfc_bench.run.cell import run_batch
-from bfc_bench.run.plan import SHORTEST_SECONDS, Plan, plan_for
+from bfc_bench.run.plan import SHORTEST_SECONDS, plan_for
 from bfc_bench.run.wire_format import receive
 from bfc_bench.store.store import Store
 from bfc_bench.utils.plain_json import digest
@@ -19,7 +16,7 @@ from bfc_bench.utils.plain_json import digest
 TASK = {**SMALL, "d": [4, 6], "n": [20, 30, 50]}
 
 
-def planned(steps=20_000, device="cpu", **values) -> Plan:
+def planned(steps=20_000, device="cpu", **values):
     """The plan of networks of two shapes, under three labels, and of two kernels, on two dimensions."""
     network = {"widths": [40], "steps": steps}
     learners = [
@@ -32,13 +29,13 @@ def planned(steps=20_000, device="cpu", **values) -> Plan:
     return plan_from({"replicates": 8, "task": [TASK], "learner": learners, **values}, device=device)
 
 
-def key(plan: Plan, cell) -> object:
+def key(plan, cell):
     learner, suite = plan.grid.entries[cell.label].learner, plan.grid.suite
     problem = plan.grid.tasks[cell.task].problem(suite.seed, cell.d, cell.replicate, suite.test_size)
     return learner.batch_key(problem.spec(cell.n))
 
 
-def wall(seconds: Sequence[float], jobs: int) -> float:
+def wall(seconds, jobs):
     """The time that ``jobs`` workers take for units that are handed out in this order."""
     free = [0.0] * jobs
     for unit in seconds:

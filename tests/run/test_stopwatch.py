@@ -1,13 +1,9 @@
 """Waiting of a learner is told from waiting for a core, and plans count it."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from stored_rows import read_results
@@ -27,7 +23,7 @@ needs_schedstat = pytest.mark.skipif(
 
 
 @pytest.fixture
-def crowded() -> Iterator[None]:
+def crowded():
     """This process has one core, with three others that always compute."""
     cores = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(cores)})
@@ -41,14 +37,14 @@ def crowded() -> Iterator[None]:
             other.wait()
 
 
-def compute(seconds: float) -> None:
+def compute(seconds):
     end = time.process_time() + seconds
     while time.process_time() < end:
         pass
 
 
 @needs_schedstat
-def test_time_without_a_core_is_no_waiting(crowded: None) -> None:
+def test_time_without_a_core_is_no_waiting(crowded):
     stopwatch = Stopwatch()
     compute(0.3)
     seconds = stopwatch.seconds()
@@ -57,7 +53,7 @@ def test_time_without_a_core_is_no_waiting(crowded: None) -> None:
 
 
 @needs_schedstat
-def test_sleeping_is_waiting_on_a_crowded_core_too(crowded: None) -> None:
+def test_sleeping_is_waiting_on_a_crowded_core_too(crowded):
     stopwatch = Stopwatch()
     compute(0.05)
     time.sleep(0.3)
@@ -66,7 +62,7 @@ def test_sleeping_is_waiting_on_a_crowded_core_too(crowded: None) -> None:
     assert seconds["fit_wait_seconds"] < seconds["fit_wall_seconds"]
 
 
-def test_where_the_system_does_not_say_nothing_is_made_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_the_system_does_not_say_nothing_is_made_up(monkeypatch):
     monkeypatch.setattr("bfc_bench.run.stopwatch._queued", lambda: None)
     assert "fit_wait_seconds" not in Stopwatch().seconds()
 
@@ -75,7 +71,7 @@ NAPS = {"short": 0.1, "long": 0.4}
 
 
 @needs_schedstat
-def test_plans_count_what_learners_wait(faulty: Any, suite_file: Any, tmp_path: Any) -> None:
+def test_plans_count_what_learners_wait(faulty, suite_file, tmp_path):
     learners = [{"name": "slow", "label": label, "options": {"seconds": s}} for label, s in NAPS.items()]
     path = suite_file(learner=learners, replicates=1)
     run_suite(path, RunOptions(store=tmp_path / "store", executor="serial"))

@@ -38,7 +38,7 @@ TOLD = {
 }
 
 
-def refuse(constant: str) -> None:
+def refuse(constant):
     raise AssertionError(f"{constant} is no JSON")
 
 
@@ -152,7 +152,7 @@ def on_sigint():
 
 
 def test_a_keyboard_interrupt_is_the_users_where_ctrl_c_would_raise_one(on_sigint):
-    def interrupted() -> None:
+    def interrupted():
         raise KeyboardInterrupt
 
     on_sigint(signal.default_int_handler)

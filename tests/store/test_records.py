@@ -3,7 +3,6 @@
 import json
 import os
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from stored_rows import change
@@ -12,7 +11,7 @@ from synthetic import row
 from bfc_bench.errors import StoreError
 from bfc_bench.store import artifacts
 from bfc_bench.store.merge import merge
-from bfc_bench.store.row import Row, cell_id, curve_digest
+from bfc_bench.store.row import cell_id, curve_digest
 from bfc_bench.store.store import Store
 
 CELL = cell_id(curve_digest("td", "ld", "l"), 2, 3, 0)
@@ -20,7 +19,7 @@ ROW = row(cell=CELL, suite="s", task="t", label="l", d=2, n=3, replicate=0, prov
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
-def store_of(folder: Path, *rows: Row, files: dict[str, bytes] | None = None) -> Path:
+def store_of(folder, *rows, files=None):
     with Store(folder, write=True) as store:
         store.begin_session("run", "s", 1, {"name": "s", "version": 1, "levels": [0.1]}, {})
         store.define("s", 1, {"t": "td"}, {"l": "ld"})
@@ -95,7 +94,7 @@ def test_a_run_of_a_suite_that_cannot_be_is_refused(column, value, tmp_path):
     assert not (tmp_path / "into").exists()
 
 
-def listed(folder: Path, cell: str = ROW.cell) -> set[str]:
+def listed(folder, cell=ROW.cell):
     with Store(folder) as store:
         return set(store.artifacts(cell))
 

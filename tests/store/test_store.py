@@ -22,7 +22,7 @@ from bfc_bench.store.store import Store
 ROW = row(cell="c0", suite="s", task="t", label="l", options={"a": 1}, d=2, n=3, nmse=0.5, finished_at=1.0)
 
 
-def fill(store: Store, cells: int, padding: str = "") -> None:
+def fill(store, cells, padding=""):
     for i in range(cells):
         store.put([(replace(ROW, cell=f"c{i}", n=i + 1, reason=padding), "td", "ld", "")])
 
@@ -217,7 +217,7 @@ def test_a_read_only_store_can_be_read_but_not_run(tmpfs, faulty, suite_file, cl
     assert "Traceback" not in ran.stderr
 
 
-def open_files() -> list[str]:
+def open_files():
     found = [Path(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd")]
     return [target for path in found if path.is_symlink() and (target := os.readlink(path)).endswith(".sqlite")]
 

@@ -1,8 +1,5 @@
 """The suite of the paper's size runs as it is written, here on small networks and a few images in CIFAR's format."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -19,7 +16,7 @@ SMALL = {
 """What is changed of some learners, by label."""
 
 
-def images(n: int, classes: int) -> tuple[np.ndarray, np.ndarray]:
+def images(n, classes):
     """Labels (n, 1), in turn, and images (n, 3072) whose waves tell them, as bytes."""
     labels, rng = np.arange(n) % classes, np.random.default_rng(n)
     waves = np.sin(np.arange(32) * (1 + labels[:, None] % 10) / 5)[:, None, None, :]
@@ -28,7 +25,7 @@ def images(n: int, classes: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.fixture
-def cifar(tmp_path: Path) -> Path:
+def cifar(tmp_path):
     """A folder with a few hundred images in the binary format of CIFAR-10 and of CIFAR-100."""
     ten, hundred = tmp_path / "data" / "cifar-10-batches-bin", tmp_path / "data" / "cifar-100-binary"
     for folder in (ten, hundred):
@@ -42,7 +39,7 @@ def cifar(tmp_path: Path) -> Path:
     return tmp_path / "data"
 
 
-def test_what_it_lacks_is_one_line_that_says_what_to_type(bench: Callable[..., object], tmp_path: Path) -> None:
+def test_what_it_lacks_is_one_line_that_says_what_to_type(bench, tmp_path):
     (tmp_path / "empty").mkdir()
     asked = bench("plan", "images-cifar", "--data", tmp_path / "empty", "--store", tmp_path / "store")
     assert asked.returncode == 2
@@ -50,7 +47,7 @@ def test_what_it_lacks_is_one_line_that_says_what_to_type(bench: Callable[..., o
     assert "`bfc-bench data get cifar-10` fetches it; --data DIR" in asked.stderr
 
 
-def test_its_cells_declare_no_more_than_they_may_take() -> None:
+def test_its_cells_declare_no_more_than_they_may_take():
     suite = read_suite(load_plugins().suites.get("images-cifar"))
     for entry in suite.learner:
         cost = load_learner(entry.name, **entry.options).cost(50_000, 3 * 32 * 32)
@@ -58,7 +55,7 @@ def test_its_cells_declare_no_more_than_they_may_take() -> None:
 
 
 @pytest.mark.slow
-def test_its_learners_run_on_images_of_its_format(bench: Callable[..., object], cifar: Path, tmp_path: Path) -> None:
+def test_its_learners_run_on_images_of_its_format(bench, cifar, tmp_path):
     changes = [f"learner.{label}.options.{name}={value}" for label, all in SMALL.items() for name, value in all.items()]
     sizes = [f"task.{task}.n=[200]" for task in ("cifar-10", "cifar-100", "cifar-10-zca", "cifar-10-curve")]
     options = [part for change in [*changes, *sizes, "replicates=1", "test_size=100"] for part in ("--set", change)]

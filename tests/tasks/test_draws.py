@@ -3,8 +3,6 @@
 A number here that changes means other data for every suite: nothing but a new stream or law may do that.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -36,14 +34,14 @@ OPTIONS = {
 """Options of the targets that need some."""
 
 
-def ends(values) -> list[float]:
+def ends(values):
     """The first and the last number: of the first block and of the second one."""
     values = np.asarray(values)
     column = values if values.ndim == 1 else values[:, 0]
     return [float(column[0]), float(column[-1])]
 
 
-def drawn(labels, inputs=None, target=TARGET, **options) -> dict[str, list[float]]:
+def drawn(labels, inputs=None, target=TARGET, **options):
     """Numbers from each stream of a task."""
     task = TeacherTask("t", inputs or Gaussian(), target, labels=labels, **options)
     p = task.problem(SEED, D, REPLICATE, BLOCK + 10)
@@ -54,7 +52,7 @@ def drawn(labels, inputs=None, target=TARGET, **options) -> dict[str, list[float
     return {name: ends(values) for name, values in found.items()}
 
 
-def of_data(data, labels) -> dict[str, list[float]]:
+def of_data(data, labels):
     """Numbers from each stream of a task on data."""
     task = DataTask("t", data, labels=labels)
     p = task.problem(SEED, task.dimension, REPLICATE, 40)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bfc_bench.seeds import stream
-from bfc_bench.tasks.laws.random_hierarchy import Grammar, RandomHierarchy, SequenceSource, one_hot, symbols_of
+from bfc_bench.tasks.laws.random_hierarchy import Grammar, RandomHierarchy, one_hot, symbols_of
 
 SIZES = [
     {"vocabulary": 8, "synonyms": 4, "branching": 2, "levels": 3, "classes": 2},
@@ -13,7 +13,7 @@ SIZES = [
 ]
 
 
-def source(**options) -> SequenceSource:
+def source(**options):
     law = RandomHierarchy(**options)
     assert law.check(law.dimension) is None
     return law.draw(stream("grammar"), law.dimension)

@@ -21,7 +21,7 @@ ROOT = TeacherTask(
 )
 
 
-def paired(**changes) -> TeacherTask:
+def paired(**changes):
     return replace(ROOT, name="other", teacher="root", **changes)
 
 

@@ -1,8 +1,6 @@
 """The conformance kit passes a correct learner and names the one requirement that each faulty learner violates."""
 
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import faulty_learners as faulty
 import jax
@@ -11,23 +9,23 @@ import pytest
 from faulty_learners import BATCH, FAULTS, Complete, Linear, Plain, learner, narrow
 
 from bfc_bench.errors import UsageError
-from bfc_bench.learner import Capabilities, Context, Data, Learner, Predictor
+from bfc_bench.learner import Capabilities, Predictor
 from bfc_bench.testing import Check, CheckReport, batching, check_learner, description, fitting
 from bfc_bench.testing.global_state import preserved
 from bfc_bench.testing.requirement import requirements_of
 from bfc_bench.testing.subprocess_check import check_in_subprocess
 
 
-def names(report: CheckReport, outcome: str) -> list[str]:
+def names(report, outcome):
     return [check.name for check in report.checks if check.outcome == outcome]
 
 
-def test_a_learner_that_gives_everything_passes_every_requirement() -> None:
+def test_a_learner_that_gives_everything_passes_every_requirement():
     report = check_learner(Complete)
     assert report.passed == len(report.checks)
 
 
-def test_a_learner_that_gives_the_least_passes_and_the_rest_is_skipped_with_a_reason() -> None:
+def test_a_learner_that_gives_the_least_passes_and_the_rest_is_skipped_with_a_reason():
     report = check_learner(Plain)
     assert report.failed == 0
     assert report.passed >= 20
@@ -36,9 +34,7 @@ def test_a_learner_that_gives_the_least_passes_and_the_rest_is_skipped_with_a_re
 
 
 @pytest.mark.parametrize(("requirement", "words", "cls"), FAULTS, ids=[f"{name}: {words}" for name, words, _ in FAULTS])
-def test_exactly_the_violated_requirement_fails_and_says_why(
-    requirement: str, words: str, cls: type[Learner], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_exactly_the_violated_requirement_fails_and_says_why(requirement, words, cls, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     report = check_learner(cls, strict=False)
     assert names(report, "failed") == [requirement]
@@ -46,13 +42,13 @@ def test_exactly_the_violated_requirement_fails_and_says_why(
     assert words in reason
 
 
-def test_every_requirement_can_be_violated() -> None:
+def test_every_requirement_can_be_violated():
     tested = [each.name for module in (description, fitting, batching) for each in requirements_of(module)]
     assert sorted(set(tested)) == sorted({requirement for requirement, *_ in FAULTS})
     assert len(tested) == len(set(tested))
 
 
-def test_the_kit_restores_global_state() -> None:
+def test_the_kit_restores_global_state():
     with preserved() as changed:
         for requirement, _, cls in FAULTS:
             if requirement == faulty.GLOBAL:
@@ -60,7 +56,7 @@ def test_the_kit_restores_global_state() -> None:
     assert not changed
 
 
-def test_strict_raises_with_every_violated_requirement_and_nothing_else() -> None:
+def test_strict_raises_with_every_violated_requirement_and_nothing_else():
     with pytest.raises(AssertionError) as error:
         check_learner(learner(name="two faults", search={"rigde": [1.0]}))
     text = str(error.value)
@@ -69,7 +65,7 @@ def test_strict_raises_with_every_violated_requirement_and_nothing_else() -> Non
     assert "passed " not in text.split("\n", 1)[1]
 
 
-def test_an_instance_is_checked_with_its_own_options() -> None:
+def test_an_instance_is_checked_with_its_own_options():
     class Picky(Plain):
         """Fits with a large ridge only."""
 
@@ -83,7 +79,7 @@ def test_an_instance_is_checked_with_its_own_options() -> None:
 
 
 @pytest.mark.parametrize(("factor", "failed"), [(1.0001, []), (1.01, [BATCH])])
-def test_a_batch_may_differ_from_single_fits_by_rounding_only(factor: float, failed: list[str]) -> None:
+def test_a_batch_may_differ_from_single_fits_by_rounding_only(factor, failed):
     class Rough(Complete):
         """Rounds differently in batches."""
 
@@ -97,7 +93,7 @@ def test_a_batch_may_differ_from_single_fits_by_rounding_only(factor: float, fai
     assert names(check_learner(Rough, strict=False), "failed") == failed
 
 
-def test_of_a_learner_that_skips_the_task_of_the_kit_only_the_description_is_tested() -> None:
+def test_of_a_learner_that_skips_the_task_of_the_kit_only_the_description_is_tested():
     class Elsewhere(Plain):
         """Works on the hypercube only."""
 
@@ -111,7 +107,7 @@ def test_of_a_learner_that_skips_the_task_of_the_kit_only_the_description_is_tes
     assert "same seed gives the same predictions" in skipped
 
 
-def test_a_kind_of_labels_that_is_skipped_hides_no_other_one() -> None:
+def test_a_kind_of_labels_that_is_skipped_hides_no_other_one():
     class Choosy(Plain):
         """Fits classes wrongly."""
 
@@ -123,7 +119,7 @@ def test_a_kind_of_labels_that_is_skipped_hides_no_other_one() -> None:
     assert names(check_learner(Choosy, strict=False), "failed") == ["every label kind is taken"]
 
 
-def test_a_learner_for_the_sphere_is_fitted_on_the_sphere() -> None:
+def test_a_learner_for_the_sphere_is_fitted_on_the_sphere():
     class Spherical(Plain):
         """Works on the sphere only."""
 
@@ -139,7 +135,7 @@ def test_a_learner_for_the_sphere_is_fitted_on_the_sphere() -> None:
     assert "fit returns a predictor" in {check.name for check in report.checks if check.outcome == "passed"}
 
 
-def test_a_learner_of_variants_is_represented_by_its_example() -> None:
+def test_a_learner_of_variants_is_represented_by_its_example():
     class Variants(Plain):
         """Cannot be used without a path."""
 
@@ -162,13 +158,13 @@ def test_a_learner_of_variants_is_represented_by_its_example() -> None:
 
 
 @pytest.mark.parametrize("what", [int, "plain", Linear])
-def test_only_learners_can_be_checked(what: Any) -> None:
+def test_only_learners_can_be_checked(what):
     with pytest.raises(UsageError, match=r"expects a bfc_bench\.Learner"):
         check_learner(what)
 
 
 @pytest.mark.parametrize("checks", [(), (Check("a requirement", "skipped", "no reason"),)])
-def test_a_report_without_a_tested_requirement_is_a_failure(checks: Sequence[Check]) -> None:
+def test_a_report_without_a_tested_requirement_is_a_failure(checks):
     report = CheckReport("learner", tuple(checks))
     assert not report.ok
 
@@ -180,7 +176,7 @@ def test_a_report_without_a_tested_requirement_is_a_failure(checks: Sequence[Che
         ("Hangs", 5, "fit returns a predictor", "did not return within 5 s and was stopped"),
     ],
 )
-def test_a_learner_that_ends_its_process_fails_the_tested_requirement(name, seconds, requirement, words, capfd) -> None:
+def test_a_learner_that_ends_its_process_fails_the_tested_requirement(name, seconds, requirement, words, capfd):
     [report] = check_in_subprocess(f"faulty_learners:{name}", seconds=seconds)
     assert report.name == name.lower()
     assert capfd.readouterr().out.splitlines() == [report.name, *map(str, report.checks)]
@@ -195,16 +191,16 @@ class OnJax(Plain):
     name: ClassVar[str] = "on-jax"
     capabilities: ClassVar[Capabilities] = Capabilities(arrays=("jax",))
 
-    def fit(self, train: Data, ctx: Context) -> Predictor:
+    def fit(self, train, ctx):
         class Mean(Predictor):
             mean = jax.numpy.mean(train.y)
 
-            def predict(self, x: Any) -> Any:
+            def predict(self, x):
                 return self.mean + 0 * x[:, 0]
 
         return Mean()
 
 
 @pytest.mark.parametrize("cls", [narrow("float32"), narrow("float64 or float32"), OnJax])
-def test_float32_that_is_stated_or_given_is_no_fault(cls: type[Learner]) -> None:
+def test_float32_that_is_stated_or_given_is_no_fault(cls):
     assert "precision is stated" in names(check_learner(cls, strict=False), "passed")

@@ -2,7 +2,6 @@
 
 import re
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -41,7 +40,7 @@ PARTS = [
 
 
 @pytest.mark.parametrize(("name", "registry"), PARTS, ids=[name for name, _ in PARTS])
-def test_the_built_in_parts_meet_every_requirement(name: str, registry: Any) -> None:
+def test_the_built_in_parts_meet_every_requirement(name, registry):
     if registry is PLUGINS.metrics:
         check_part(registry.get(name))
         return
@@ -49,7 +48,7 @@ def test_the_built_in_parts_meet_every_requirement(name: str, registry: Any) -> 
     check_part(registry.get(name).parse(options, name))
 
 
-def documented_claim(kind: str) -> dict[str, Any]:
+def documented_claim(kind):
     """The options of the first example of a kind in docs/claim-kinds.md."""
     text = (Path(__file__).parents[2] / "docs" / "claim-kinds.md").read_text()
     blocks = [tomllib.loads(block) for block in re.findall(r"```toml\n(.*?)```", text, re.DOTALL)]
@@ -67,13 +66,11 @@ def documented_claim(kind: str) -> dict[str, Any]:
         if name != "images-cifar"
     ],
 )
-def test_the_built_in_suites_meet_every_requirement(name: str) -> None:
+def test_the_built_in_suites_meet_every_requirement(name):
     check_part(PLUGINS.suites.get(name))
 
 
-def test_of_a_suite_whose_files_are_missing_nothing_is_tested(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_of_a_suite_whose_files_are_missing_nothing_is_tested(monkeypatch, capfd):
     for variable in (DATA_VARIABLE, "XDG_DATA_DIRS", "XDG_CACHE_HOME"):
         monkeypatch.setenv(variable, "/nowhere")
     assert run(["check", "ensembles"]) == 1
@@ -93,26 +90,26 @@ class Lossy(Inputs):
         return normal(rng, m, law.d)
 
 
-def made(base: type, **methods: Any) -> Any:
+def made(base, **methods):
     """A documented part of a kind of its own with these methods."""
     own = {"kind": "made", **methods}
     described = {"__doc__": "Is made.", "__module__": __name__, "__annotations__": dict.fromkeys(own, ClassVar[Any])}
     return type("Made", (base,), described | own)
 
 
-def inputs(sample: Callable[[np.random.Generator, int, int], np.ndarray], **methods: Any) -> Inputs:
+def inputs(sample, **methods):
     """An input law whose sample of m points in d dimensions is ``sample(rng, m, d)``."""
     return made(Inputs, sample=lambda self, rng, m, law: sample(rng, m, law.d), **methods)()
 
 
-def target(teacher: Teacher | Callable[[np.ndarray], np.ndarray], **methods: Any) -> Target:
+def target(teacher, **methods):
     """A target that always draws the same teacher, which may be given by its values at x."""
     if not isinstance(teacher, Teacher):
         teacher = type("Values", (Teacher,), {"__call__": lambda self, x, values=teacher: values(x)})()
     return made(Target, draw=lambda self, rng, law: teacher, **methods)()
 
 
-def classes_of(number: int, values: list[float]) -> Target:
+def classes_of(number, values):
     """A target with some values, by the first coordinate, that declares a number of classes."""
     return target(lambda x: np.array(values)[np.digitize(x[:, 0], [-0.5, 0.5])], classes=number)
 
@@ -168,7 +165,7 @@ class Found(Elsewhere):
     example_inputs: ClassVar[tuple[Inputs, ...]] = (Kept(),)
 
 
-def joint(number: int = 0, **methods: Any) -> JointLaw:
+def joint(number=0, **methods):
     """A joint law, y = x_1 + e or the sign of this as a class, with some methods of its source replaced."""
 
     class Source(PointSource):
@@ -200,21 +197,21 @@ def joint(number: int = 0, **methods: Any) -> JointLaw:
     return Joint()
 
 
-def normal(rng: np.random.Generator, m: int, d: int = 6) -> np.ndarray:
+def normal(rng, m, d=6):
     return rng.standard_normal((m, d))
 
 
-def writes(x: np.ndarray) -> np.ndarray:
+def writes(x):
     x *= 2
     return x[:, 0]
 
 
-def labels(label: Callable[[np.random.Generator, np.ndarray], np.ndarray], **fields: Any) -> Labels:
+def labels(label, **fields):
     """A labelling of values by ``label(rng, values)``."""
     return made(Labels, label=lambda self, rng, seen, values, rule: label(rng, values), **fields)()
 
 
-def points(seed: int | None, count: int = 20, **fields: Any) -> Any:
+def points(seed, count=20, **fields):
     """A data set of random points; without a seed of others each time."""
 
     def load(self):
@@ -251,7 +248,7 @@ def squares(prediction, truth):
     return float(np.sum((prediction - truth.target) ** 2))
 
 
-def metric(measure: Any, **fields: Any) -> Metric:
+def metric(measure, **fields):
     return Metric("made", measure, **fields)
 
 
@@ -291,14 +288,14 @@ BROKEN = [
 ]
 
 
-def test_every_requirement_of_a_part_can_be_violated() -> None:
+def test_every_requirement_of_a_part_can_be_violated():
     violated = {name for _, name, _ in BROKEN} | {"it plans cells"}
     others = [each.name for kind in OTHERS.values() for each in kind]
     assert sorted(violated) == sorted({*others, *(each.name for each in requirements_of(task_parts))})
 
 
 @pytest.mark.parametrize(("part", "requirement", "reason"), BROKEN)
-def test_a_violated_requirement_is_named(part: Any, requirement: str, reason: str) -> None:
+def test_a_violated_requirement_is_named(part, requirement, reason):
     with pytest.raises(AssertionError, match=rf"failed +{requirement}: .*{reason}"):
         check_part(part)
 
@@ -307,27 +304,25 @@ GROUPED = points(0, 100, groups=np.repeat([0, 1], [60, 40]))
 
 
 @pytest.mark.parametrize("part", [joint(), joint(2), classes_of(3, [0.0, 1.0, 2.0]), GROUPED, Found, Kept])
-def test_parts_that_keep_the_contract_pass(part: Any) -> None:
+def test_parts_that_keep_the_contract_pass(part):
     check_part(part)
 
 
-def test_a_suite_that_names_an_unknown_learner_fails(tmp_path: Path) -> None:
+def test_a_suite_that_names_an_unknown_learner_fails(tmp_path):
     file = tmp_path / "mine.toml"
     file.write_text(PLUGINS.suites.get("smoke").read_text().replace('"kernel-ridge"', '"kernel-rigde"'))
     with pytest.raises(AssertionError, match=r"it plans cells: .*Did you mean 'kernel-ridge'"):
         check_part(file)
 
 
-def test_options_without_a_default_must_be_given() -> None:
+def test_options_without_a_default_must_be_given():
     with pytest.raises(UsageError, match="widths and alphas are required and missing"):
         check_part(PLUGINS.targets.get("quadratic-densenet"))
     with pytest.raises(UsageError, match="expected one of Learner, Claim"):
         check_part(3)  # type: ignore[arg-type]
 
 
-def test_the_command_checks_what_a_name_stands_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_checks_what_a_name_stands_for(tmp_path, monkeypatch, capfd):
     (tmp_path / "mine_of_parts.py").write_text(
         "import numpy as np\nfrom bfc_bench import Inputs\n\n\nclass Global(Inputs):\n"
         "    kind = 'global'\n\n    def sample(self, rng, m, law):\n        return np.random.randn(m, law.d)\n\n\n"
@@ -357,5 +352,5 @@ def test_the_command_checks_what_a_name_stands_for(
         (["linaer"], "Did you mean 'linear'?"),
     ],
 )
-def test_a_name_that_stands_for_nothing_is_refused(arguments, words, refused: Any) -> None:
+def test_a_name_that_stands_for_nothing_is_refused(arguments, words, refused):
     assert words in refused("check", *arguments)

@@ -1,7 +1,5 @@
 """Bands against Cholesky factors, and the choice between them."""
 
-from collections.abc import Sequence
-
 import numpy as np
 import pytest
 import torch
@@ -14,7 +12,7 @@ from bfc_bench.toolkit.ridge import RidgeCurve
 RIDGES = [10.0**k for k in range(-6, 4)]
 
 
-def symmetric(n: int, condition: float) -> torch.Tensor:
+def symmetric(n, condition):
     """A matrix (n, n) with eigenvalues from 1 to 1 / condition, between orthogonal factors that a seed gives."""
     q = torch.linalg.qr(torch.from_numpy(np.random.default_rng(n).standard_normal((n, n))))[0]
     return q @ torch.diag(torch.logspace(0, -np.log10(condition), n, dtype=q.dtype)) @ q.T
@@ -72,7 +70,7 @@ def test_a_fit_does_not_depend_on_the_others_of_its_batch():
 
 
 def test_bands_are_chosen_where_they_take_fewer_operations():
-    def banded(sizes: Sequence[int], ridges: int = 10, columns: int = 1) -> list[int]:
+    def banded(sizes, ridges=10, columns=1):
         return banded_sizes({RIDGES[k]: sizes for k in range(ridges)}, columns)
 
     curve = (200, 400, 800, 1500, 2500, 4000)

@@ -1,7 +1,5 @@
 """A member becomes what it would have become alone, and a step is the textbook step."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
 
@@ -32,18 +30,18 @@ def constant_rate(progress):
 TANH = Recipe(tanh_net, batch_size=16)
 
 
-def member(seed: int, n: int, **changes) -> Member:
+def member(seed, n, **changes):
     rng = stream("ensemble-test", seed)
     x = rng.standard_normal((n, 3))
     params = {"hidden": rng.standard_normal((3, 5)), "out": rng.standard_normal(5), "bias": np.zeros(())}
     return Member(params, x, np.sin(x[:, 0]), **{"seed": seed, "lr": 0.05, "clip": 1.0, **changes})
 
 
-def leaves(trained) -> list[np.ndarray]:
+def leaves(trained):
     return jax.tree.leaves(trained.params)
 
 
-def same(a, b) -> bool:
+def same(a, b):
     return all(np.array_equal(p, q) for p, q in zip(leaves(a), leaves(b), strict=True))
 
 
@@ -147,7 +145,7 @@ def test_checkpoints_are_the_states_of_one_uninterrupted_training():
     assert not np.array_equal(paused.checkpoints[7]["hidden"], paused.checkpoints[25]["hidden"])
 
 
-def reference(optimizer: str, gradient_at, w, rates, *, momentum, clip):
+def reference(optimizer, gradient_at, w, rates, *, momentum, clip):
     """Textbook Adam (Kingma & Ba, Algorithm 1) and SGD with momentum, in float64; ``rates`` has a row per step."""
     first, second = np.zeros_like(w), np.zeros_like(w)
     for t, rate in enumerate(rates, start=1):

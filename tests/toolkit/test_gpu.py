@@ -3,8 +3,6 @@
 The GPUs are declared.
 """
 
-from __future__ import annotations
-
 import pytest
 from declared_gpus import H200, Driver, declare
 

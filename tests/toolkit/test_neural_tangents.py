@@ -14,7 +14,7 @@ needs_it = pytest.mark.skipif((reason := libraries.missing({"jax", "neural-tange
 X, Z = np.random.default_rng(0).standard_normal((2, 9, 5))
 
 
-def network(nt, depth: int, bias_variance: float):
+def network(nt, depth, bias_variance):
     dense = {"b_std": sqrt(bias_variance)}
     hidden = [nt.stax.Dense(16, W_std=sqrt(2), **dense), nt.stax.Relu()] * depth
     return nt.stax.serial(*hidden, nt.stax.Dense(1, W_std=1.0, **dense))

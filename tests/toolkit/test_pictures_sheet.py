@@ -6,11 +6,11 @@ from PIL import Image
 from bfc_bench.toolkit.pictures import GAP, sheet
 
 
-def pixels(png: bytes) -> np.ndarray:
+def pixels(png):
     return np.asarray(Image.open(io.BytesIO(png)).convert("RGB")).astype(int)
 
 
-def runs(page: np.ndarray, colour: tuple[int, int, int]) -> tuple[int, int, int, int]:
+def runs(page, colour):
     """Top, left, height and width of what has a colour."""
     rows, columns = np.nonzero((page == colour).all(axis=2))
     return rows.min(), columns.min(), np.ptp(rows) + 1, np.ptp(columns) + 1

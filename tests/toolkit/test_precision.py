@@ -1,7 +1,5 @@
 """Precision is full where a learner computes, and a GPU that is not there is said to be missing."""
 
-from __future__ import annotations
-
 import pytest
 
 from bfc_bench.errors import UsageError

@@ -17,7 +17,7 @@ def sample():
     return rng.standard_normal((120, 4)), rng.standard_normal((120, 3)) + 5
 
 
-def gram(x: np.ndarray, mirror: bool = True) -> torch.Tensor:
+def gram(x, mirror=True):
     kernel = make_kernel("rbf", 0.3)
     return kernel.gram(kernel.points(torch.from_numpy(x)), mirror=mirror)
 

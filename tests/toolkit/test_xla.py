@@ -23,7 +23,7 @@ def test_the_instruction_set_is_chosen_unless_the_user_has(monkeypatch, machine,
     assert xla.with_instructions(given) == chosen
 
 
-def python(code: str) -> str:
+def python(code):
     environment = {name: value for name, value in os.environ.items() if name != "XLA_FLAGS"}
     ran = completed([sys.executable, "-c", code], env=environment)
     assert ran.returncode == 0, ran.stderr

@@ -1,7 +1,5 @@
 """The re-parameterised network computes equations (2.1) and (2.2) and the regularisers of the paper."""
 
-from __future__ import annotations
-
 import jax
 import numpy as np
 import pytest
@@ -19,14 +17,14 @@ NETS = [
 ]
 
 
-def drawn(net: DistilledNet) -> tuple[dict, np.ndarray]:
+def drawn(net):
     rng = stream("distilled-net-test", net.d)
     params = {key: rng.standard_normal(value.shape) for key, value in {**net.zeros(), **net.expansions()}.items()}
     params["square_mean"] = rng.uniform(0.5, 1.5, net.d)
     return params, rng.standard_normal((20, net.d))
 
 
-def loop(net: DistilledNet, params: dict, x: np.ndarray) -> tuple[float, dict[int, np.ndarray]]:
+def loop(net, params, x):
     """F and the S_l at one point x (d,), by the paper's sums over j in J_l, blocks cut out one by one."""
     sigma = (lambda z: z**2) if net.truncate is None else (lambda z: truncated_square(z, net.truncate))
     s, total = {0: x, 1: x**2 - params["square_mean"]}, float(params["constant"])
@@ -106,7 +104,7 @@ def test_predictor_shows_units_kernels_or_nothing_by_what_has_started():
     params, x = drawn(net)
     params["K3"][1:] = 0.0
 
-    def shown(*names: str) -> DistilledPredictor:
+    def shown(*names):
         return DistilledPredictor(net, params, 0.5, 3.0, 4.0, frozenset(names), x)
 
     assert set(shown("W2").hidden(x)) == {"S2"}

@@ -1,7 +1,5 @@
 """The compiled loop is SGD on the objective it reports, and keeps trainings apart."""
 
-from __future__ import annotations
-
 import jax
 import numpy as np
 import pytest
@@ -18,12 +16,12 @@ PROGRAM = Program(NET, 8, weighted_square_loss)
 LAMBDAS = np.array([[1.0, 0.3, 0.1, 0.02], [0.5, 0.2, 0.1, 0.01]])
 
 
-def sample(key: int = 0, n: int = 40) -> TrainingSample:
+def sample(key=0, n=40):
     rng = stream("sgd-sample", key)
     return TrainingSample(rng.standard_normal((n, 4)), rng.standard_normal(n), 0.7, key, 0.9)
 
 
-def training(key: int = 0, noise: float = 0.0, **changes) -> Training:
+def training(key=0, noise=0.0, **changes):
     rng = stream("sgd-training", key)
     params = {name: 0.3 * rng.standard_normal(value.shape) for name, value in NET.zeros().items()}
     fixed = {name: rng.standard_normal(value.shape) for name, value in NET.expansions().items()}
@@ -36,7 +34,7 @@ def test_one_step_is_the_clipped_gradient_of_the_objective():
     start = {name: np.array(value) for name, value in one.params.items()}
     rows = np.asarray(minibatch(jax.random.fold_in(jax.random.key(0), 0), 8, 40))
 
-    def objective(params: dict) -> float:
+    def objective(params):
         loss = weighted_square_loss(NET({**params, **one.fixed}, points.x[rows].T), points.y[rows])
         return float(np.mean(loss) / 0.7 + NET.regulariser(params, LAMBDAS))
 

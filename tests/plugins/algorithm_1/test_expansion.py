@@ -1,7 +1,5 @@
 """The random R_l: its size, and what it does to weak features."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from bfc_plugins.algorithm_1.expansion import random_expansion

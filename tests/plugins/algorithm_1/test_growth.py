@@ -1,7 +1,5 @@
 """Features that are added to a distilled layer, and taken away."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from bfc_plugins.algorithm_1.growth import leading_directions, missing_feature
@@ -13,14 +11,14 @@ Q, SKIP, K = 7, 4, 3
 LAST = np.arange(SKIP + Q) >= SKIP
 
 
-def layer(last: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def layer(last):
     """W (20, q) of rank 3 and a second moment of its inputs."""
     rng = stream("growth", int(last.sum()))
     root = rng.standard_normal((len(last), len(last)))
     return rng.standard_normal((20, K)) @ rng.standard_normal((K, len(last))), root @ root.T
 
 
-def mixed(w: np.ndarray, last: np.ndarray) -> np.ndarray:
+def mixed(w, last):
     """W_◁^T W_{l-1}, or W^T W for a layer without ◁."""
     return w[:, last if last.all() else ~last].T @ w[:, last]
 

@@ -1,7 +1,5 @@
 """INITIAL-DISTILL finds the rank of a layer and its best approximation of that rank."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from bfc_plugins.algorithm_1.initial_distill import initial_distill
@@ -12,11 +10,11 @@ from bfc_bench.seeds import stream
 Q, SKIP = 7, 4
 
 
-def orthonormal(rng: np.random.Generator, rows: int, columns: int) -> np.ndarray:
+def orthonormal(rng, rows, columns):
     return np.linalg.qr(rng.standard_normal((columns, rows)))[0].T
 
 
-def low_rank(k: int, noise: float, key: int = 0) -> np.ndarray:
+def low_rank(k, noise, key=0):
     """W (20, q) with W^T W = K^T K for a K of rank k with orthonormal blocks, up to noise."""
     rng = stream("initial-distill", key)
     kernel = np.concatenate([orthonormal(rng, k, SKIP), orthonormal(rng, k, Q)], axis=1)

@@ -1,7 +1,5 @@
 """Layers join in order, whatever the objective does."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from bfc_plugins.algorithm_1.printed import PrintedSchedule
@@ -33,7 +31,7 @@ def test_thresholds_are_the_formulas():
     assert schedule.due(0, 0.0) is None
 
 
-def falls(start: float, end: float, checks: int, flat: int) -> list[float]:
+def falls(start, end, checks, flat):
     return [*np.geomspace(start, end, checks), *[end] * flat]
 
 

@@ -1,7 +1,5 @@
 """The losses of labels in the units of training."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from bfc_plugins.algorithm_1.labels import binary, half_curvature, real

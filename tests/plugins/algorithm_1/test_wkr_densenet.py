@@ -1,7 +1,5 @@
 """Algorithm 1 learns, distils and corrects, in the order of the layers."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
 
@@ -12,23 +10,22 @@ from bfc_plugins.algorithm_1.wkr_densenet import WkrDenseNet
 from teacher_fits import fit, nmse, problem
 
 from bfc_bench.errors import Diverged, UsageError
-from bfc_bench.learner import Context, Predictor
+from bfc_bench.learner import Context
 from bfc_bench.seeds import stream
 from bfc_bench.tasks.feature_errors import measure_features
 from bfc_bench.tasks.inputs.gaussian import Gaussian
 from bfc_bench.tasks.inputs.uniform import Uniform
 from bfc_bench.tasks.labels.agnostic import Agnostic
 from bfc_bench.tasks.labels.threshold import BeyondThreshold
-from bfc_bench.tasks.teacher_task import TeacherProblem
 
 SMALL = WkrDenseNet.smoke
 
 
-def errors(predictor: Predictor, p: TeacherProblem) -> dict[str, float]:
+def errors(predictor, p):
     return measure_features(p.drawn.hidden(p.test_x), predictor.hidden(p.test_x))["feature_errors"]
 
 
-def check_learned(fitted: Predictor, ranks: dict[str, int], joined: list[str]) -> None:
+def check_learned(fitted, ranks, joined):
     assert fitted.info["ranks"] == ranks
     assert list(fitted.info["joined"]) == joined
     steps = list(fitted.info["joined"].values())
@@ -94,7 +91,7 @@ def test_target_error_is_to_be_reached_once_more_after_the_ranks_are_cut():
     assert (run.cut, run.ended) == (1, True)
 
 
-def middle(layers: tuple[str, ...] = ("W2", "K2", "W3", "K3"), **options) -> tuple[FitController, TeacherProblem]:
+def middle(layers=("W2", "K2", "W3", "K3"), **options):
     """A course in which these parts have joined, with random weights in them."""
     p = problem()
     learner = WkrDenseNet(**{**SMALL, "max_rank": 4, **options})
@@ -187,7 +184,7 @@ def test_algorithm_1_to_the_letter_runs():
     assert fitted.info["ranks"]["k2"] < 3
 
 
-def binary_problem() -> tuple[TeacherProblem, Context]:
+def binary_problem():
     p = problem(labels=BeyondThreshold())
     return p, Context(square_mean=p.square_mean, margin_column=0)
 

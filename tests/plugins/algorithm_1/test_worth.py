@@ -1,7 +1,5 @@
 """What a feature is worth: closed forms on designs whose moments are exact."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np
@@ -17,7 +15,7 @@ LEVELS = np.sqrt(1.5) * np.array(list(product([-1.0, 0.0, 1.0], repeat=4))).T
 """Points (4, 81) with E[z z^T] = I and Var z_i^2 = 1/2."""
 
 
-def mixed(values: list[float]) -> np.ndarray:
+def mixed(values):
     """W (k, 7) whose mixed matrix has these singular values, on the axes."""
     w = np.zeros((len(values), 7))
     for i, s in enumerate(values):

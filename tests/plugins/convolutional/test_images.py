@@ -15,7 +15,7 @@ from striped_images import error, stripes
 from bfc_bench.learner import Context
 
 
-def generator(seed: int = 0) -> torch.Generator:
+def generator(seed=0):
     return torch.Generator().manual_seed(seed)
 
 
@@ -73,7 +73,7 @@ def test_an_attack_stays_in_its_ball_and_raises_the_loss(kind, classes):
     else:
         assert float(shift.flatten(1).norm(dim=1).max()) <= 0.3 + 1e-6
 
-    def mean(moved: torch.Tensor) -> float:
+    def mean(moved):
         return sum(float(loss(fitted.scores(images + moved + draw), numbers)) for draw in noise)
 
     assert mean(shift) > 1.5 * mean(torch.zeros_like(images))

@@ -27,7 +27,7 @@ def test_gradients_are_those_of_the_network_and_the_model_is_linear_in_its_param
     along = {name: torch.randn(value.shape, dtype=torch.float64, generator=draws) for name, value in held.items()}
     v = torch.cat([value.flatten() for value in along.values()])
 
-    def moved(h: float) -> torch.Tensor:
+    def moved(h):
         parameters = {name: value + h * along[name] for name, value in held.items()}
         return functional_call(made, (parameters, buffers), (images,))[:, 0]
 
@@ -82,7 +82,7 @@ def test_one_convolution_pooled_has_the_closed_form_of_its_patches(usable):
     padded = np.pad(images, ((0, 0), (1, 1), (1, 1)))
     patches = [[padded[k, i : i + 3, j : j + 3].ravel() / 3 for i in range(3) for j in range(3)] for k in (0, 1)]
 
-    def arccos(a: np.ndarray, b: np.ndarray) -> float:
+    def arccos(a, b):
         size = np.linalg.norm(a) * np.linalg.norm(b)
         angle = np.arccos(np.clip(a @ b / size, -1, 1))
         return size * (np.sin(angle) + (np.pi - angle) * np.cos(angle)) / np.pi

@@ -7,13 +7,13 @@ from bfc_plugins.convolutional.joint import ConvJoint
 from torch.nn.functional import batch_norm, conv2d
 
 
-def network(architecture: str, inputs: int = 3, outputs: int = 10, **options) -> Network:
+def network(architecture, inputs=3, outputs=10, **options):
     return Network(
         ConvJoint(architecture=architecture, **options).layout(inputs), outputs, torch.Generator().manual_seed(0)
     )
 
 
-def parameters(made: torch.nn.Module) -> int:
+def parameters(made):
     return sum(parameter.numel() for parameter in made.parameters())
 
 

@@ -14,7 +14,7 @@ TINY = {"channels": [3, 4, "M", 5], "epochs": 3, "batch_size": 20, "lr": 0.2}
 DRAWN = {**TINY, "pictures": 4, "picture_steps": 40}
 
 
-def rms(u: torch.Tensor) -> torch.Tensor:
+def rms(u):
     return u.square().mean(dim=(1, 2, 3)).sqrt()
 
 

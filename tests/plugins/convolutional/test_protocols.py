@@ -19,12 +19,12 @@ from bfc_bench.learner import Context
 TINY = {"channels": [3, 4, "M", 5], "epochs": 3, "batch_size": 20, "lr": 0.2}
 
 
-def state(network, blocks: int) -> list[torch.Tensor]:
+def state(network, blocks):
     """All that the first blocks hold, statistics of BatchNorm included."""
     return [value for block in network.blocks[:blocks] for value in block.state_dict().values()]
 
 
-def same(a, b, blocks: int) -> bool:
+def same(a, b, blocks):
     return all(torch.equal(x, y) for x, y in zip(state(a, blocks), state(b, blocks), strict=True))
 
 

@@ -22,11 +22,11 @@ CORRECTIONS = [{}, {"layers": 2}]
 SMALL = {"corrections": 1, "ridges": (1e-2,)}
 
 
-def orthonormal(rows: int, columns: int, seed: int = 0) -> torch.Tensor:
+def orthonormal(rows, columns, seed=0):
     return torch.linalg.qr(normal(rows, columns, seed=seed)).Q
 
 
-def three_layers(z: torch.Tensor) -> FeatureLayers:
+def three_layers(z):
     features = FeatureLayers()
     for number, width in enumerate((3, 4, 2)):
         layer, phi = features.next_inputs(z)
@@ -34,15 +34,15 @@ def three_layers(z: torch.Tensor) -> FeatureLayers:
     return features
 
 
-def given(x: torch.Tensor, y: torch.Tensor) -> Data:
+def given(x, y):
     return Data(sample="s", n=len(x), d=x.shape[1], x=x, y=y)
 
 
-def law(d: int) -> Context:
+def law(d):
     return Context(square_mean=np.ones(d))
 
 
-def missed(axes: torch.Tensor, found: torch.Tensor) -> float:
+def missed(axes, found):
     """Share of the columns of ``axes`` outside the span of ``found``."""
     return float((outside(axes.T, found) ** 2).sum() / (axes**2).sum())
 
@@ -59,7 +59,7 @@ def test_slopes_are_central_differences_through_all_layers():
     found = features.slopes(ps, top.expand(6, 2))
     step = 1e-6
 
-    def tail(index: int, below: torch.Tensor) -> torch.Tensor:
+    def tail(index, below):
         """top.p_3, (6,), if p_index, counted from 0, is ``below``."""
         for layer in features.layers[index + 1 :]:
             first, second = torch.triu_indices(below.shape[1], below.shape[1])
@@ -87,7 +87,7 @@ def test_turned_axes_are_orthonormal_and_equal_for_no_step():
         assert not torch.allclose(other.axes, before.axes, atol=0.1)
 
 
-def planted(n: int = 300, d: int = 8) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def planted(n=300, d=8):
     """Points, labels and the axes (d, 2) on which the labels depend, by a polynomial of degree 3."""
     z, axes = normal(n, d), orthonormal(d, 2, seed=7)
     a, b = (z @ axes).T
@@ -134,7 +134,7 @@ def test_labels_scaled_and_shifted_give_predictions_scaled_and_shifted(options):
     assert torch.allclose(1e6 * before - 3e5, after, rtol=0, atol=1e-5 * float(after.abs().max()))
 
 
-def teacher(widths: tuple[int, ...], alphas: tuple[float, ...], d: int, n: int):
+def teacher(widths, alphas, d, n):
     p = problem(d, widths=widths, alphas=alphas)
     train = p.train(n)
     return p, given(torch.tensor(train.x), torch.tensor(train.y)), Context(square_mean=p.square_mean)

@@ -8,7 +8,7 @@ from bfc_plugins.kernels.polynomial import Poly
 KERNELS = [Poly(3), Poly(4, 5.0)]
 
 
-def points(count: int, seed: int) -> torch.Tensor:
+def points(count, seed):
     return torch.randn(count, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
 
 

@@ -40,7 +40,7 @@ def test_predictions_tend_to_kernel_ridge(name):
     options = {"ridge": 0.1, "gamma": 0.5}
     exact = KernelRidge(kernel=KERNELS[name], **options).fit(data, LAW).predict(test)
 
-    def distance(features: int) -> float:
+    def distance(features):
         seeds = [Context(seed=seed, square_mean=LAW.square_mean) for seed in range(3)]
         fits = [RandomFeatures(map=name, features=features, **options).fit(data, ctx) for ctx in seeds]
         return float(torch.stack([fit.predict(test) - exact for fit in fits]).square().mean().sqrt())

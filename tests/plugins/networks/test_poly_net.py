@@ -12,7 +12,7 @@ from bfc_bench.seeds import stream
 LAW = Context(square_mean=np.ones(4))
 
 
-def sample(n: int = 300, seed: int = 0, target=lambda x: x[:, 0]) -> Data:
+def sample(n=300, seed=0, target=lambda x: x[:, 0]):
     x = np.random.default_rng(seed).uniform(-(3**0.5), 3**0.5, (n, 4))
     return Data(sample=f"s{seed}", n=n, d=4, x=x, y=target(x))
 

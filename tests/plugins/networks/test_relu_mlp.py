@@ -12,7 +12,7 @@ LAW = Context(square_mean=np.ones(3))
 SMALL = {"width": 32, "depth": 2, "batch_size": 64}
 
 
-def sample(n: int = 500, seed: int = 0) -> Data:
+def sample(n=500, seed=0):
     x = np.random.default_rng(seed).uniform(-(3**0.5), 3**0.5, (n, 3))
     return Data(sample=f"s{seed}", n=n, d=3, x=x, y=np.maximum(x[:, 0] - x[:, 1], 0) + 0.5 * np.abs(x[:, 2]))
 

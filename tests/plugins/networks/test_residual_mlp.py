@@ -17,19 +17,19 @@ LAW = Context(seed=3, square_mean=np.ones(4))
 SMALL = {"width": 16, "depth": 1, "max_steps": 512, "batch_size": 64}
 
 
-def sample(n: int = 300, seed: int = 0, noise: float = 0.0, offset: float = 0.0) -> Data:
+def sample(n=300, seed=0, noise=0.0, offset=0.0):
     rng = np.random.default_rng(seed)
     x = rng.uniform(-(3**0.5), 3**0.5, (n, 4))
     y = x @ [1.0, -2.0, 0.5, 0.0] + noise * rng.standard_normal(n) + offset
     return Data(sample=f"s{seed}", n=n, d=4, x=x, y=y)
 
 
-def points(n: int, seed: int = 0) -> Points:
+def points(n, seed=0):
     rng = stream("residual", seed)
     return Points.of(rng.standard_normal((n, 4)), rng.standard_normal(n), "real", "square", "cpu")
 
 
-def first_step(learner: ResidualMlp, at: Points):
+def first_step(learner, at):
     """Parameters before and after the first of 32 steps, and their clipped gradients."""
     training = Training.of(learner, ResidualNet(4, learner.width, learner.depth), at, seed=1)
     before = {key: value.detach().clone() for key, value in training.params.items()}

@@ -1,7 +1,5 @@
 """Alternating least squares: no derivative passes a layer, and yet the features of the lowest are corrected."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The finish takes clean labels to rounding, and leaves alone what it does not improve."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Growing corrects features that layer-wise training leaves as they are."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from bfc_plugins.quadratic.grow import Grow

@@ -1,7 +1,5 @@
 """Frozen means frozen, and the baseline is given every chance."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from bfc_plugins.quadratic.layerwise import Layerwise

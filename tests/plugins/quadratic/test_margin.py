@@ -1,7 +1,5 @@
 """Binary labels: the loss is the cross entropy of the paper, and the known part of the margin stays known."""
 
-from __future__ import annotations
-
 import jax
 import numpy as np
 import pytest
@@ -17,13 +15,13 @@ RATES = {"W2": 1.0, "W3": 0.5, "constant": 1.0, "log_alpha": 1.0, "square_mean":
 V = 3.0
 
 
-def drawn(column: int | None):
+def drawn(column):
     rng = stream("margin-test")
     params, _ = with_linear_term(NET, NET.init(rng, (1.0, 1.0), np.ones(4)), RATES, column, input_scale=0.5)
     return params, rng.standard_normal((60, 4)), rng.choice([-1.0, 1.0], 60)
 
 
-def loss(params, x, y) -> float:
+def loss(params, x, y):
     """Mean of -log 1/(1 + e^{-y v z}) at the margins z that a predictor gives, in float64 (BFC line 430)."""
     return float(-np.mean(np.log(1 / (1 + np.exp(-y * V * QuadraticPredictor(NET, params, x).predict(x))))))
 

@@ -1,23 +1,19 @@
 """``ranks = "auto"``: full rank on clean labels, selected ranks on noisy ones, few trainings where these are vain."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from bfc_plugins.quadratic import noise, recipe
-from bfc_plugins.quadratic.predictor import QuadraticPredictor
 from bfc_plugins.quadratic.quad_densenet import QuadDenseNet
 from teacher_fits import fit, nmse, problem
 
 from bfc_bench.tasks.labels import Noise
-from bfc_bench.tasks.teacher_task import TeacherProblem
 
 FEW, FITS_NOISE, MANY = 100, 400, 1600
 """Sizes at d = 20 and widths (20, 12), where ranks (4, 4) have 337 parameters and the network has 784 weights."""
 SMALL = {"widths": (8, 6), "steps": 1000}
 
 
-def noisy(sd: float, widths: tuple[int, ...] = (4, 2)) -> TeacherProblem:
+def noisy(sd, widths=(4, 2)):
     return problem(20, labels=Noise(sd=sd), widths=widths)
 
 
@@ -34,7 +30,7 @@ def trained(monkeypatch):
     return sizes
 
 
-def check_kept(auto: QuadraticPredictor, given: QuadraticPredictor, p: TeacherProblem, why: str) -> None:
+def check_kept(auto, given, p, why):
     np.testing.assert_array_equal(auto.predict(p.test_x), given.predict(p.test_x))
     assert auto.info == {**given.info, "ranks": f"given: {why}"}
 

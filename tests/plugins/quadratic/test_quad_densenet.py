@@ -1,7 +1,5 @@
 """Joint training finds the teacher, whoever it is trained with."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from bfc_plugins.quadratic.grow import Grow

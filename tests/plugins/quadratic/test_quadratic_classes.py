@@ -1,7 +1,5 @@
 """Quadratic DenseNets as classifiers: sgn(x_0 + F(x)) finds sgn(x_0 + G*(x)) (BFC Theorem 4)."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from bfc_plugins.quadratic.grow import Grow
@@ -9,22 +7,21 @@ from bfc_plugins.quadratic.layerwise import Layerwise
 from bfc_plugins.quadratic.quad_densenet import QuadDenseNet
 from teacher_fits import problem
 
-from bfc_bench.learner import Context, Job, Predictor
+from bfc_bench.learner import Context, Job
 from bfc_bench.tasks.labels import BeyondThreshold
-from bfc_bench.tasks.teacher_task import TeacherProblem
 
 SMALL = {"widths": (6, 4), "steps": 60, "batch_size": 32}
 
 
-def fit(one: Job) -> Predictor:
+def fit(one):
     return one.learner.fit(one.train, one.ctx)
 
 
-def labelled(learner, p: TeacherProblem, n: int, *, told: bool = True) -> Job:
+def labelled(learner, p, n, *, told=True):
     return Job(learner, p.train(n), Context(seed=1, square_mean=p.square_mean, margin_column=0 if told else None))
 
 
-def error_rate(predictor: Predictor, p: TeacherProblem) -> float:
+def error_rate(predictor, p):
     return float(np.mean(np.sign(predictor.predict(p.test_x)) != p.test_y))
 
 

@@ -1,7 +1,5 @@
 """The network computes the formula of the paper, and its features are what its predictor promises."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 
@@ -21,7 +19,7 @@ NETS = [
 ]
 
 
-def drawn(net: QuadraticNet) -> tuple[dict, np.ndarray]:
+def drawn(net):
     rng = stream("net-test", net.d)
     params = net.init(rng, (0.6,) * len(net.widths), rng.uniform(0.5, 1.5, net.d))
     params["log_alpha"] = rng.standard_normal(len(net.widths))
@@ -29,7 +27,7 @@ def drawn(net: QuadraticNet) -> tuple[dict, np.ndarray]:
     return params, rng.standard_normal((50, net.d))
 
 
-def loop(net: QuadraticNet, params: dict, x: np.ndarray) -> tuple[float, dict[int, float]]:
+def loop(net, params, x):
     """F at one point x (d,), and the layers' terms, by the paper's sums over j, blocks W_{l,j} cut out one by one."""
     outputs = {0: x, 1: x**2 - params["square_mean"]}
     terms = {}

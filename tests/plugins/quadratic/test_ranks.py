@@ -1,7 +1,5 @@
 """Ranks chosen on held-out points: those of the target under noise, and nothing lost without."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import teacher_fits
@@ -15,7 +13,6 @@ from teacher_fits import fit, nmse
 
 from bfc_bench.learner import Context, Data
 from bfc_bench.tasks.labels import Clean, Noise
-from bfc_bench.tasks.teacher_task import TeacherProblem
 from bfc_bench.testing import check_learner
 
 CLASSES = (QuadDenseNet, Layerwise, Grow)
@@ -23,7 +20,7 @@ TINY = {"widths": (6, 4), "steps": 40, "batch_size": 32, "ranks": "selected"}
 WIDTHS = {"widths": (10, 6), "steps": 2000}
 
 
-def problem(sd: float, replicate: int = 0) -> TeacherProblem:
+def problem(sd, replicate=0):
     return teacher_fits.problem(8, replicate, labels=Noise(sd=sd) if sd else Clean(), alphas=(1.0, 1.0))
 
 

@@ -3,14 +3,11 @@
 No oracle, no tuning, no restart and no choice among seeds: every replicate counts.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from bfc_plugins.quadratic.quad_densenet import QuadDenseNet
 
 from bfc_bench.learner import Context, Failure, Job
-from bfc_bench.tasks.base import Inputs, Target
 from bfc_bench.tasks.inputs.gaussian import Gaussian
 from bfc_bench.tasks.inputs.uniform import Uniform
 from bfc_bench.tasks.labels import Clean
@@ -21,7 +18,7 @@ from bfc_bench.tasks.teacher_task import TeacherTask
 pytestmark = pytest.mark.slow
 
 
-def errors(learner: QuadDenseNet, inputs: Inputs, target: Target, d: int, n: int, replicates: int) -> np.ndarray:
+def errors(learner, inputs, target, d, n, replicates):
     """NMSE and trimmed NMSE of each replicate on 20,000 fresh points, (replicates, 2)."""
     task = TeacherTask("at-scale", inputs, target, labels=Clean())
     problems = [task.problem(0, d, replicate, 20_000) for replicate in range(replicates)]

@@ -16,19 +16,14 @@ with equality where tr M_+ / m_+ = tr M_- / m_-.
 Shapes: n points, D features.
 """
 
-from __future__ import annotations
-
 import torch
 from bfc_plugins.quadratic_taylor.model import LOSSES, LossName
-from torch import Tensor
 
 CURVATURE: dict[LossName, float] = {"square": 2.0, "logistic": 0.25, "soft-hinge": 0.25}
 """Bounds on the second derivative of the losses."""
 
 
-def convex_minimum(
-    features: Tensor, y: Tensor, strength: float, *, loss: LossName = "square", width: int = 2, iterations: int = 3000
-) -> tuple[Tensor, float]:
+def convex_minimum(features, y, strength, *, loss="square", width=2, iterations=3000):
     """Minimiser M (D, D) and minimum of mean_i loss(h_i^T M h_i, y_i) + lambda min ||W||_{2,4}^4.
 
     For features (n, D), labels (n,), lambda = ``strength``, and signs a_r that alternate over ``width`` units, which
@@ -39,11 +34,11 @@ def convex_minimum(
     weights = (16.0 * width / (width - width // 2), 16.0 * width / max(width // 2, 1))
     step = n / (CURVATURE[loss] * float(torch.linalg.matrix_norm((features @ features.T) ** 2, 2)))
 
-    def risk(matrix: Tensor) -> tuple[Tensor, Tensor]:
+    def risk(matrix):
         values, derivatives = LOSSES[loss](((features @ matrix) * features).sum(1), y)
         return values.mean(), (features.T * derivatives) @ features / n
 
-    def value(matrix: Tensor) -> float:
+    def value(matrix):
         eigenvalues = torch.linalg.eigvalsh(matrix)
         parts = (eigenvalues.clamp(min=0).sum(), (-eigenvalues).clamp(min=0).sum())
         return float(risk(matrix)[0] + strength * sum(c * part**2 for c, part in zip(weights, parts, strict=True)))
@@ -64,14 +59,14 @@ def convex_minimum(
     return matrix, best
 
 
-def proximal(matrix: Tensor, positive: float, negative: float) -> Tensor:
+def proximal(matrix, positive, negative):
     """argmin_X |X - Z|_F^2 / 2 + ``positive`` (tr X_+)^2 + ``negative`` (tr X_-)^2, symmetric, for Z (D, D)."""
     eigenvalues, vectors = torch.linalg.eigh((matrix + matrix.T) / 2)
     shrunk = _shrink(eigenvalues, positive) - _shrink(-eigenvalues, negative)
     return (vectors * shrunk) @ vectors.T
 
 
-def _shrink(values: Tensor, weight: float) -> Tensor:
+def _shrink(values, weight):
     """argmin_{x >= 0} |x - z|^2 / 2 + weight (sum x)^2: (z - 2 weight s)_+ where s = sum x."""
     ordered = values.clamp(min=0).sort(descending=True).values
     counts = torch.arange(1, len(values) + 1).to(values)

@@ -26,7 +26,7 @@ INNER = {
 }
 
 
-def layer(inner: str, features: int = 12, d: int = 5) -> RandomLayer:
+def layer(inner, features=12, d=5):
     # With this seed no feature is zero or constant on all points.
     return RandomLayer.draw(features, d, inner, seed=7, like=on_sphere(1))
 

@@ -14,12 +14,12 @@ from bfc_bench.testing import check_learner
 from bfc_bench.utils.legendre import zonal
 
 
-def context(d: int, unlabeled: int = 1000, seed: int = 0) -> Context:
+def context(d, unlabeled=1000, seed=0):
     points = on_sphere(unlabeled, d, seed=1) if unlabeled else None
     return Context(seed=seed, square_mean=np.full(d, 1 / d), unlabeled=points)
 
 
-def harmonic(d: int, p: int):
+def harmonic(d, p):
     beta = on_sphere(1, d, seed=2)[0]
     return lambda x: torch.from_numpy(zonal(d, p, (x @ beta).numpy()))
 

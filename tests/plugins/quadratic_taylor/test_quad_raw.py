@@ -15,7 +15,7 @@ D = 4
 CTX = Context(square_mean=np.full(D, 1 / D))
 
 
-def saddle(x: torch.Tensor) -> torch.Tensor:
+def saddle(x):
     return 3 * x[:, 0] * x[:, 1] - x[:, 2] ** 2
 
 
@@ -43,7 +43,7 @@ def test_parity(gate, bias):
     assert (float((plus - minus).abs().max()) > 1e-3) == learner.has_degree(1)
 
 
-def beyond(part: torch.Tensor, x: torch.Tensor, degree: int) -> float:
+def beyond(part, x, degree):
     """Root mean square of what an even or odd function on the sphere has above ``degree``, of the same parity.
 
     The monomials of a degree span, on the sphere, all harmonics of its parity up to it.

@@ -15,7 +15,7 @@ from bfc_bench.toolkit.lbfgs import minimise
 GATES = {"indicator": lambda t: float(t >= 0), "relu": lambda t: max(t, 0.0), "constant": lambda t: 0.5}
 
 
-def labels(n: int, loss: str) -> torch.Tensor:
+def labels(n, loss):
     y = normal(n, seed=9)
     return y if loss == "square" else y.sign()
 
@@ -65,7 +65,7 @@ def test_operator_norm_is_least_for_isotropic_features_and_at_most_one():
     assert size**-0.5 < operator_norm(sphere / sphere.norm(dim=1, keepdim=True)) < 0.6
 
 
-def planted(n: int = 60, size: int = 5) -> tuple[torch.Tensor, torch.Tensor]:
+def planted(n=60, size=5):
     """Labels of a quadratic form of three positive and one negative eigenvalue, with noise."""
     h = normal(n, size)
     u = torch.linalg.qr(normal(size, size, seed=1)).Q[:, :4]

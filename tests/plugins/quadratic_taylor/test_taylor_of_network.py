@@ -15,7 +15,7 @@ W0, A0 = RNG.standard_normal((3, 6)), RNG.standard_normal(6)
 DIRECTION = RNG.standard_normal((3, 6)), RNG.standard_normal(6)
 
 
-def moved(kind: str, step: float, activation: str = "tanh") -> TaylorModel:
+def moved(kind, step, activation="tanh"):
     return TaylorModel(kind, activation, W0, A0, W0 + step * DIRECTION[0], A0 + step * DIRECTION[1])
 
 
@@ -30,7 +30,7 @@ def test_the_difference_from_the_network_is_of_the_next_order(kind, order):
 def test_a_step_goes_along_the_gradient_of_half_the_mean_square_error(kind, activation):
     here = moved(kind, 0.3, activation)
 
-    def loss(step: float) -> float:
+    def loss(step):
         there = replace(here, W=here.W + step * DIRECTION[0], a=here.a + step * DIRECTION[1])
         return 0.5 * float(np.mean((there(X) - Y) ** 2))
 
@@ -48,7 +48,7 @@ def test_the_distance_of_wide_networks_vanishes(model):
     """
     train = Data(sample="s", n=40, d=3, x=X, y=X[:, 0] * X[:, 1])
 
-    def distance(width: int) -> float:
+    def distance(width):
         learner = TaylorOfNetwork(model=model, width=width, steps=30, activation="tanh")
         fits = [learner.fit(train, Context(seed=seed, square_mean=np.ones(3))) for seed in range(8)]
         return float(np.exp(np.mean([np.log(fit.info["distance"]) for fit in fits])))

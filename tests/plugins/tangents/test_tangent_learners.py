@@ -21,11 +21,11 @@ LEARNERS = (NtkRaw(), NtkRaw(bias=False), NtkNeural(), NtkNeural(bias=False))
 sample = partial(sphere_sample, lambda x: 4 * x[:, 0] * x[:, 1] + x[:, 2] + 3)
 
 
-def named(learner) -> str:
+def named(learner):
     return " ".join([learner.name, *(f"{k}={v}" for k, v in learner.model_dump(exclude_defaults=True).items())])
 
 
-def zonal_part(learner, d: int, degree: int) -> float:
+def zonal_part(learner, d, degree):
     """The share of the kernel's diagonal that harmonics of one degree have, by Gauss-Gegenbauer quadrature."""
     nodes, weights = roots_gegenbauer(400, (d - 2) / 2)
     values = learner.kernel().at(torch.from_numpy(nodes)).numpy()

@@ -13,11 +13,11 @@ from bfc_bench.toolkit.kernels.arccos import k0, k1
 RHOS = np.array([-1.0, -0.9, -0.3, 0.0, 0.4, 0.99, 1.0])
 
 
-def at(kernel, rho: np.ndarray | float) -> np.ndarray:
+def at(kernel, rho):
     return kernel(torch.as_tensor(rho)).numpy()
 
 
-def points(n: int, d: int, seed: int = 0) -> torch.Tensor:
+def points(n, d, seed=0):
     return torch.from_numpy(np.random.default_rng(seed).standard_normal((n, d)) * np.linspace(0.2, 2, n)[:, None])
 
 

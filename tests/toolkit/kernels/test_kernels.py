@@ -11,11 +11,11 @@ from bfc_bench.utils.legendre import harmonics_dimension, legendre
 NAMES = ("rbf", "laplace", "poly", "harmonic", "ntk", "nngp")
 
 
-def points(n: int, p: int, seed: int = 0) -> torch.Tensor:
+def points(n, p, seed=0):
     return torch.from_numpy(np.random.default_rng(seed).standard_normal((n, p)))
 
 
-def direct(name: str, x: torch.Tensor, z: torch.Tensor, gamma: float) -> torch.Tensor:
+def direct(name, x, z, gamma):
     if name == "rbf":
         return torch.exp(-gamma * ((x[:, None] - z[None]) ** 2).sum(2))
     if name == "poly":
