@@ -36,10 +36,8 @@ def course(rows, claim=CLAIM, at=(3, 5, 8)):
 
 def test_the_sizes_of_a_suite_are_those_of_its_tasks_within_the_limits_of_its_learners():
     assert own_sizes(SUITE) == {("t", "a", 4): (10, 20), ("t", "b", 4): (10,)}
-    by_d = {"name": "t", "d": [4, 8], "n": {"d": {"4": [20], "8": [5, 20]}}}
-    assert own_sizes({**SUITE, "task": [by_d]}) == {
-        ("t", "a", 4): (20,), ("t", "a", 8): (5, 20), ("t", "b", 8): (5,),
-    }  # fmt: skip
+    by_d = {"name": "t", "d": [4, 8], "n": {"d": {"4": [5, 20], "8": [20]}}}
+    assert own_sizes({**SUITE, "task": [by_d]}) == {("t", "a", 4): (5, 20), ("t", "b", 4): (5,), ("t", "a", 8): (20,)}
 
 
 def test_a_claim_without_n_is_about_the_largest_size_planned_for_all_its_learners_whatever_has_run():

@@ -87,7 +87,7 @@ class Claim(Settings):
     """Whether the claim could fail only because of a bug, so that it says nothing about the theory."""
     _look: LookLevel = PrivateAttr(LookLevel())
     _planned: SizesByCurve = PrivateAttr({})
-    _theories: Theories = PrivateAttr({})
+    _theories: Theories = PrivateAttr(dict[Any, Any]())
 
     @property
     @abstractmethod
