@@ -5,14 +5,18 @@ import shutil
 import socket
 import subprocess
 import sys
+import threading
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+import synthetic
 from waiting import wait_until
 
 from bfc_bench.extras.mlflow import stored_suite
@@ -41,18 +45,9 @@ def make_row(learner: str, task: str = "teacher", d: int = 10, n: int = 100, rep
     decay, exponent = LEARNERS.get(learner, (1.0, 1.0))
     noise = np.random.default_rng([len(learner), d, n, replicate]).normal(0, 0.1)
     nmse = math.exp(-decay * math.log(n / (2 * d**exponent)) + noise)
-    fields: dict[str, Any] = {
-        "cell": f"{learner}-{task}-{d}-{n}-{replicate}",
-        "suite": "toy",
-        "suite_version": 1,
-        "task": task,
-        "learner": learner,
-        "label": learner,
+    at = {"suite": "toy", "task": task, "learner": learner, "label": learner, "d": d, "n": n, "replicate": replicate}
+    others: dict[str, Any] = {
         "options": {"width": 8, "optimizer": {"lr": 0.01, "betas": [0.9, 0.99]}},
-        "d": d,
-        "n": n,
-        "replicate": replicate,
-        "status": "ok",
         "nmse": nmse,
         "nmse_trimmed": 0.9 * nmse,
         "train_nmse": 0.1 * nmse,
@@ -61,7 +56,7 @@ def make_row(learner: str, task: str = "teacher", d: int = 10, n: int = 100, rep
         "fit_cpu_seconds": 0.001 * n,
         "finished_at": 1_700_000_000.0 + n + replicate / 8,
     }
-    return Row(**{**fields, **changes})
+    return synthetic.row(**{**at, **others, **changes})
 
 
 @pytest.fixture
@@ -99,6 +94,12 @@ def store_dir(tmp_path: Path, empty_database: Path) -> Path:
 
 
 @pytest.fixture
+def uri(store_dir: Path) -> str:
+    """The address of the database in the store."""
+    return database_uri(store_dir)
+
+
+@pytest.fixture
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -133,6 +134,29 @@ def silent() -> Iterator[str]:
     """A server that accepts and never answers."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         yield f"http://127.0.0.1:{server.getsockname()[1]}"
+
+
+@pytest.fixture
+def refusing() -> Iterator[Callable[[int], str]]:
+    """Starts a server that answers with a status and quotes what it was asked; gives its HOST:PORT."""
+    with ExitStack() as started:
+
+        def start(status: int) -> str:
+            class Refuses(BaseHTTPRequestHandler):
+                def do_GET(self) -> None:
+                    self.send_error(status, explain=self.requestline)
+
+                do_POST = do_GET
+
+                def log_message(self, *_: Any) -> None:
+                    pass
+
+            server = started.enter_context(HTTPServer(("127.0.0.1", 0), Refuses))
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            started.callback(server.shutdown)
+            return f"127.0.0.1:{server.server_port}"
+
+        yield start
 
 
 @pytest.fixture

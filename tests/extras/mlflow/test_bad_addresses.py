@@ -1,10 +1,8 @@
 """Wrong addresses and stores are said in one line, and credentials of an address stay in the process."""
 
 import os
-import socket
 import subprocess
 import sys
-import threading
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,29 +11,9 @@ import pytest
 SECRET = "s3cr3t-hunter2"
 
 
-@pytest.fixture
-def refusing():
-    """A server that answers everything with 401 and quotes what it was asked."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-
-        def answer():
-            while True:
-                try:
-                    connection, _ = server.accept()
-                except OSError:
-                    return
-                with connection:
-                    asked = connection.recv(65536).split(b"\r\n")[0]
-                    head = b"HTTP/1.1 401 No\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(asked)
-                    connection.sendall(head + asked)
-
-        threading.Thread(target=answer, daemon=True).start()
-        yield server.getsockname()[1]
-
-
 def test_a_password_is_in_no_file_no_output_and_no_process_but_the_users_own(refusing, faulty, suite_file, tmp_path):
     path, store = suite_file(learner=[{"name": "slow", "options": {"seconds": 1.5}}]), tmp_path / "store"
-    uri = f"http://user:{SECRET}@127.0.0.1:{refusing}/?sslpassword={SECRET}"
+    uri = f"http://user:{SECRET}@{refusing(401)}/?sslpassword={SECRET}"
     for verb, variables in (
         (["run", path, "--jobs", "1", "--tracking-uri", uri], {}),
         (["sync", path], {"MLFLOW_TRACKING_URI": uri}),

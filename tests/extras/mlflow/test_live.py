@@ -7,7 +7,6 @@ import pytest
 from waiting import wait_until
 
 from bfc_bench.extras.mlflow import live as live_module
-from bfc_bench.extras.mlflow.database import database_uri
 from bfc_bench.extras.mlflow.live import MlflowTracker
 from bfc_bench.extras.mlflow.sync import sync
 
@@ -40,23 +39,27 @@ def finish(tracker):
     assert not thread.is_alive()
 
 
-def test_a_run_ends_with_everything_logged_rows_of_earlier_runs_included(tracker, rows, store_dir, contents):
-    uri = database_uri(store_dir)
+def follow(tracker, rows):
+    """A run that makes these rows, from its beginning to its end."""
+    tracker.bfc_run_started(tracker.session)
+    for row in rows:
+        tracker.bfc_result(row)
+    finish(tracker)
+
+
+def test_a_run_ends_with_everything_logged_rows_of_earlier_runs_included(tracker, rows, store_dir, uri, contents):
     environment = dict(os.environ)
     live = tracker(uri, earlier=rows[:41], patience=120)  # a row is in the store when a listener receives it
-    live.bfc_run_started(live.session)
-    for row in rows[40:]:
-        live.bfc_result(row)
-    finish(live)
+    follow(live, rows[40:])
     assert live.warnings == []
     assert live.error is None
     assert dict(os.environ) == environment
     assert sync(rows, uri, store_dir, complete=False).unchanged == len(contents(uri)["runs"]) == 12
 
 
-def test_several_runs_of_one_command_are_followed_one_after_the_other(tracker, rows, store_dir, contents):
+def test_several_runs_of_one_command_are_followed_one_after_the_other(tracker, rows, store_dir, uri, contents):
     """As those of ``--until-decided`` are; after a failure none is followed any more."""
-    uri, held = database_uri(store_dir), []
+    held = []
     live = tracker(uri, earlier=held, patience=120)
     live.session.store.rows = lambda suite, version: list(held)
     for part in (rows[:40], rows[40:]):
@@ -71,24 +74,22 @@ def test_several_runs_of_one_command_are_followed_one_after_the_other(tracker, r
     (store_dir / "file").touch()
     broken = tracker(f"sqlite:///{store_dir}/file/mlflow.db", earlier=rows, patience=120)
     for _ in range(2):
-        broken.bfc_run_started(broken.session)
-        broken.bfc_result(rows[0])
-        finish(broken)
+        follow(broken, rows[:1])
     assert broken.error is not None
     assert len(broken.warnings) == 1
 
 
 def test_a_run_without_new_rows_asks_nothing(tracker, rows, monkeypatch):
     live = tracker("http://127.0.0.1:1", earlier=rows)
-    live.bfc_run_started(live.session)
-    finish(live)
+    follow(live, [])
     monkeypatch.setattr(live, "_sync_suite", lambda suite: pytest.fail("it was asked"))
     assert live.bfc_reported(None) == "bfc-bench ui"
     assert live.warnings == []
 
 
-def test_a_server_that_is_killed_costs_one_warning_and_sync_makes_up_for_it(tracker, rows, store_dir, contents, served):
-    uri = database_uri(store_dir)
+def test_a_server_that_is_killed_costs_one_warning_and_sync_makes_up_for_it(
+    tracker, rows, store_dir, uri, contents, served
+):
     url, server = served
     live = tracker(url)
     live.bfc_run_started(live.session)
@@ -124,8 +125,5 @@ def test_a_server_that_is_killed_costs_one_warning_and_sync_makes_up_for_it(trac
 
 def test_a_server_that_accepts_and_never_answers_does_not_hold_the_run(tracker, rows, silent):
     live = tracker(silent, patience=0.5)
-    live.bfc_run_started(live.session)
-    for row in rows:
-        live.bfc_result(row)
-    finish(live)
+    follow(live, rows)
     assert len(live.warnings) == 1

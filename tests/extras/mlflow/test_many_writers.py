@@ -3,28 +3,27 @@
 import pytest
 
 from bfc_bench.extras.mlflow.client import connection
-from bfc_bench.extras.mlflow.database import database_uri
 from bfc_bench.extras.mlflow.owner import remove
 from bfc_bench.extras.mlflow.sync import sync
 
 
 @pytest.fixture
-def logs(store_dir, tmp_path, monkeypatch):
+def logs(uri, tmp_path, monkeypatch):
     """Logs rows from a person's own store to one database."""
 
     def call(person, rows, **options):
         monkeypatch.setenv("MLFLOW_TRACKING_USERNAME", person)
-        return sync(rows, database_uri(store_dir), tmp_path / person, **options)
+        return sync(rows, uri, tmp_path / person, **options)
 
     return call
 
 
 @pytest.fixture
-def shown(store_dir):
+def shown(uri):
     """Owners and ids of the runs that the saved views show, sorted by name."""
 
     def call():
-        with connection(database_uri(store_dir)) as client:
+        with connection(uri) as client:
             experiment = client.get_experiment_by_name("bfc/toy@1").experiment_id
             runs = client.search_runs([experiment], "tags.`bfc.kind` = 'curve'", max_results=1000)
         named = sorted((run.info.run_name, run.data.tags["bfc.owner"], run.info.run_id) for run in runs)
@@ -62,7 +61,7 @@ def test_a_run_that_its_owner_may_not_delete_is_hidden(logs, shown, row, monkeyp
         assert len(shown()) == 1
 
 
-def test_another_error_of_a_deletion_is_raised(store_dir, monkeypatch):
+def test_another_error_of_a_deletion_is_raised(uri, monkeypatch):
     from mlflow import MlflowClient
     from mlflow.exceptions import MlflowException
 
@@ -71,5 +70,5 @@ def test_another_error_of_a_deletion_is_raised(store_dir, monkeypatch):
             run_id = "r"
 
     monkeypatch.setattr(MlflowClient, "delete_run", lambda *_: (_ for _ in ()).throw(MlflowException("broken")))
-    with connection(database_uri(store_dir)) as client, pytest.raises(MlflowException, match="broken"):
+    with connection(uri) as client, pytest.raises(MlflowException, match="broken"):
         remove(client, Run)

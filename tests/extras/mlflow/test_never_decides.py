@@ -77,11 +77,11 @@ def test_processes_that_log_to_a_new_database_at_once_make_it_once(rows, tmp_pat
     assert (tmp_path / "mlflow.db").stat().st_mode & 0o777 == 0o600
 
 
-def test_names_that_mlflow_takes_for_paths_elsewhere_are_escaped(row, store_dir, contents):
+def test_names_that_mlflow_takes_for_paths_elsewhere_are_escaped(row, store_dir, uri, contents):
     names = ("a/../b", "/a", "a//b", "..", "a/", "./a", "é=😀\n", "x" * 400)
     stages = {name: {"nmse": 0.5} for name in names}
     made = row("net", stages=stages, metrics={}, options={**dict.fromkeys(names, 1), "": 2})
     for _ in range(2):
-        report = sync([made], database_uri(store_dir), store_dir)
+        report = sync([made], uri, store_dir)
     assert report.unchanged == 1
-    assert set(metrics(made)) <= {key for _, _, key in contents(database_uri(store_dir))["history"]}
+    assert set(metrics(made)) <= {key for _, _, key in contents(uri)["history"]}

@@ -4,7 +4,6 @@ import urllib.request
 import pytest
 from browser import Browser
 
-from bfc_bench.extras.mlflow.database import database_uri
 from bfc_bench.extras.mlflow.sync import sync
 from bfc_bench.extras.mlflow.views import saved_views
 
@@ -21,10 +20,10 @@ CLOSE_PANEL = "(document.querySelector('[aria-label=Close]') || document.body).c
 
 
 @pytest.mark.browser
-def test_the_saved_view_shows_every_learner_on_logarithmic_axes_offline(store_dir, rows, served, tmp_path):
-    sync(rows, database_uri(store_dir), store_dir)
+def test_the_saved_view_shows_every_learner_on_logarithmic_axes_offline(store_dir, uri, rows, served, tmp_path):
+    sync(rows, uri, store_dir)
     with Browser(1600, 1300) as browser:
-        views = saved_views(database_uri(store_dir), suite="toy", version=1)
+        views = saved_views(uri, suite="toy", version=1)
         browser.open(served[0] + views["teacher · d=10"])
         browser.wait("return document.querySelectorAll('.js-plotly-plot .scatterlayer .trace').length >= 6", seconds=60)
         browser.run(CLOSE_PANEL)
@@ -39,11 +38,10 @@ def test_the_saved_view_shows_every_learner_on_logarithmic_axes_offline(store_di
     assert all(f"{label} (nmse)" in text for label in ("net", "kernel", "linear"))
 
 
-def test_artifacts_logged_to_the_database_or_through_the_server_are_shown(store_dir, report_logged, served, tmp_path):
+def test_artifacts_logged_to_the_database_or_through_the_server_are_shown(uri, report_logged, served, tmp_path):
     directory = tmp_path / "report"
     directory.mkdir()
     (directory / "report.html").write_text("<h1>Report</h1>")
-    uri = database_uri(store_dir)
     by_database = report_logged(uri, directory, session="s1")
     url, process = served
     through_server = report_logged(url, directory, session="s2")

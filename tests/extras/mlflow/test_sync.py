@@ -1,6 +1,4 @@
 import math
-import threading
-from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
@@ -15,19 +13,18 @@ from bfc_bench.store.store import Store
 
 
 @pytest.fixture
-def up_to_date(store_dir):
+def up_to_date(store_dir, uri):
     """Syncs rows to the store's database."""
 
     def call(rows, **options):
-        uri = database_uri(store_dir)
         return sync(rows, uri, store_dir, **options)
 
     return call
 
 
-def test_every_finite_value_is_at_step_n_with_the_time_of_its_row(up_to_date, rows, store_dir, contents):
+def test_every_finite_value_is_at_step_n_with_the_time_of_its_row(up_to_date, rows, uri, contents):
     report = up_to_date(rows)
-    held = contents(database_uri(store_dir))
+    held = contents(uri)
     assert report.created == report.curves == len(held["runs"]) == 12
     assert report.points == held["values"]
     for row in rows:
@@ -42,19 +39,19 @@ def test_every_finite_value_is_at_step_n_with_the_time_of_its_row(up_to_date, ro
     assert "step = n" in held["tags"]["mlflow.note.content"]
 
 
-def test_second_sync_adds_nothing(up_to_date, rows, store_dir, contents):
+def test_second_sync_adds_nothing(up_to_date, rows, uri, contents):
     up_to_date(rows)
-    before = contents(database_uri(store_dir))
+    before = contents(uri)
     report = up_to_date(rows)
     assert (report.created, report.points, report.unchanged) == (0, 0, 12)
-    assert contents(database_uri(store_dir)) | {"runs": 0, "all": 0} == before | {"runs": 0, "all": 0}
+    assert contents(uri) | {"runs": 0, "all": 0} == before | {"runs": 0, "all": 0}
 
 
-def test_later_rows_extend_the_same_runs(up_to_date, rows, store_dir, contents):
+def test_later_rows_extend_the_same_runs(up_to_date, rows, uri, contents):
     up_to_date([row for row in rows if row.n < 800], complete=False)
-    before = contents(database_uri(store_dir))
+    before = contents(uri)
     report = up_to_date(rows, complete=False)
-    after = contents(database_uri(store_dir))
+    after = contents(uri)
     assert report.created == 0
     assert report.points == sum(len(metrics(row)) for row in rows if row.n == 800)
     assert {run.info.run_id for run in before["runs"].values()} == {run.info.run_id for run in after["runs"].values()}
@@ -62,52 +59,52 @@ def test_later_rows_extend_the_same_runs(up_to_date, rows, store_dir, contents):
     assert after["values"] == before["values"] + report.points
 
 
-def test_a_point_whose_value_changed_leaves_only_the_new_value(up_to_date, row, store_dir, contents):
+def test_a_point_whose_value_changed_leaves_only_the_new_value(up_to_date, row, uri, contents):
     up_to_date([row("net", n=100), row("net", n=200)])
     up_to_date([row("net", n=100), row("net", n=200, nmse=0.125, finished_at=1_800_000_000.0)])
-    held = contents(database_uri(store_dir))
+    held = contents(uri)
     (run,) = held["runs"].values()
     assert held["history"][run.info.run_name, 200, "nmse"] == 0.125
     assert held["values"] == len(held["history"])
 
 
-def test_a_retried_failure_keeps_its_run_and_loses_its_failure_tag(up_to_date, row, store_dir, contents):
+def test_a_retried_failure_keeps_its_run_and_loses_its_failure_tag(up_to_date, row, uri, contents):
     failed = row("net", n=400, status="timeout", reason="over 120 s", nmse=None)
     up_to_date([failed])
-    (first,) = contents(database_uri(store_dir))["runs"].values()
+    (first,) = contents(uri)["runs"].values()
     assert (first.info.status, first.data.tags["bfc.failures"]) == ("FAILED", "n=400: timeout over 120 s")
     up_to_date([row("net", n=400)])
-    (second,) = contents(database_uri(store_dir))["runs"].values()
+    (second,) = contents(uri)["runs"].values()
     assert second.info.run_id == first.info.run_id
     assert (second.info.status, second.data.tags["bfc.failures"]) == ("FINISHED", "")
 
 
-def test_values_that_are_not_finite_are_dropped(up_to_date, row, store_dir, contents):
+def test_values_that_are_not_finite_are_dropped(up_to_date, row, uri, contents):
     """Only stages and what is chosen may have them: the other columns of a row are checked."""
     errors = {100: math.nan, 200: math.inf, 400: 0.5}
     up_to_date([row("net", n=n, stages={"one": {"nmse": error}}) for n, error in errors.items()])
-    steps = [step for _, step, metric in contents(database_uri(store_dir))["history"] if metric == "stage/one/nmse"]
+    steps = [step for _, step, metric in contents(uri)["history"] if metric == "stage/one/nmse"]
     assert steps == [400]
 
 
-def test_more_options_and_metrics_than_one_request_may_hold(up_to_date, row, store_dir, contents):
+def test_more_options_and_metrics_than_one_request_may_hold(up_to_date, row, uri, contents):
     options = {f"option_{i}": i for i in range(120)}
     errors = {f"S{i}": 0.5 for i in range(METRICS_PER_BATCH // 3)}
     up_to_date([row("net", n=n, options=options, feature_errors=errors) for n in range(100, 500, 100)])
-    (run,) = contents(database_uri(store_dir))["runs"].values()
+    (run,) = contents(uri)["runs"].values()
     assert sum(key.startswith("opt.") for key in run.data.params) == 120
     assert len(run.data.metrics) > METRICS_PER_BATCH // 3
 
 
-def test_an_ill_behaved_curve_has_a_tag_with_both_crossings(up_to_date, row, store_dir, contents):
+def test_an_ill_behaved_curve_has_a_tag_with_both_crossings(up_to_date, row, uri, contents):
     errors = {25: 1.0, 50: 0.4, 100: 0.05, 200: 0.6, 400: 0.5, 800: 0.05, 1600: 0.02}
     up_to_date([row("net", n=n, nmse=error) for n, error in errors.items()])
-    (run,) = contents(database_uri(store_dir))["runs"].values()
+    (run,) = contents(uri)["runs"].values()
     assert run.data.tags["bfc.ill_behaved"].startswith("0.1: first at ")
     assert "last at " in run.data.tags["bfc.ill_behaved"]
 
 
-def test_thresholds_and_exponents_are_at_step_0_and_follow_new_rows(up_to_date, row, store_dir, contents):
+def test_thresholds_and_exponents_are_at_step_0_and_follow_new_rows(up_to_date, row, uri, contents):
     def rows(dims, time):
         sizes = [25, 50, 100, 200, 400, 800, 1600, 3200]
         cells = [{"d": d, "n": n, "replicate": r} for d in dims for n in sizes for r in range(3)]
@@ -117,7 +114,7 @@ def test_thresholds_and_exponents_are_at_step_0_and_follow_new_rows(up_to_date, 
     later = rows([5, 10, 20, 40], 1.7e9)  # the clock was set back
     up_to_date(later)
     assert up_to_date(later).points == 0
-    runs = contents(database_uri(store_dir))["runs"]
+    runs = contents(uri)["runs"]
     latest = runs["net · teacher · d=40 · r0"].data.metrics
     assert runs["net · teacher · d=5 · r0"].data.metrics["fit/exponent"] == latest["fit/exponent"]
     assert latest["fit/exponent_lo"] <= latest["fit/exponent"] <= latest["fit/exponent_hi"]
@@ -127,13 +124,12 @@ def test_thresholds_and_exponents_are_at_step_0_and_follow_new_rows(up_to_date, 
 
 
 def test_report_is_one_run_per_session_and_is_replaced_when_its_content_changes(
-    store_dir, report_logged, tmp_path, contents
+    store_dir, uri, report_logged, tmp_path, contents
 ):
     directory = tmp_path / "report"
     (directory / "figures").mkdir(parents=True)
     (directory / "report.html").write_text("<h1>Report</h1>")
     (directory / "figures" / "curves.png").write_bytes(b"\x89PNG")
-    uri = database_uri(store_dir)
     first = report_logged(uri, directory, "s1")
     assert report_logged(uri, directory, "s1") == first
     second = report_logged(uri, directory, "s1", "other")
@@ -147,7 +143,7 @@ def test_report_is_one_run_per_session_and_is_replaced_when_its_content_changes(
         assert any(path.endswith(f"{second}/artifacts/{name}") for path in held)
 
 
-def test_artifacts_of_cells_are_in_the_run_of_their_curve(up_to_date, row, store_dir, contents):
+def test_artifacts_of_cells_are_in_the_run_of_their_curve(up_to_date, row, store_dir, uri, contents):
     def cell(n, **files):
         named = {f"{name}.json": str(content).encode() for name, content in files.items()}
         made = row("net", n=n, artifacts=digests(named), finished_at=1e9 + n + sum(files.values()))
@@ -156,7 +152,7 @@ def test_artifacts_of_cells_are_in_the_run_of_their_curve(up_to_date, row, store
         return made
 
     def logged():
-        run = contents(database_uri(store_dir))["runs"]["net · teacher · d=10 · r0"]
+        run = contents(uri)["runs"]["net · teacher · d=10 · r0"]
         place = store_dir / "mlflow-artifacts" / run.info.run_id / "artifacts"
         return {str(path.relative_to(place)): path.read_text() for path in place.rglob("*") if path.is_file()}
 
@@ -186,13 +182,13 @@ def test_the_database_is_in_the_store_whatever_the_store_is_called(rows, store_d
     assert {path.name for path in tmp_path.iterdir()} == {odd.name}
 
 
-def test_runs_of_former_options_leave_the_saved_views_and_come_back_with_them(up_to_date, row, store_dir, contents):
+def test_runs_of_former_options_leave_the_saved_views_and_come_back_with_them(up_to_date, row, uri, contents):
     """What the store calls current is what the views show: one label stands for one set of options."""
     old = [row("net", n=n, options={"width": 8}) for n in (100, 200)]
     new = [row("net", n=n, options={"width": 16}) for n in (100, 200)]
 
     def kinds():
-        runs = contents(database_uri(store_dir))["all"]
+        runs = contents(uri)["all"]
         return {run.data.params["opt.width"]: run.data.tags["bfc.kind"] for run in runs}
 
     up_to_date(old)
@@ -210,11 +206,11 @@ def test_saved_views_select_current_runs_only(rows):
     assert "tags.`bfc.kind` = 'curve'" in view_state(rows)["searchFilter"]
 
 
-def test_a_sync_repairs_what_mlflow_lost(faulty, suite_file, store_dir, cli):
+def test_a_sync_repairs_what_mlflow_lost(faulty, suite_file, store_dir, uri, cli):
     command = [suite_file(learner=[{"name": "mean"}]), "--store", store_dir]
     assert cli("run", *command, "--executor", "serial", "--no-mlflow").returncode == 0
     assert ": 1 curve: 1 new" in cli("sync", *command).stdout
-    with connection(database_uri(store_dir)) as client:
+    with connection(uri) as client:
         experiment = client.get_experiment_by_name("bfc/tiny@1")
         (curve,) = client.search_runs([experiment.experiment_id], "tags.`bfc.kind` = 'curve'")
         client.delete_run(curve.info.run_id)
@@ -223,32 +219,24 @@ def test_a_sync_repairs_what_mlflow_lost(faulty, suite_file, store_dir, cli):
     assert ": 2 curves: 1 new, 1 unchanged" in cli("sync", *command).stdout
 
 
-def test_a_store_that_cannot_be_written_is_not_synced(row, store_dir):
+def test_a_store_that_cannot_be_written_is_not_synced(row, store_dir, uri):
     (store_dir / "file").touch()
     with pytest.raises(OutputError, match="cannot be made"):
-        sync([row("net")], database_uri(store_dir), store_dir / "file" / "store")
+        sync([row("net")], uri, store_dir / "file" / "store")
 
 
 @pytest.mark.parametrize(("status", "said"), [(401, "MLFLOW_TRACKING_PASSWORD"), (403, "ask the administrator")])
-def test_a_server_that_refuses_a_user_is_told_of_in_one_plain_line(status, said, rows, store_dir, monkeypatch):
+def test_a_server_that_refuses_a_user_is_told_of_in_one_plain_line(
+    status, said, rows, store_dir, refusing, monkeypatch
+):
     """MLflow's answer names its interface and a page about it; what to do is not in it."""
-
-    class Refuses(BaseHTTPRequestHandler):
-        def do_GET(self):
-            self.send_error(status)
-
-        def log_message(self, *_):
-            pass
 
     monkeypatch.setenv("MLFLOW_TRACKING_USERNAME", "ada")
     monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", "not-the-one")
-    with HTTPServer(("127.0.0.1", 0), Refuses) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        uri = f"http://127.0.0.1:{server.server_port}"
-        with pytest.raises(TrackingError, match=said) as error:
-            sync(rows, uri, store_dir)
-        server.shutdown()
-    assert str(error.value).startswith(f"MLflow at {uri}: ")
+    address = f"http://{refusing(status)}"
+    with pytest.raises(TrackingError, match=said) as error:
+        sync(rows, address, store_dir)
+    assert str(error.value).startswith(f"MLflow at {address}: ")
     assert len(str(error.value).splitlines()) == 1
     assert "not-the-one" not in str(error.value)
 

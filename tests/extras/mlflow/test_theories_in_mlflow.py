@@ -1,13 +1,11 @@
 """Theory in MLflow: the expected error at step = n, once, and only where a learner offers a theory."""
 
-from bfc_bench.extras.mlflow.database import database_uri
 from bfc_bench.extras.mlflow.replicate_summaries import THEORY
 from bfc_bench.extras.mlflow.sync import sync
 from bfc_bench.learner import Theory
 
 
-def test_the_expected_error_is_at_step_n_of_every_run_of_the_curve_once(row, store_dir, contents):
-    uri = database_uri(store_dir)
+def test_the_expected_error_is_at_step_n_of_every_run_of_the_curve_once(row, store_dir, uri, contents):
     rows = [row(label, n=n, replicate=r) for label in ("net", "kernel") for n in (100, 200) for r in range(2)]
     theories = {("teacher", 10, "kernel"): Theory(lambda n: 5 / n, "this file")}
 

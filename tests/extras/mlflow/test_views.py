@@ -6,18 +6,16 @@ import pytest
 
 from bfc_bench.extras.mlflow.client import connection, ensure_experiment
 from bfc_bench.extras.mlflow.curves import metrics
-from bfc_bench.extras.mlflow.database import database_uri
 from bfc_bench.extras.mlflow.mlflow_internals import VIEW_LENGTH, VIEW_TAG, colour_of
 from bfc_bench.extras.mlflow.replicate_summaries import BARS
 from bfc_bench.extras.mlflow.views import save_views, saved_views, view_state
 
 
 @pytest.fixture
-def save(store_dir):
+def save(store_dir, uri):
     """Saves the views of rows; gives them with the experiment's view tags."""
 
     def call(rows):
-        uri = database_uri(store_dir)
         with connection(uri) as client:
             experiment = ensure_experiment(client, uri, "toy", 1, store_dir)
             save_views(client, experiment, rows)
