@@ -35,9 +35,8 @@ def session(seconds, running=(), jobs=2):
     """A session with a cell for each estimate in ``seconds``; ``running`` has when cells began, and their indices."""
     cells = [SimpleNamespace(id=str(i), label=f"l{i}", task="t", d=4, n=10 * (i + 1)) for i in range(len(seconds))]
     estimates = {cell.id: value for cell, value in zip(cells, seconds, strict=True)}
-    plan = SimpleNamespace(todo=cells, to_skip=[], seconds=estimates, device=lambda cell: "cpu")
-    common = SimpleNamespace(device="cpu")
-    batches = [(began, SimpleNamespace(cells=[cells[i] for i in of], common=common)) for began, of in running]
+    plan = SimpleNamespace(todo=cells, to_skip=[], seconds=estimates, device_of=lambda cell: "cpu")
+    batches = [(began, SimpleNamespace(cells=[cells[i] for i in of], device="cpu")) for began, of in running]
     return SimpleNamespace(plan=plan, provenance={"jobs": jobs}, running=lambda: batches)
 
 
