@@ -238,8 +238,8 @@ FACTS: dict[str, Callable[[], object]] = {
 }
 """Facts that no row can hold, by ``what``."""
 GIVEN: dict[str, Callable[[], Any]] = {
-    "status": lambda: Failure("exploded", "of its own accord"),  # type: ignore[arg-type]
-    "reason": lambda: Failure("failed", None),  # type: ignore[arg-type]
+    "status": lambda: Failure("exploded", "of its own accord"),
+    "reason": lambda: Failure("failed", None),
     "huge": lambda: Constant(1e200),
 }
 """Results of a fit that no row can hold, by ``what``."""
@@ -314,7 +314,7 @@ class Importing(Mean):
 class Unshown:
     """Has neither a hash nor a representation."""
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
     def __repr__(self):
         raise RuntimeError("not shown")

@@ -106,7 +106,7 @@ class Inscribing(Mean):
 
     def fit(self, train, ctx):
         predictor = super().fit(train, ctx)
-        predictor.info["written_by"] = self.name  # type: ignore[index]
+        predictor.info["written_by"] = self.name
         return predictor
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 
 
-def test_a_phrase_is_found_with_its_place(tmp_path, monkeypatch):  # type: ignore[no-untyped-def]
+def test_a_phrase_is_found_with_its_place(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "docs"))
     import phrases
 

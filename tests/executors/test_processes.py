@@ -244,7 +244,7 @@ def test_no_learner_of_this_project_starts_a_thread_when_it_is_imported():
     pool = opened(steps)
     for key, learner in enumerate(steps):
         pool.submit(key, (who, ()), 300.0, group=learner)
-    told = [text.split() for _, text in pool.outcomes()]  # type: ignore[union-attr]
+    told = [text.split() for _, text in pool.outcomes()]
     pool.close()
     assert {threads for _, _, threads, _ in told} == {b"1"}
     assert len({parent for _, parent, *_ in told}) == 1

@@ -319,7 +319,7 @@ def test_options_without_a_default_must_be_given():
     with pytest.raises(UsageError, match="widths and alphas are required and missing"):
         check_part(PLUGINS.targets.get("quadratic-densenet"))
     with pytest.raises(UsageError, match="expected one of Learner, Claim"):
-        check_part(3)  # type: ignore[arg-type]
+        check_part(3)
 
 
 def test_the_command_checks_what_a_name_stands_for(tmp_path, monkeypatch, capfd):

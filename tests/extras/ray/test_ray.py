@@ -247,7 +247,7 @@ def test_gpus_are_shared_out_and_the_rest_keeps_to_the_cores(cluster: Any) -> No
                 assert (pool.slots("cpu"), pool.slots("cuda")) == (5, 2 * share)
                 for key in range(16):
                     device = "cuda" if key % 2 else "cpu"
-                    pool.submit(key, (where, 0.5), 60.0, device=device)  # type: ignore[arg-type]
+                    pool.submit(key, (where, 0.5), 60.0, device=device)
                 found = dict(pool.outcomes())
             on_gpus = {found[key].decode() for key in range(1, 16, 2)}
             assert on_gpus == {f"g {gpu} {told} -" for gpu in (0, 1)}
