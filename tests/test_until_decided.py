@@ -123,6 +123,14 @@ def test_the_looks_cannot_be_had_again(suite, tmp_path):
         assert again.ended[0].why == "no look is left: the last is at 8 replicates"
 
 
+def test_without_a_limit_all_looks_of_the_suite_are_made(suite, tmp_path):
+    """A suite may plan looks beyond the 20 replicates at which looks end that a run makes for itself."""
+    path, store = suite(suite.near | {"id": "open"}, looks=[3, 22]), tmp_path / "s"
+    assert decide(path, store, last=3).ended[0].why == "its next look is at 22 replicates"
+    (ended,) = run_until_decided(path, RunOptions(store=store, executor="serial")).ended
+    assert ended.replicates == 22
+
+
 def test_a_run_makes_no_look_beyond_its_replicates_and_a_later_one_goes_on(suite, tmp_path):
     path, store = suite(suite.near | {"id": "open"}, looks=[3, 5, 8, 12]), tmp_path / "s"
     (ended,) = decide(path, store, last=5).ended

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -110,21 +111,23 @@ UntilDecidedOption: TypeAlias = Annotated[
 ]
 UpToOption: TypeAlias = Annotated[
     int | None,
-    typer.Option("--up-to", metavar="R", help="With --until-decided: maximum number of replicates; 20 by default."),
+    typer.Option(
+        "--up-to",
+        metavar="R",
+        help="With --until-decided: maximum number of replicates; by default that of the suite's last look, or 20.",
+    ),
 ]
 
 
-def last_look(until_decided: bool, up_to: int | None, locate: float | None) -> int | None:
+def last_look(until_decided: bool, up_to: int | None, locate: float | None) -> float | None:
     """The largest number of replicates at a look; None without ``--until-decided``. Raises ``UsageError``."""
-    from bfc_bench.analysis.alpha_spending import LAST
-
     if not until_decided:
         if up_to is not None:
             raise UsageError("--up-to needs --until-decided.")
         return None
     if locate is not None:
         raise UsageError("--locate and --until-decided choose the sizes differently; give one, then the other.")
-    return LAST if up_to is None else up_to
+    return math.inf if up_to is None else up_to
 
 
 DimsOption: TypeAlias = Annotated[

@@ -44,14 +44,15 @@ def run_until_decided(
     options: RunOptions = RunOptions(),
     *,
     hours: float | None = None,
-    last: int = 20,
+    last: float = math.inf,
     tell: Callable[[str], None] = lambda text: None,
 ) -> Decided:
     """Run a suite, then add replicates, and sizes where N* lies beyond those tested, to its undecided claims.
 
     Claims are judged at growing numbers of replicates (looks), with significance levels that hold for all looks
-    together: those of the suite's ``looks``, else from its replicates to ``last``. Looks follow from the rows, so the
-    same call continues an interrupted one. ``Decided.ended`` gives the outcome of each claim and the reason.
+    together: those of the suite's ``looks``, else from its replicates to ``last``, or to 20. Looks follow from the
+    rows, so the same call continues an interrupted one. ``Decided.ended`` gives the outcome of each claim and the
+    reason.
 
     Args:
         suite: Name or path of a suite, or a ``Suite``.

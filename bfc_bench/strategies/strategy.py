@@ -26,7 +26,7 @@ def strategy_of(grid: Grid, options: RunOptions, tell: Callable[[str], None] = l
 
 def next_plan(
     grid: Grid, options: RunOptions, stored: StoredSuite | None, device: Device,
-    redo: Collection[Redo] = (), executor: Executor | None = None, last: int | None = None,
+    redo: Collection[Redo] = (), executor: Executor | None = None, last: float | None = None,
 ) -> Plan:  # fmt: skip
     """The plan of the round that a run would compute next, together with the rounds that are done.
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from bfc_bench.analysis.alpha_spending import schedule_from
+from bfc_bench.analysis.alpha_spending import LAST, schedule_from
 from bfc_bench.analysis.claims import Claim
 from bfc_bench.analysis.claims.mean_evidence import MIN_REPLICATES
 from bfc_bench.analysis.interim_analyses import ClaimLooks, Look
@@ -75,7 +75,7 @@ class UntilDecided:
 
     grid: Grid
     options: RunOptions
-    last: int
+    last: float
     """No look has more replicates."""
     tell: Callable[[str], None]
     """Called with what there is to say of a look."""
@@ -242,8 +242,10 @@ class UntilDecided:
         return self.grid.suite.looks
 
 
-def with_looks(grid: Grid, options: RunOptions, last: int) -> Grid:
+def with_looks(grid: Grid, options: RunOptions, last: float) -> Grid:
     """The grid of a suite with looks: its own, else those of an earlier run, else from its replicates to ``last``.
+
+    If ``last`` is infinite, the looks that are made here end at ``LAST`` replicates.
 
     Raises ``UsageError`` if ``last`` is too small for a verdict.
     """
@@ -253,5 +255,5 @@ def with_looks(grid: Grid, options: RunOptions, last: int) -> Grid:
     with results(grid, options) as suite:
         looks = grid.suite.looks or (suite and suite.looks)
     first = max(grid.suite.replicates, MIN_REPLICATES)
-    looks = looks or list(schedule_from(first, last))
+    looks = looks or list(schedule_from(first, LAST if last == math.inf else int(last)))
     return replace(grid, suite=grid.suite.model_copy(update={"looks": looks}))

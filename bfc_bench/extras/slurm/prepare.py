@@ -19,7 +19,7 @@ from bfc_bench.toolkit.precision import Device
 
 def prepare(
     grid: Grid, store: Path, shards: int, workers: int, *,
-    device: Device, redo: Collection[Redo] = (), last: int | None = None,
+    device: Device, redo: Collection[Redo] = (), last: float | None = None,
 ) -> tuple[ShardJob | None, int]:  # fmt: skip
     """The job with the cells that a run would compute next and no running shard has, and the number of cells left out.
 
