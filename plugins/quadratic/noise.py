@@ -10,9 +10,12 @@ The target is unknown, so that an error may be noise, a target that the network 
 4. Otherwise full rank is trained once more, without the held-out points, and from there two low ranks for ``SHARE`` of
    the steps. Full rank fits more of the noise than low ranks, and also more of a target that has no low rank. So ranks
    are selected if one of the low ranks has the least error on held-out points.
+5. Otherwise full rank goes on for as many steps as before. If that lowers the error on held-out points to ``GAIN`` of
+   what it was, there were too few steps. Shared weights (``share_skips``) are an example, since step 3 fits networks
+   that share none.
 
-A fit takes 1 training where one of the first three steps decides, 5 or 21 where there were too few steps, and 3 where
-step 4 keeps full rank.
+A fit takes 1 training where one of the first three steps decides, 4 where step 5 keeps full rank, and 4 or 20 more
+where there were too few steps.
 """
 
 from __future__ import annotations
@@ -38,7 +41,9 @@ SHARE = 0.25
 """Steps of step 4 at low ranks, relative to joint training."""
 LONGER = (4, 16)
 """Numbers of steps that are tried where the default recipe has too few, relative to it."""
-TRAININGS = 3.0
+GAIN = 0.9
+"""Held-out error after twice the steps, relative to that before, at which there were too few."""
+TRAININGS = 4.0
 """Number of trainings that a fit amounts to if full rank is kept, at most."""
 
 FEW_POINTS, CLEAN, TOO_FEW_STEPS, NO_GAIN = "few points", "clean labels", "too few steps", "low ranks are no gain"
@@ -67,7 +72,13 @@ def why_full_rank(setup: Setup, trained: QuadraticPredictor, weights: Weights, g
     outcomes = full, *low_rank([replace(most, params=full.cut(ranks), low_rank=True) for ranks in tried])
     results = zip(((), *tried), outcomes, strict=True)
     squares = {ranks: rest.squared_errors(each) for ranks, each in results if isinstance(each, QuadraticPredictor)}
-    return "" if least(squares, ()) else NO_GAIN
+    if least(squares, ()):
+        return ""
+    (longer,) = given([replace(most, params=full.params)])
+    gained = isinstance(longer, QuadraticPredictor) and (
+        rest.squared_errors(longer).mean() <= GAIN * squares[()].mean()
+    )
+    return TOO_FEW_STEPS if gained else NO_GAIN
 
 
 def fits(setup: Setup, trained: QuadraticPredictor) -> bool:

@@ -30,7 +30,7 @@ class QuadDenseNet(QuadraticLearner):
     """
 
     name: ClassVar[str] = "quad-densenet"
-    version: ClassVar[int] = 5
+    version: ClassVar[int] = 6
     smoke: ClassVar[Mapping[str, Any]] = {"widths": (6, 4), "steps": 200, "batch_size": 32}
 
     checkpoints: tuple[Annotated[int, Field(ge=1)], ...] = ()
@@ -107,7 +107,7 @@ class QuadDenseNet(QuadraticLearner):
         """That of every quadratic learner, and the finish."""
         cost = super().cost(n, d)
         if self.ranks == "auto":
-            most = max(math.ceil(noise.TRAININGS + trainings(self.widths)[0]), 1 + sum(noise.LONGER))
+            most = max(math.ceil(trainings(self.widths)[0]), sum(noise.LONGER)) + math.ceil(noise.TRAININGS)
             note = f"planned as {noise.TRAININGS:.0f} trainings; clean labels take 1 as a rule, others up to {most}"
             cost = replace(cost, counted=cost.flops / noise.TRAININGS, note=note)
         if self.finish != "none":

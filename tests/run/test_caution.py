@@ -63,7 +63,7 @@ def test_a_plan_says_what_may_cost_more_and_a_row_what_its_fit_found(suite_file,
     learner = {"name": "quad-densenet", "label": "hasty", "options": {"widths": [6, 4], "steps": 100}}
     task = {"name": "t", "inputs": {"kind": "uniform"}, "target": teacher, "d": [6], "n": [400]}
     path = suite_file(task=[task], learner=[learner])
-    assert cli("plan", path, "--store", tmp_path / "store").stdout.count("hasty: planned as 3 trainings") == 1
+    assert cli("plan", path, "--store", tmp_path / "store").stdout.count("hasty: planned as 4 trainings") == 1
     (row,) = rows_of(task=[task], learner=[learner], jobs=1)
     assert row.status == "ok"
     assert row.reason.startswith("quad-densenet ended too early")
