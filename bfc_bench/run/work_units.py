@@ -18,6 +18,7 @@ from bfc_bench.executors.base import Preload, dumps
 from bfc_bench.learner import ArrayKind, Data, Failure, Job, Learner, Predictor
 from bfc_bench.run.array_guard import ArrayGuard
 from bfc_bench.run.grid import Cell, Grid, GridLearner
+from bfc_bench.store.row import COLUMNS, schema
 from bfc_bench.tasks.metrics import Metric
 from bfc_bench.tasks.task import Problem, Task
 from bfc_bench.toolkit.arrays import convert
@@ -144,10 +145,18 @@ def _pickled(what: str, part: object) -> bytes:
 
 
 def import_parts(parts: Sequence[bytes]) -> None:
-    """Import the modules of pickled parts and the libraries of the first, a learner, without initialising a device."""
-    entry, *_ = map(pickle.loads, parts)
+    """Import the modules of pickled parts and the libraries of the first, a learner, without initialising a device.
+
+    The schemas that pydantic builds at the first use of a class are built too, so that no worker builds them again.
+    """
+    entry, *others = map(pickle.loads, parts)
     if not missing(required := entry.learner.capabilities.required):  # otherwise its cells are skipped
         import_libraries(required)
+    entry.learner.options()
+    for task in others:
+        if isinstance(task, Task):
+            task.definition()
+    schema(frozenset(COLUMNS))
 
 
 def import_libraries(distributions: Iterable[str]) -> None:

@@ -169,7 +169,7 @@ def checked(values: Mapping[str, Any]) -> dict[str, Any]:
     """
     if wrong := sorted((values.keys() ^ COLUMNS) - {"axes"}):
         raise ValueError(f"a row must have the columns of Row. Missing or unknown: {', '.join(wrong)}")
-    return validated(_schema(frozenset(COLUMNS)).validate_python, values)
+    return validated(schema(frozenset(COLUMNS)).validate_python, values)
 
 
 def outcome(values: Mapping[str, Any]) -> str:
@@ -197,7 +197,7 @@ def parse(text: object) -> dict[str, Any]:
     """
     if not isinstance(text, str) or len(text) > ROW_BYTES:
         raise ValueError(f"a row must be JSON of at most {ROW_BYTES:,} bytes")
-    values = validated(_schema(_WITHOUT_DEFAULT).validate_json, text)
+    values = validated(schema(_WITHOUT_DEFAULT).validate_json, text)
     if (text.isascii() and "\\" not in text and "\x7f" not in text) or _SUSPECT.search(text) is None:
         return values
     visible: dict[str, Any] = all_visible(values)
@@ -214,7 +214,7 @@ def validated(validate: Callable[[Any], T], values: Any) -> T:
 
 
 @cache
-def _schema(required: frozenset[str]) -> TypeAdapter[dict[str, Any]]:
+def schema(required: frozenset[str]) -> TypeAdapter[dict[str, Any]]:
     """The types and ranges of the columns; checking a dictionary takes a third of the time of checking a ``Row``."""
     types = get_type_hints(Row) | _RANGES
     columns = {name: types[name] if name in required else NotRequired[types[name]] for name in _FIELDS}

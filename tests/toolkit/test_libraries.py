@@ -2,6 +2,7 @@
 
 import logging
 import pickle
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -61,6 +62,23 @@ def test_no_worker_loads_what_is_not_there(without, monkeypatch):
         learner = load_plugins().learner(name).model_construct()
         import_parts([pickle.dumps(GridLearner("", learner, (), (), ()))])
     assert loaded == [frozenset()]
+
+
+class Unused(bb.Learner):
+    """A learner of which nothing was built yet."""
+
+    name: ClassVar[str] = "unused"
+    width: int = 3
+
+    def fit(self, train, ctx):
+        raise AssertionError("it is not fitted")
+
+
+def test_what_pydantic_builds_at_first_use_is_built_before_workers_are_forked():
+    sent = pickle.dumps(GridLearner("", Unused.model_construct(), (), (), ()))
+    assert not Unused.__pydantic_complete__
+    import_parts([sent])
+    assert Unused.__pydantic_complete__
 
 
 def test_estimators_and_the_conformance_kit_say_so(without):
