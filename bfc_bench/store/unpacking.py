@@ -18,8 +18,10 @@ STORE_BYTES = 4_000_000_000
 def store_folder(path: Path) -> Path:
     """The folder of a store; of a bundle, one in the cache, into which its store is unpacked once.
 
-    Raises ``StoreError`` for a zip file that is no bundle, or a damaged one.
+    Raises ``StoreError`` for a zip file that is not there, is no bundle, or is damaged.
     """
+    if path.suffix == ".zip" and not path.exists():
+        raise StoreError(f"There is no bundle {path}.")
     if not zipfile.is_zipfile(path):
         return path
     with path.open("rb") as file:

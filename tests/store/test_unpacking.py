@@ -61,6 +61,11 @@ def test_what_is_no_bundle_is_refused_in_one_line(bundle, tmp_path, cache, refus
     assert list(cache.iterdir()) == []
 
 
+def test_a_bundle_that_is_not_there_is_named_and_no_run_is_advised(tmp_path, refused):
+    path = tmp_path / "seed-7.zip"
+    assert refused("claims", "tiny", "--store", path) == f"bfc-bench: There is no bundle {path}.\n"
+
+
 def test_a_suite_without_published_results_says_where_there_are_some():
     with pytest.raises(bb.UnknownSuite, match=r"suites with them: bfc, .*tabular.*open_store\(\.\.\.\)\['smoke'\]"):
         bb.reference_results("smoke")
