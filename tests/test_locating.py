@@ -68,6 +68,17 @@ def test_n_star_of_each_replicate_lies_within_the_factor(whole):
     assert max(row.n for row in rows if row.label == "rbf") == 160
 
 
+def test_claims_of_a_suite_with_looks_keep_a_verdict(suite_file, tmp_path):
+    """Replicates that were located have sizes of their own, at which no look can be planned."""
+    claim = {"id": "c", "kind": "reaches", "label": "p", "task": "t", "n": 320, "d": 4, "at_most": 1.0}
+    path, store = suite_file(**SUITE, looks=[3, 5], claim=[claim]), tmp_path / "s"
+    run_suite(path, RunOptions(store=store, executor="serial"))
+    located(path, store)
+    with open_store(store) as held:
+        (verdict,) = held[str(path)].claims()
+    assert (verdict.verdict, verdict.replicates) == ("supported", 3)
+
+
 def test_errors_at_one_n_are_those_of_all_replicates(suite, tmp_path):
     """A replicate has a size of its own because of its N*, so a mean there would be of selected replicates."""
     located(suite, tmp_path / "s", changes=["levels=[0.2]"])

@@ -138,16 +138,16 @@ def _decided(comparisons: Sequence[C]) -> list[C]:
 
 
 def _compare_at(n: int, a: Curve, b: Curve) -> Comparison:
-    replicates = sorted(set(a.replicates) | set(b.replicates))
-    of_a, of_b = _column(a, n, replicates), _column(b, n, replicates)
-    differences = of_a - of_b
-    log_ratio = evidence(differences[~np.isnan(differences)], overlap=a.overlap).of_symmetric_values()
+    of_a, of_b = _replicates_at(a, n), _replicates_at(b, n)
+    pairs = sorted(of_a & of_b)
+    values_a, values_b = (at.of_replicates(pairs).averaged[:, 0] for at in (a.at(a.n == n), b.at(b.n == n)))
+    log_ratio = evidence(values_a - values_b, overlap=a.overlap).of_symmetric_values()
     mean, lo, hi = (exp(x) if a.scale == "log" else x for x in (log_ratio.mean, *_ends(log_ratio)))
     return Comparison(
         **_in_common(a, b, log_ratio),
         n=n,
         pairs=log_ratio.count,
-        unpaired=int(np.sum(np.isnan(of_a) != np.isnan(of_b))),
+        unpaired=len(of_a ^ of_b),
         ratio=mean if a.scale == "log" else math.nan,
         difference=mean if a.scale == "linear" else math.nan,
         lo=lo,
@@ -168,21 +168,21 @@ def _ends(found: Evidence) -> tuple[float, float]:
     return (math.nan, math.nan) if found.refused else found.bounds()
 
 
-def _column(curve: Curve, n: int, replicates: Sequence[int]) -> np.ndarray:
-    """Values at n as they are averaged, one per replicate; nan if there is none."""
-    values = dict(zip(curve.replicates, curve.averaged[:, np.searchsorted(curve.n, n)], strict=True))
-    return np.array([values.get(replicate, math.nan) for replicate in replicates])
+def _replicates_at(curve: Curve, n: int) -> set[int]:
+    """The replicates that have a value at n."""
+    (values,) = curve.values[:, curve.n == n].T
+    return {replicate for replicate, value in zip(curve.replicates, values, strict=True) if not math.isnan(value)}
 
 
 def _compare_n_star(a: Curve, b: Curve, level: float) -> ThresholdComparison:
     log_ratio = n_star_ratio(a, b, level).of_symmetric_values()
-    lo, hi = map(math.exp, _ends(log_ratio))
+    lo, hi = map(exp, _ends(log_ratio))
     return ThresholdComparison(
         **_in_common(a, b, log_ratio),
         level=level,
         of_a=threshold(a, level),
         of_b=threshold(b, level),
-        ratio=math.exp(log_ratio.mean),
+        ratio=exp(log_ratio.mean),
         lo=lo,
         hi=hi,
         replicates=log_ratio.count,

@@ -104,26 +104,26 @@ class FrontierPoint(FlatRecord):
 def frontier(curves: Sequence[CostCurve]) -> list[FrontierPoint]:
     """The lower envelope of curves of one task, d and cost, at the cost of each of their points.
 
-    A point (learner, n) counts if every replicate has a value. The best point is the one with the least mean.
-    Its error is not that mean, which is too low because it was chosen as the lowest: for each replicate the best point
-    is chosen by the others, and the error is the mean (``Curve.averaged``) of what the replicates have at these points,
-    with its t-interval. Errors that may be negative have no frontier.
+    A point (learner, n) counts if every replicate has a value, of those that were tried along all curves. The best
+    point is the one with the least mean. Its error is not that mean, which is too low because it was chosen as the
+    lowest: for each replicate the best point is chosen by the others, and the error is the mean (``Curve.averaged``) of
+    what the replicates have at these points, with its t-interval. Errors that may be negative have no frontier.
 
     Args:
         curves: Curves against one cost, of one metric at one (task, d).
     """
     shown = [of for of in curves if of.curve.scale == "log"]
-    replicates = sorted(set().union(*(of.curve.replicates for of in shown)))
+    tried = [np.array(of.curve.replicates)[of.curve.has_enough_sizes].tolist() for of in shown]
+    replicates = sorted(set.intersection(*map(set, tried))) if tried else []
     points = []
     for of in shown:
-        values = np.full((len(replicates), len(of.costs)), math.nan)
-        values[[replicates.index(r) for r in of.curve.replicates]] = of.curve.averaged
+        values = of.curve.of_replicates(replicates).averaged
         points += [
             (float(cost), of.curve.name, int(n), column)
             for cost, n, column in zip(of.costs, of.curve.n, values.T, strict=True)
             if np.isfinite(column).all()
         ]
-    if not points:
+    if not (points and replicates):
         return []
     points.sort(key=lambda point: point[:3])
     costs = [cost for cost, *_ in points]

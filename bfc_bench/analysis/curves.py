@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
@@ -118,6 +118,17 @@ class Curve:
             tried=None if self.tried is None else self.tried[:, kept],
         )
 
+    def of_replicates(self, replicates: Sequence[int]) -> Curve:
+        """The curve of some of its replicates."""
+        kept = [self.replicates.index(replicate) for replicate in replicates]
+        return replace(
+            self,
+            replicates=tuple(replicates),
+            values=self.values[kept],
+            floors=np.broadcast_to(self.floors, self.values.shape)[kept],
+            tried=None if self.tried is None else self.tried[kept],
+        )
+
     @property
     def failures(self) -> np.ndarray:
         """Number of failed cells at each n, (K,); skipped cells do not count."""
@@ -187,11 +198,7 @@ class Curve:
         For error rates on data this mean is the logarithm of the arithmetic one, m: each value x enters as log m + (x -
         m) / m (delta method), so that a ratio is that of the means which tables and curves have.
         """
-        if not self.counted:
-            return self.scaled
-        mean = np.nansum(self.values, axis=0) / np.maximum(1, (~np.isnan(self.values)).sum(axis=0))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(mean > 0, np.log(mean) + self.values / mean - 1, self.log_values)
+        return averaged_shares(self.values, self.log_values) if self.counted else self.scaled
 
     @cached_property
     def log_values(self) -> np.ndarray:
@@ -209,9 +216,10 @@ class Curve:
     def noise(self) -> float:
         """Robust standard deviation of a value about its curve, from the steps between sizes that all replicates have.
 
-        The median difference of two replicates' steps has no bias at few replicates. 0 below 3 replicates.
+        Replicates that were added at single sizes for a claim do not count (``has_enough_sizes``). The median
+        difference of two replicates' steps has no bias at few replicates. 0 below 3 replicates.
         """
-        shared = self.scaled[~np.isnan(self.scaled).all(axis=1)]
+        shared = self.scaled[self.has_enough_sizes & ~np.isnan(self.scaled).all(axis=1)]
         shared = shared[:, ~np.isnan(shared).any(axis=0)]
         if len(shared) < 3 or shared.shape[1] < 2:
             return 0.0
@@ -286,9 +294,17 @@ class Curve:
         return np.where(self.shared[:, None], values.T, math.nan)
 
     def _over_replicates(self, statistic: Callable[[np.ndarray], Any]) -> np.ndarray:
-        columns = [column[~np.isnan(column)] for column in self._shared(self.scaled)]
-        back = float if self.scale == "linear" else math.exp
+        as_measured = self.counted or self.scale == "linear"
+        columns = [column[~np.isnan(column)] for column in self._shared(self.values if as_measured else self.scaled)]
+        back = float if as_measured else math.exp
         return np.array([back(statistic(column)) if column.size else math.nan for column in columns])
+
+
+def averaged_shares(shares: np.ndarray, logs: np.ndarray) -> np.ndarray:
+    """Shares x (R, K) as log m + (x - m) / m, with m their mean over R; where m is 0, their ``logs`` at the floor."""
+    mean = np.nansum(shares, axis=0) / np.maximum(1, (~np.isnan(shares)).sum(axis=0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(mean > 0, np.log(mean) + shares / mean - 1, logs)
 
 
 @dataclass(frozen=True, slots=True)

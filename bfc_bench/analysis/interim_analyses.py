@@ -122,7 +122,7 @@ def _open_labels(claim: Claim, before: tuple[LookLevel, Rows] | None, at: LookLe
     if before is None:
         return claim.labels
     stricter = max(before[0], at, key=lambda one: one.confidence)
-    return claim.at_look(stricter).undecided_part(before[1]).labels
+    return claim.at_look(stricter).about(before[1]).undecided_part(before[1]).labels
 
 
 def _curves(claim: Claim, own: Rows, sizes: SizesByCurve) -> SizesByCurve:

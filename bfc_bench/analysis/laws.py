@@ -152,7 +152,7 @@ def law_of_curves(
     common = sorted(set.intersection(*(set(curve.replicates) for curve in curves)))
     errors, sizes = [], []
     for curve in curves:
-        counts = np.isfinite(curve.values).sum(axis=0)
+        counts = np.isfinite(curve.values[curve.has_enough_sizes]).sum(axis=0)
         complete = curve.shared & (2 * counts > max(counts.max(initial=0), 1))
         errors.append(curve.log_values[[curve.replicates.index(r) for r in common]][:, complete])
         sizes.append(curve.n[complete].astype(float))

@@ -195,7 +195,9 @@ def crossings(curve: Curve, level: float) -> list[NStar]:
     rise = level * (RISE - 1) if linear else math.log(RISE)
     log_n = np.log(curve.n).tolist()
     found = []
-    for replicate, error, traced in zip(curve.replicates, curve.scaled.tolist(), curve.has_enough_sizes, strict=True):
+    # An error rate of 0 counts as half of a test point, which may be above the level that it is below.
+    scaled = np.where(curve.values <= level, np.minimum(curve.scaled, bound), curve.scaled).tolist()
+    for replicate, error, traced in zip(curve.replicates, scaled, curve.has_enough_sizes, strict=True):
         errors = [e for e in error if not math.isnan(e)]
         if traced and errors:
             sizes = [size for size, e in zip(log_n, error, strict=True) if not math.isnan(e)]

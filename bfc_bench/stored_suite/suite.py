@@ -239,11 +239,11 @@ class StoredSuite:
         return parse_claims(self.suite, self.plugins.claims, str(self.path or self.name))
 
     def looks_by_claim(self) -> list[ClaimLooks]:
-        """The claims with their looks."""
+        """The claims with their looks; without, after a run that located N*, as replicates have sizes of their own."""
         looks, rows = self.looks, self.columns()
         sizes = own_sizes(self.definition)
         claims = [claim.among(sizes, self.theories) for claim in self.parsed_claims]
-        if looks is None:
+        if looks is None or not sizes:
             return [ClaimLooks(claim, ()) for claim in claims]
         return [looks_at(claim, rows, sizes, looks) for claim in claims]
 

@@ -162,6 +162,12 @@ def test_a_side_that_never_gets_there_cannot_be_supported():
     assert found.verdict == "undecided"
 
 
+def test_one_opponent_without_a_value_leaves_a_claim_undecided():
+    """Neither a nor b ever gets there, and c does."""
+    rows = [*curve("a", [1e6] * 3), *curve("b", [1e6] * 3), *curve("c", 1e4 * spread("c", size=3, sd=1.0))]
+    assert verdict(SAMPLES | {"against": ["b", "c"]}, rows).verdict == "undecided"
+
+
 def test_exponents_keep_censored_replicates_as_bounds():
     rng = stream("test claims", "censored exponents")
     rows = exponent_difference_at(rng, -1.0)

@@ -109,3 +109,13 @@ def test_an_opponent_gets_no_more_replicates_if_it_is_beaten_at_the_levels_of_bo
         first, second = looks_at(claim, rows, sizes, (3, 5, 8)).looks
         assert first.finding.verdict == "undecided"
         assert second.counts == {"a": 5, "b": replicates, "c": 5}
+
+
+def test_an_opponent_is_beaten_by_the_error_that_classes_have():
+    claim = Beats(id="b", label="a", against=("b", "c"), task="t", n=20)
+    rates = {"a": [0.1, 0.11, 0.12], "b": [0.5, 0.52, 0.51], "c": [0.1, 0.12, 0.11]}
+    rows = [
+        replace(row(20, r, label, nmse=None), error_rate=e) for label, of in rates.items() for r, e in enumerate(of)
+    ]
+    _, second = looks_at(claim, Rows.of(rows), {("t", label, 4): (20,) for label in "abc"}, (3, 5, 8)).looks
+    assert second.counts == {"a": 5, "b": 3, "c": 5}

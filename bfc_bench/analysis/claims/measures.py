@@ -11,7 +11,7 @@ from typing import TypeAlias
 import numpy as np
 
 from bfc_bench.analysis.claims.mean_evidence import Evidence, evidence, nothing, short
-from bfc_bench.analysis.curves import Curve, Scale, curves, scale_of, shared_n
+from bfc_bench.analysis.curves import Curve, Scale, averaged_shares, curves, scale_of, shared_n
 from bfc_bench.analysis.intervals import is_skewed
 from bfc_bench.analysis.thresholds import NStar, crossings
 from bfc_bench.store.row import Row
@@ -75,6 +75,11 @@ class Measured:
     """As ``Curve.overlap``."""
     tested: float = math.inf
     """Number of test points of an error rate on a finite data set; inf if fresh points are drawn."""
+
+    def of_replicates(self, replicates: Sequence[int]) -> np.ndarray:
+        """Values of some replicates, as they are averaged over these."""
+        values, raw = (np.array([of[r] for r in replicates], float) for of in (self.values, self.raw))
+        return values if math.isinf(self.tested) else averaged_shares(raw, values)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -159,7 +164,7 @@ def _paired(a: Measured, b: Measured, factor: float) -> Evidence:
             return nothing(side.problem)
     pairs = sorted(a.values.keys() & b.values.keys())
     found = evidence(
-        (a.values[r] - factor * b.values[r] for r in pairs),
+        a.of_replicates(pairs) - factor * b.of_replicates(pairs),
         open_below=a.floored or b.failed > 0,
         open_above=b.floored or a.failed > 0,
         overlap=a.overlap,
@@ -200,7 +205,7 @@ def evidence_of_crossings(
         ranges,
         open_below=failed[0] or below > 0,
         open_above=failed[1] or above > 0,
-        only_bounds=len(known) in (below, above),
+        only_bounds=bool(known) and len(known) in (below, above),
         notes=(
             *notes,
             *[f"{censored} of {len(common)} replicates are censored"] * bool(censored),

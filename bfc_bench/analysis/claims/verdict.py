@@ -175,9 +175,9 @@ def decide(
 def _p(region: Region, pieces: Sequence[Evidence]) -> float:
     """p of the largest of k quantities: all lie inside, or one lies outside at a k-th of the level.
 
-    It is nan if the values of some do not vary and are no bounds, which gives no test.
+    It is nan if the values of none vary or are bounds, which gives no test.
     """
-    if any(0 in piece.errors and not piece.only_bounds for piece in pieces):
+    if all(0 in piece.errors and not piece.only_bounds for piece in pieces):
         return math.nan
     inside = max(piece.p_inside(region) for piece in pieces)
     return min(inside, 1.0, len(pieces) * min(piece.p_outside(region) for piece in pieces))
