@@ -216,7 +216,10 @@ def test_a_look_adds_at_most_one_size_beyond_to_an_opponent_that_never_gets_ther
 
 
 def test_a_size_whose_cells_would_take_longer_than_they_may_is_not_added(suite, tmp_path, monkeypatch):
-    monkeypatch.setattr("bfc_bench.run.costs.Costs.seconds", lambda self, cell: 1e5 if cell.n > 32 else 0.1)
+    def estimate(label, d, n):
+        return 1e5 if n > 32 else 0.1, 0.0, ""
+
+    monkeypatch.setattr("bfc_bench.run.plan.estimates", lambda *_: estimate)
     path = suite(NEVER, learner=[{"name": "mean"}, POLY], task=[{**SMALL, "d": [3], "n": [4, 8, 16, 32]}])
     (end,) = decide(path, tmp_path / "s", last=20).ended
     assert "a cell at n = 64 would take about 100000 s; the budget is 120 s" in end.why

@@ -66,7 +66,7 @@ def plan(
         plan = next_plan(grid, run, stored, _device(chosen, device), options.redo_of(redo), chosen, last)
         claims = stored.replicates_needed() if stored and stored.sessions else None
     forecast = _Forecast(plan, jobs, chosen)
-    remarks = [*plan.remarks, *plan.costs.notes(cell for cell in plan.todo if cell not in plan.broken)]
+    remarks = [*plan.remarks, *plan.notes]
     if plan.todo and (grid.suite.locate or until_decided):
         how = "--until-decided" if until_decided else "--locate"
         remarks.append(f"these are the cells of the next round of {how}; what follows depends on their errors.")
@@ -109,8 +109,8 @@ def _facts(forecast: _Forecast, remarks: Sequence[str], claims: Sequence[Replica
         "cpu_seconds": round(forecast.seconds.get("cpu", 0.0), 1),
         **({"gpu_seconds": round(forecast.seconds["cuda"], 1)} if gpu else {}),
         "wall_seconds": round(forecast.wall, 1),
-        "peak_memory_bytes": plan.peak_bytes,
-        **({"peak_gpu_bytes": plan.peak_gpu_bytes, "gpu_bytes": plan.memory["cuda"]} if gpu else {}),
+        "peak_memory_bytes": plan.peak_bytes("cpu"),
+        **({"peak_gpu_bytes": plan.peak_bytes("cuda"), "gpu_bytes": plan.memory["cuda"]} if gpu else {}),
         "device": plan.device,
         "jobs": forecast.slots["cpu"],
         **({"gpu_jobs": forecast.slots["cuda"]} if gpu else {}),
@@ -143,9 +143,9 @@ def _print_plan(forecast: _Forecast, remarks: Sequence[str], claims: Sequence[Re
     workers = " and ".join(
         counted(forecast.slots[device], "worker" if device == "cpu" else "GPU worker") for device in forecast.seconds
     )
-    memory = f"largest cell {plan.peak_bytes / 1e9:.2f} GB"
+    memory = f"largest cell {plan.peak_bytes('cpu') / 1e9:.2f} GB"
     if forecast.gpu:
-        memory += f", on a GPU {plan.peak_gpu_bytes / 1e9:.2f} of {plan.memory['cuda'] / 1e9:.2f} GB"
+        memory += f", on a GPU {plan.peak_bytes('cuda') / 1e9:.2f} of {plan.memory['cuda'] / 1e9:.2f} GB"
     cells = counted(len(plan.cells), "cell")
     named = f"{suite.name}@{suite.version}"
     print_text(out, f"{named}: {cells}: {states}; about {times}, {forecast.wall:.0f} s on {workers}; {memory}.")

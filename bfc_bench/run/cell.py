@@ -14,13 +14,13 @@ import numpy as np
 from bfc_bench.errors import BenchError, Diverged
 from bfc_bench.executors.worker_context import clock_starts, may_take
 from bfc_bench.learner import Array, Cost, Failure, Predictor
-from bfc_bench.run.array_guard import ArrayGuard
+from bfc_bench.run.array_guard import is_unchanged
 from bfc_bench.run.fitting import attempt, check_prediction, fit, predict, tune
 from bfc_bench.run.grid import Cell
 from bfc_bench.run.memory_limits import PeakMemory
 from bfc_bench.run.stopwatch import Stopwatch
 from bfc_bench.run.wire_format import FinishedCell, pack, send
-from bfc_bench.run.work_units import TRAIN_POINTS, Batch, CellFit, load_libraries
+from bfc_bench.run.work_units import TRAIN_POINTS, Batch, CellFit, Copies, load_libraries
 from bfc_bench.store.artifacts import checked_files, digests
 from bfc_bench.store.row import BESIDES, Row, Status
 from bfc_bench.tasks.feature_errors import measure_features
@@ -52,34 +52,38 @@ def run_batch(batch: Batch) -> bytes:
 def _packed_rows(batch: Batch) -> list[bytes] | Failure:
     """Rows of all cells; cells with the same batch key are fitted together."""
     groups: dict[Hashable, list[CellFit]] = {}
+    copies: Copies = {}
     for cell in batch.cells:
-        item = CellFit.prepare(batch, cell)
+        item = CellFit.prepare(batch, cell, copies)
         key = item.learner.batch_key(item.problem.spec(cell.n))
         groups.setdefault(("alone", cell.id) if key is None else ("together", key), []).append(item)
     clock_starts()
-    guard = ArrayGuard(batch.learner.capabilities.arrays[0], batch.device)
-    finished = [done for items in groups.values() for done in _run(items, guard)]
-    if changed := guard.changed():
-        name, arrays = batch.learner.name, " and ".join(changed)
+    finished = [done for items in groups.values() for done in _run(items)]
+    if changed := [
+        what
+        for (what, *_), (x, copy, columns) in copies.items()
+        if not is_unchanged(x, copy, batch.array_kind, columns)
+    ]:
+        name, arrays = batch.learner.name, " and ".join(dict.fromkeys(changed))
         reason = f"{name} has changed arrays that it was given: {arrays}. Copy an array before you change it."
         return Failure("failed", reason)
     return [pack(*done) for done in finished]
 
 
-def _run(items: list[CellFit], guard: ArrayGuard) -> list[FinishedCell]:
+def _run(items: list[CellFit]) -> list[FinishedCell]:
     """Rows of cells that are fitted together. The time is divided among them by declared cost."""
     stopwatch, memory = Stopwatch(), PeakMemory()
-    tune(items, guard)
+    tune(items)
     while waiting := [item for item in items if item.outcome is None]:
-        outcomes = fit([item.job(item.learner, item.train, guard) for item in waiting])
+        outcomes = fit([item.job(item.learner, item.train) for item in waiting])
         for item, outcome in zip(waiting, outcomes, strict=True):
             if isinstance(outcome, Failure) and outcome.status == "diverged" and len(item.ranking) > 1:
                 del item.ranking[0]
             else:
                 item.outcome = outcome
     seconds = stopwatch.seconds()
-    tests = _predictions(items, "test inputs", [item.test_x for item in items], guard)
-    trains = _predictions(items, "inputs", [item.train.x[:TRAIN_POINTS] for item in items], guard)
+    tests = _predictions(items, "test inputs", [item.test_x for item in items])
+    trains = _predictions(items, "inputs", [item.train.x[:TRAIN_POINTS] for item in items])
     shared = {"trained_together": len(items), "peak_memory_bytes": memory.bytes()}
     return [
         _finish(item, *test, train, {**shared, **{name: share * value for name, value in seconds.items()}})
@@ -87,13 +91,9 @@ def _run(items: list[CellFit], guard: ArrayGuard) -> list[FinishedCell]:
     ]
 
 
-def _predictions(
-    items: list[CellFit], what: str, xs: list[np.ndarray], guard: ArrayGuard
-) -> list[tuple[Array, np.ndarray | Failure]]:
+def _predictions(items: list[CellFit], what: str, xs: list[np.ndarray]) -> list[tuple[Array, np.ndarray | Failure]]:
     """For each cell a copy of its inputs, called ``what``, and the predictions there."""
-    copies = [
-        guard.guarded_copy(what, item.train.sample, x, item.train.columns) for item, x in zip(items, xs, strict=True)
-    ]
+    copies = [item.copy(what, item.train.sample, x, item.train.columns) for item, x in zip(items, xs, strict=True)]
     classes = [item.problem.task.classes for item in items]
     outcomes: Any = [item.outcome for item in items]
     return list(zip(copies, predict(type(items[0].entry.learner), outcomes, copies, classes), strict=True))

@@ -1,8 +1,8 @@
-"""Estimates seconds and memory of cells from rows of a store, or from what learners declare."""
+"""Estimates seconds and memory of fits from rows of a store, or from what learners declare."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from math import sqrt
@@ -12,8 +12,8 @@ from typing import TypeAlias
 import numpy as np
 
 from bfc_bench.errors import PluginError
-from bfc_bench.learner import Cost, Work
-from bfc_bench.run.grid import Cell, Grid
+from bfc_bench.learner import Cost, Learner, Work
+from bfc_bench.run.grid import Grid, GridLearner
 from bfc_bench.run.skip_reasons import ask, device_of
 from bfc_bench.store.row import Row
 from bfc_bench.store.rows import Rows
@@ -33,75 +33,77 @@ Where: TypeAlias = tuple[str, int, int]
 """Label, d and n, on which the cost of a fit depends."""
 
 
-class Costs:
-    """Seconds of a cell: measured on the same curve; else by its learner's overhead and rate; else declared.
+Estimate: TypeAlias = tuple[float, float, str]
+"""Seconds and bytes of a fit, and what its learner says of its cost as long as no rows show it."""
+
+
+def estimates(grid: Grid, history: Sequence[Row], device: Device) -> Callable[[str, int, int], Estimate]:
+    """The function that estimates a fit by label, d and n. It raises ``PluginError`` of the learner.
+
+    Seconds are those measured on the same curve; else by the learner's overhead and rate; else those declared for the
+    options of the suite, since the candidate that tuning will choose is unknown, and for the candidates.
+    """
+    measured = _measured_seconds(grid, history, device)
+    fits = _overheads_and_rates(grid, measured, device)
+
+    @cache
+    def estimate(label: str, d: int, n: int) -> Estimate:
+        entry, place = grid.entries[label], (label, d, n)
+        cost = _cost(entry.learner, n, d)
+        if place in measured:
+            seconds = measured[place]
+        elif cost is None:
+            seconds = UNKNOWN_SECONDS
+        elif label in fits:
+            overhead, rate = fits[label]
+            seconds = overhead + rate * cost.flops
+        else:
+            speed, parts = FLOPS[device_of(entry.learner, device)], [cost, *_tuning_costs(entry, n, d)]
+            seconds = sum(part.flops / speed[part.work] + part.seconds for part in parts)
+        return seconds, cost.bytes if cost else 0.0, cost.note if cost and label not in fits else ""
+
+    return estimate
+
+
+def _measured_seconds(grid: Grid, history: Sequence[Row], device: Device) -> dict[Where, float]:
+    """Median seconds of the fits that were made on the device that they would have now.
 
     They are CPU seconds, and the seconds for which the learner waits (for a network, say). Time for which it had no
     core does not count, since another run may find the machine less busy.
     """
-
-    def __init__(self, grid: Grid, history: Sequence[Row], device: Device) -> None:
-        self._grid, self._device = grid, device
-        self._cost, self._declared_seconds = cache(self._ask_cost), cache(self._add_costs)
-        self._seen: dict[Where, float] = {}
-        points: dict[tuple[str, Work], list[tuple[float, float]]] = {}
-        ok = Rows.of(history).where(status="ok")
-        for (label, made_on, d, n), group in ok.groups("label", "device", "d", "n").items():
-            if label not in grid.entries or made_on != self._device_of(label):
-                continue
+    measured: dict[Where, float] = {}
+    ok = Rows.of(history).where(status="ok")
+    for (label, made_on, d, n), group in ok.groups("label", "device", "d", "n").items():
+        if label in grid.entries and made_on == device_of(grid.entries[label].learner, device):
             seconds = occupied(group)
-            if not (measured := seconds[~np.isnan(seconds)].tolist()):
-                continue
-            self._seen[place := (label, d, n)] = spent = median(measured)
-            with suppress(PluginError):  # the plan names the cells that this concerns
-                if (cost := self._cost(place)) and cost.flops:
-                    points.setdefault((label, cost.work), []).append((cost.flops, spent))
-        self._fits = {
-            label: overhead_and_rate(spent, 1 / FLOPS[self._device_of(label)][work])
-            for (label, work), spent in points.items()
-        }
+            if known := seconds[~np.isnan(seconds)].tolist():
+                measured[label, d, n] = median(known)
+    return measured
 
-    def seconds(self, cell: Cell) -> float:
-        """Estimated seconds of a cell."""
-        place = (cell.label, cell.d, cell.n)
-        if place in self._seen:
-            return self._seen[place]
-        if cell.label in self._fits and (cost := self._cost(place)):
-            overhead, rate = self._fits[cell.label]
-            return overhead + rate * cost.flops
-        return self._declared_seconds(place)
 
-    def bytes(self, cell: Cell) -> float:
-        """Declared memory of a cell, or 0."""
-        cost = self._cost((cell.label, cell.d, cell.n))
-        return 0.0 if cost is None else cost.bytes
+def _overheads_and_rates(grid: Grid, measured: Mapping[Where, float], device: Device) -> dict[str, tuple[float, float]]:
+    """Overhead and rate of each label whose fits were measured and whose cost is declared."""
+    points: dict[tuple[str, Work], list[tuple[float, float]]] = {}
+    for (label, d, n), seconds in measured.items():
+        with suppress(PluginError):  # the plan names the cells that this concerns
+            if (cost := _cost(grid.entries[label].learner, n, d)) and cost.flops:
+                points.setdefault((label, cost.work), []).append((cost.flops, seconds))
+    return {
+        label: overhead_and_rate(fits, 1 / FLOPS[device_of(grid.entries[label].learner, device)][work])
+        for (label, work), fits in points.items()
+    }
 
-    def notes(self, cells: Iterable[Cell]) -> list[str]:
-        """What learners say of the costs of cells, a line per label that has no rows yet."""
-        costs = {cell.label: self._cost((cell.label, cell.d, cell.n)) for cell in cells if cell.label not in self._fits}
-        return [f"{label}: {cost.note}" for label, cost in costs.items() if cost and cost.note]
 
-    def _device_of(self, label: str) -> Device:
-        return device_of(self._grid.entries[label].learner, self._device)
+def _tuning_costs(entry: GridLearner, n: int, d: int) -> list[Cost]:
+    """Declared costs of the candidates, each of which trains on part of the points; a climb ends halfway."""
+    candidates = [candidate for climb in entry.climbs() for candidate in climb[: len(climb) // 2 + 1]]
+    costs = [_cost(candidate, n - n // EVERY, d) for candidate in candidates]
+    return [cost for cost in costs if cost is not None]
 
-    def _ask_cost(self, where: Where) -> Cost | None:
-        label, d, n = where
-        cost: Cost | None = ask(self._grid.entries[label].learner, "cost", n, d)
-        return cost
 
-    def _add_costs(self, where: Where) -> float:
-        """Seconds of tuning, in which each candidate trains on part of the points, and of the final fit.
-
-        The candidate that tuning will choose is unknown; the options of the suite are assumed. A climb ends halfway.
-        """
-        (label, d, n), final = where, self._cost(where)
-        if final is None:
-            return UNKNOWN_SECONDS
-        climbs, trained = self._grid.entries[label].climbs(), n - n // EVERY
-        candidates = [candidate for climb in climbs for candidate in climb[: len(climb) // 2 + 1]]
-        trials: list[Cost | None] = [ask(candidate, "cost", trained, d) for candidate in candidates]
-        flops = FLOPS[self._device_of(label)]
-        return sum(cost.flops / flops[cost.work] + cost.seconds for cost in (final, *trials) if cost is not None)
+def _cost(learner: Learner, n: int, d: int) -> Cost | None:
+    cost: Cost | None = ask(learner, "cost", n, d)
+    return cost
 
 
 def overhead_and_rate(points: Sequence[tuple[float, float]], declared: float) -> tuple[float, float]:

@@ -16,7 +16,6 @@ import numpy as np
 
 from bfc_bench.errors import Diverged, describe_error, error_text, is_ctrl_c, traceback_of
 from bfc_bench.learner import Array, Data, Failure, Job, Learner, Predictor
-from bfc_bench.run.array_guard import ArrayGuard
 from bfc_bench.run.memory_limits import is_out_of_memory
 from bfc_bench.run.work_units import CellFit
 from bfc_bench.tasks.metrics import TargetValues, error_rate
@@ -155,16 +154,19 @@ class _Climb:
         return gains and min(recent, default=inf) > ENOUGH and len(self.errors) < len(self.candidates)
 
 
-def tune(items: Sequence[CellFit], guard: ArrayGuard) -> None:
+def tune(items: Sequence[CellFit]) -> None:
     """Rank the candidates of each cell by validation error; the outcome is a failure if all of them fail."""
     parts = {item: split(item.train) for item in items if item.entry.candidates}
     climbs = [_Climb(item, candidates) for item in parts for candidates in item.entry.climbs()]
     for item in parts:
         item.ranking = []
     while trials := [(climb, climb.candidates[len(climb.errors)]) for climb in climbs if climb.goes_on]:
-        outcomes = fit([climb.item.job(learner, parts[climb.item][0], guard) for climb, learner in trials])
+        outcomes = fit([climb.item.job(learner, parts[climb.item][0]) for climb, learner in trials])
         validated = [parts[climb.item][1] for climb, _ in trials]
-        xs = [guard.guarded_copy("inputs", part.sample, part.x, part.columns) for part in validated]
+        xs = [
+            climb.item.copy("inputs", part.sample, part.x, part.columns)
+            for (climb, _), part in zip(trials, validated, strict=True)
+        ]
         classes = [climb.item.problem.task.classes for climb, _ in trials]
         point = "validation point, every fifth of the n points"
         predictions = predict(type(trials[0][1]), outcomes, xs, classes, point)

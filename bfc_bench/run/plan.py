@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cache
 from math import frexp
 from typing import Any
 
 from bfc_bench.errors import PluginError
 from bfc_bench.executors.base import Executor
 from bfc_bench.learner import TaskFacts
-from bfc_bench.run.costs import Costs
+from bfc_bench.run.costs import Estimate, estimates
 from bfc_bench.run.grid import Cell, Grid
 from bfc_bench.run.skip_reasons import ask, device_of, skip_reason
 from bfc_bench.run.theories import theory_of
@@ -47,7 +47,6 @@ class Plan:
     """The device of the run."""
     memory: Mapping[Device, int]
     """Memory limits of a cell by where it is, in bytes: of the host, and of the GPU in a run for one."""
-    costs: Costs
     todo: list[Cell] = field(default_factory=list)
     done: list[Cell] = field(default_factory=list)
     failed: list[Cell] = field(default_factory=list)
@@ -63,12 +62,14 @@ class Plan:
     cautions: list[str] = field(default_factory=list)
     """Cautions of the learners, with label and tasks; then cells whose time is near the limit, then claims about sizes
     that are not planned or theories that are not offered. A line each."""
-    peak_bytes: float = 0.0
-    """Largest declared memory of a cell to do on the CPU."""
-    peak_gpu_bytes: float = 0.0
-    """Largest declared GPU memory of a cell to do on a GPU."""
     keys: dict[str, Hashable] = field(default_factory=dict)
     """Batch keys of the cells to run, by id; None: the cell is sent with its curve."""
+    seconds: dict[str, float] = field(default_factory=dict)
+    """Estimated seconds of the cells to run, by id: CPU time, and waiting time of learners that wait."""
+    bytes: dict[str, float] = field(default_factory=dict)
+    """Declared memory of the cells to run, by id, on the device of each."""
+    notes: list[str] = field(default_factory=list)
+    """What learners without rows say of the costs of their cells, a line per label."""
 
     @property
     def remarks(self) -> list[str]:
@@ -79,10 +80,9 @@ class Plan:
             for origin, count in self.stale.most_common()
         ]
 
-    @cached_property
-    def seconds(self) -> dict[str, float]:
-        """Estimated seconds of each cell to do, by id: CPU time, and waiting time of learners that wait."""
-        return {cell.id: self.costs.seconds(cell) for cell in self.todo if cell not in self.broken}
+    def peak_bytes(self, device: Device) -> float:
+        """Largest declared memory of a cell to run on a device."""
+        return max((self.bytes.get(cell.id, 0.0) for cell in self.todo if self.device_of(cell) == device), default=0.0)
 
     def batches(self, jobs: int, gpu_jobs: int | None = None) -> list[Batch]:
         """The cells to do in batches that fit time and memory and keep ``jobs`` workers busy.
@@ -146,17 +146,17 @@ class Plan:
         together; a single worker takes all of it. It is at least ``SHORTEST_SECONDS``, since each process compiles or
         loads the group's program.
         """
-        device, remaining = self.device_of(cells[0]), sum(map(self.costs.seconds, cells))
-        longest, shortest = self.grid.suite.budget.cell_seconds / 4, self._shortest(device)
+        device, remaining = self.device_of(cells[0]), sum(self.seconds[cell.id] for cell in cells)
+        shortest = self._shortest(device)
         part: list[Cell] = []
         time = memory = limit = 0.0
         for cell in cells:
-            seconds, size = self.costs.seconds(cell), self.costs.bytes(cell)
+            seconds, size = self.seconds[cell.id], self.bytes[cell.id]
             if part and (time + seconds > limit or memory + size > self.memory[device]):
                 yield part, time
                 part, time, memory = [], 0.0, 0.0
             if not part:
-                limit = min(longest, max(remaining / (1 if jobs == 1 else 2 * jobs), shortest))
+                limit = min(self._longest, max(remaining / (1 if jobs == 1 else 2 * jobs), shortest))
             part.append(cell)
             time, memory, remaining = time + seconds, memory + size, remaining - seconds
         yield part, time
@@ -168,15 +168,20 @@ class Plan:
             device, name = self.device_of(cells[0]), self.grid.entries[cells[0].label].learner.name
             before, time = open_parts.get((name, device), ([], 0.0))
             joined = before + cells
-            fits = sum(map(self.costs.bytes, joined)) <= self.memory[device]
+            fits = sum(self.bytes[cell.id] for cell in joined) <= self.memory[device]
             if before and not (fits and time + seconds <= self._shortest(device)):
                 yield before, time
                 joined, time = cells, 0.0
             open_parts[name, device] = joined, time + seconds
         yield from open_parts.values()
 
+    @property
+    def _longest(self) -> float:
+        """Seconds that a batch of several cells may take."""
+        return self.grid.suite.budget.cell_seconds / 4
+
     def _shortest(self, device: Device) -> float:
-        return min(self.grid.suite.budget.cell_seconds / 4, SHORTEST_SECONDS[device])
+        return min(self._longest, SHORTEST_SECONDS[device])
 
 
 def plan_for(
@@ -188,19 +193,22 @@ def plan_for(
     held = store.known_cells(suite.name, suite.version) if store else {}
     missing = bool(redo) or any(held.get(cell.id, NO_ROW)[0] != "ok" for cell in cells)
     history = store.columns(suite.name, suite.version) if store and missing else []
-    plan = Plan(grid, cells, device, _memory(grid.suite.budget, device, executor), Costs(grid, history, device))
+    plan = Plan(grid, cells, device, _memory(suite.budget, device, executor))
+    estimate = estimates(grid, history, device)
     facts = {(task.name, d): grid.tasks[task.name].facts(d) for task in suite.task for d in task.d}
     problem = cache(lambda task, d, replicate: grid.tasks[task].problem(suite.seed, d, replicate, suite.test_size))
 
     @cache
     def reason_and_fault(task: str, label: str, d: int, n: int) -> tuple[str | None, str]:
-        return _reason_and_fault(plan, grid.cell(task, label, d, n, 0), facts[task, d])
+        return _reason_and_fault(plan, grid.cell(task, label, d, n, 0), facts[task, d], estimate)
 
     for cell in cells:
         _sort(plan, cell, held.get(cell.id, NO_ROW), redo, reason_and_fault, problem)
     run = [cell for cell in plan.todo if cell not in plan.broken]
-    plan.peak_bytes = max((plan.costs.bytes(cell) for cell in run if plan.device_of(cell) == "cpu"), default=0.0)
-    plan.peak_gpu_bytes = max((plan.costs.bytes(cell) for cell in run if plan.device_of(cell) != "cpu"), default=0.0)
+    notes: dict[str, str] = {}
+    for cell in run:
+        plan.seconds[cell.id], plan.bytes[cell.id], notes[cell.label] = estimate(cell.label, cell.d, cell.n)
+    plan.notes = [f"{label}: {note}" for label, note in notes.items() if note]
     plan.cautions = [*_cautions(grid, [*run, *plan.done], facts), *_long_cells(plan, run), *_about_claims(grid)]
     plan.cautions += _of_other_tasks(grid, store) if store else ()
     return plan
@@ -246,7 +254,9 @@ def _memory(budget: Budget, device: Device, executor: Executor | None) -> dict[D
     return memory
 
 
-def _reason_and_fault(plan: Plan, cell: Cell, facts: TaskFacts) -> tuple[str | None, str]:
+def _reason_and_fault(
+    plan: Plan, cell: Cell, facts: TaskFacts, estimate: Callable[[str, int, int], Estimate]
+) -> tuple[str | None, str]:
     """Why a cell is skipped, or None; and what its learner did wrong when it was asked, or an empty string."""
     grid, entry = plan.grid, plan.grid.entries[cell.label]
     try:
@@ -254,7 +264,7 @@ def _reason_and_fault(plan: Plan, cell: Cell, facts: TaskFacts) -> tuple[str | N
         tuned = bool(entry.candidates)
         reason = skip_reason(entry.learner, facts, cell.n, plan.device, plan.memory, test_size, tuned=tuned)
         if reason is None:
-            plan.costs.seconds(cell)
+            estimate(cell.label, cell.d, cell.n)
             for learner in entry.candidates or (entry.learner,):
                 ask(learner, "caution", facts, cell.n)
     except PluginError as error:
@@ -296,7 +306,7 @@ def _long_cells(plan: Plan, cells: Iterable[Cell]) -> Iterator[str]:
     limit = plan.grid.suite.budget.cell_seconds
     long: dict[tuple[str, str], list[tuple[float, int]]] = {}
     for cell in cells:
-        if (seconds := plan.costs.seconds(cell)) > NEAR_LIMIT * limit:
+        if (seconds := plan.seconds[cell.id]) > NEAR_LIMIT * limit:
             long.setdefault((cell.label, cell.task), []).append((seconds, cell.n))
     for (label, task), times in long.items():
         seconds, n = max(times)

@@ -10,13 +10,14 @@ from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache, partial
 from importlib import import_module
+from typing import TypeAlias
 
 import numpy as np
 
 from bfc_bench.errors import UsageError, describe_error
 from bfc_bench.executors.base import Preload, dumps
-from bfc_bench.learner import ArrayKind, Data, Failure, Job, Learner, Predictor
-from bfc_bench.run.array_guard import ArrayGuard
+from bfc_bench.learner import Array, ArrayKind, Data, Failure, Job, Learner, Predictor
+from bfc_bench.run.array_guard import Columns, guarded_copy
 from bfc_bench.run.grid import Cell, Grid, GridLearner
 from bfc_bench.store.row import COLUMNS, schema
 from bfc_bench.tasks.metrics import Metric
@@ -63,6 +64,15 @@ class Batch:
         """The learner of one of the labels."""
         return next(iter(self.learners.values())).learner
 
+    @property
+    def array_kind(self) -> ArrayKind:
+        """The kind of arrays that the learner wants."""
+        return self.learner.capabilities.arrays[0]
+
+
+Copies: TypeAlias = dict[tuple[str, str, int], tuple[np.ndarray, Array, Columns]]
+"""What learners of a batch were given, by what it is, its sample and its size: an array, its copy, and its columns."""
+
 
 @dataclass(eq=False)
 class CellFit:
@@ -79,21 +89,23 @@ class CellFit:
     """Inputs without labels, (n_0, d), or None if the task has none."""
     ranking: list[tuple[Learner, float | None]]
     """Learners to fit, the best first, with their validation errors; the next one is for when training diverges."""
+    copies: Copies
+    """Shared by the cells of a batch."""
     tried: list[Learner] = field(default_factory=list)
     """Candidates that tuning has fitted."""
     outcome: Predictor | Failure | None = None
     """Result of the fit; None until it has ended."""
 
     @classmethod
-    def prepare(cls, batch: Batch, cell: Cell) -> CellFit:
+    def prepare(cls, batch: Batch, cell: Cell, copies: Copies) -> CellFit:
         """Draw the points, before the clock starts."""
         learner, n = batch.learners[cell.label].learner, cell.n
         problem = drawn_problem(batch.tasks[cell.task], batch.seed, cell.d, cell.replicate, batch.test_size)
         problem = problem.framed if learner.takes_frames() else problem
-        _load(learner.capabilities.arrays[0], batch.device)
+        _load(batch.array_kind, batch.device)
         points = problem.train(n), problem.test_inputs(n), problem.unlabeled_inputs(n)
         _ = problem.truth, problem.test_hidden
-        return cls(batch, cell, problem, *points, [(learner, None)])
+        return cls(batch, cell, problem, *points, [(learner, None)], copies)
 
     @property
     def entry(self) -> GridLearner:
@@ -105,11 +117,19 @@ class CellFit:
         """The learner that is fitted."""
         return self.ranking[0][0]
 
-    def job(self, learner: Learner, train: Data, guard: ArrayGuard) -> Job:
+    def copy(self, what: str, sample: str, x: np.ndarray, columns: Columns = ()) -> Array:
+        """A copy of ``x`` for learners; the same copy for the same ``what``, sample and size."""
+        key, batch = (what, sample, len(x)), self.batch
+        if key not in self.copies:
+            self.copies[key] = x, guarded_copy(x, batch.array_kind, batch.device, columns), columns
+        return self.copies[key][1]
+
+    def job(self, learner: Learner, train: Data) -> Job:
         """A fit of ``learner`` to ``train``, with copies of all arrays."""
-        batch, unlabeled = self.batch, self.unlabeled
+        batch, unlabeled, columns = self.batch, self.unlabeled, train.columns
         if unlabeled is not None:
-            unlabeled = guard.guarded_copy("unlabelled inputs", self.train.sample, unlabeled, self.train.columns)
+            unlabeled = self.copy("unlabelled inputs", self.train.sample, unlabeled, columns)
+        x, y = self.copy("inputs", train.sample, train.x, columns), self.copy("labels", train.sample, train.y)
         context = replace(
             self.problem.context(self.cell.n),
             device=batch.device,
@@ -118,7 +138,7 @@ class CellFit:
             seconds=batch.cell_seconds,
             memory_bytes=batch.memory[batch.device],
         )
-        return Job(learner, guard.guarded_data(train), context)
+        return Job(learner, replace(train, x=x, y=y), context)
 
 
 def preload_of(grid: Grid) -> Preload:
@@ -171,7 +191,7 @@ def load_libraries(batch: Batch) -> None:
     learner, device = batch.learner, batch.device
     libraries = learner.libraries()
     import_libraries(libraries)
-    _load(learner.capabilities.arrays[0], device)
+    _load(batch.array_kind, device)
     if "jax" in libraries and device == "cpu":  # otherwise it would allocate most of a GPU's memory
         _load("jax", device)
     if "torch" in sys.modules and device == "cuda":

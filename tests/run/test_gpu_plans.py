@@ -29,7 +29,7 @@ def test_a_cell_on_a_gpu_is_judged_by_the_gpus_memory_and_its_data_by_the_hosts(
     declare(monkeypatch, H200)
     plan = planned()  # 14.4 GB: more than the 8 of the host
     assert not plan.skipped
-    assert plan.peak_gpu_bytes >= LARGEST
+    assert plan.peak_bytes("cuda") >= LARGEST
     assert plan.memory["cuda"] == int(0.45 * H200[1])
     declare(monkeypatch, ("a small GPU", 24 * 10**9))
     (reason,) = planned().skipped.values()
@@ -62,7 +62,7 @@ def test_learners_that_keep_to_the_cores_have_the_hosts_memory(monkeypatch):
     declare(monkeypatch, ("a tiny GPU", 10**7))
     plan = planned(learner=[KERNEL, ON_CORES])
     assert {cell.label for cell in plan.skipped} == {"kernel-ridge"}
-    assert plan.peak_gpu_bytes == 0 < plan.peak_bytes
+    assert plan.peak_bytes("cuda") == 0 < plan.peak_bytes("cpu")
 
 
 def test_batches_on_a_gpu_are_cut_by_its_memory_and_placed_by_that_of_the_host(monkeypatch):
@@ -76,7 +76,7 @@ def test_batches_on_a_gpu_are_cut_by_its_memory_and_placed_by_that_of_the_host(m
 
     plan, (one,) = batches(10**12)
     assert len(one.cells) == 3
-    needs = plan.costs.bytes(one.cells[0])
+    needs = plan.bytes[one.cells[0].id]
     _, several = batches(int(1.5 * needs / 0.45))
     assert [len(batch.cells) for batch in several] == [1, 1, 1]
 

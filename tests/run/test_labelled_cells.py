@@ -3,7 +3,6 @@
 import pytest
 from small_tasks import SMALL, plan_from
 
-from bfc_bench.run.array_guard import ArrayGuard
 from bfc_bench.run.work_units import CellFit
 
 TARGET = {"kind": "lowrank-poly", "degree": 1, "form": "monomial"}
@@ -69,8 +68,8 @@ def test_a_binary_task_has_a_column_more_and_an_error_rate(faulty, form, rows_of
 def test_a_learner_is_told_the_column_of_the_offset(labels, column):
     task = {**TASK, "n": [10], "labels": labels, "unlabeled": 30}
     plan = plan_from({"task": [task], "learner": [{"name": "kernel-ridge"}], "test_size": 200})
-    work = CellFit.prepare(plan.batch(plan.todo[:1]), plan.todo[0])
-    told = work.job(work.learner, work.train, ArrayGuard("numpy", "cpu")).ctx
+    work = CellFit.prepare(plan.batch(plan.todo[:1]), plan.todo[0], {})
+    told = work.job(work.learner, work.train).ctx
     assert told.margin_column == column
     d = work.train.d
     assert d == work.train.x.shape[1] == told.unlabeled.shape[1] == len(told.square_mean)

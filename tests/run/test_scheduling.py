@@ -109,12 +109,11 @@ def test_no_worker_is_idle_for_long_at_the_end(jobs, labels):
 def test_a_batch_stays_within_a_quarter_of_a_cells_time_and_within_memory():
     plan = planned(budget={"cell_seconds": 8, "memory_gb": 1})
     batches = plan.batches(1)
-    costs = plan.costs
     assert any(len(item.cells) > 1 for item in batches)
     for item in batches:
         cells = item.cells
         assert len(cells) == 1 or item.seconds <= 2
-        assert len(cells) == 1 or sum(costs.bytes(cell) for cell in cells) <= 1e9
+        assert len(cells) == 1 or sum(plan.bytes[cell.id] for cell in cells) <= 1e9
 
 
 def test_learners_that_can_use_a_gpu_do_and_the_others_keep_to_the_cores():
@@ -134,8 +133,8 @@ def test_estimates_come_from_rows_of_the_same_device(tmp_path):
     with Store(tmp_path, write=True) as store:
         hold_times(store, plan.grid, {one: 7.0})
         hold_times(store, plan.grid, {other: 0.1}, "cuda")
-        assert plan_for(plan.grid, store, "cpu").costs.seconds(cell) == 7.0
-        assert plan_for(plan.grid, store, "cuda").costs.seconds(cell) == 0.1
+        assert plan_for(plan.grid, store, "cpu").seconds[cell.id] == 7.0
+        assert plan_for(plan.grid, store, "cuda").seconds[cell.id] == 0.1
 
 
 def test_workers_have_one_thread_and_leave_the_gpu_to_others(faulty, suite_file, tmp_path, monkeypatch):
