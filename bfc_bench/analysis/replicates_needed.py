@@ -45,9 +45,19 @@ def replicates_needed(
     at = following.replicates if following else None if claim_looks.looks else planned[0]
     if at is None and verdict.verdict == "undecided":
         words += f"; no look is left: the last is at {planned[-1]} replicates"
+    needed = math.nan if not verdict.replicates and _lacks_rows(claim_looks.claim, rows) else verdict.needed
     return ReplicatesNeeded(
-        verdict.id, verdict.verdict, verdict.replicates, verdict.needed, verdict.look, len(planned), at, words,
+        verdict.id, verdict.verdict, verdict.replicates, needed, verdict.look, len(planned), at, words,
     )  # fmt: skip
+
+
+def _lacks_rows(claim: Claim, rows: Rows) -> bool:
+    """Whether a learner has no cell yet, not even a failed one, at a point that the claim reads."""
+    return any(
+        not len(rows.where(task=point.task, label=label, d=point.d, n=point.n))
+        for point in claim.points(rows)
+        for label in claim.labels
+    )
 
 
 def _in_words(claim: Claim, verdict: Verdict, rows: Rows, more: int) -> str:

@@ -148,7 +148,7 @@ def _with_advice(error: Any) -> str:
 
         more = "" if "Did you mean" in text else " `bfc-bench --help` shows the commands."
         return text + more + broken_plugins(load_plugins().unavailable, "", "verb")
-    if option is None or verb is None or "set_" not in {parameter.name for parameter in verb.command.params}:
+    if option is None or verb is None or not {"suite", "set_"} <= {parameter.name for parameter in verb.command.params}:
         return text
     from bfc_bench.suite.model import Suite, TaskEntry
 

@@ -38,6 +38,7 @@ def figure(
     store: StoreOption = STORE,
 ) -> None:
     """Write one figure of a suite as PDF, SVG, PNG or JSON, with the width of a column of your paper."""
+    from bfc_bench.report.figures import KINDS
     from bfc_bench.report.paper import for_paper, inches
     from bfc_bench.report.pictures import FORMATS, picture
     from bfc_bench.stored_suite import open_store
@@ -45,6 +46,10 @@ def figure(
 
     if width is not None and theme == "page":
         raise UsageError("--width is for --theme paper. Leave one of them out.")
+    if level and kind in KINDS and kind != "n-star":
+        raise UsageError(f"--level is for --kind n-star. Got --kind {kind}.")
+    if metric != "nmse" and kind == "features":
+        raise UsageError("--metric is for the other kinds: --kind features shows the errors of features.")
     wide = None if width is None else inches(width)
     ending = output.suffix.removeprefix(".").lower() if output else "pdf"
     if ending not in FORMATS:

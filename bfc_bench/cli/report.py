@@ -32,5 +32,5 @@ def report(
     with open_store(store) as suites:
         stored = suites[suite]
         page = stored.report(output, tasks=task or ())
-        print_summary(stored, console(160))
+        print_summary(stored, console(160), {"task": task} if task else {})
     typer.echo(f"Report: {page}")

@@ -173,7 +173,7 @@ def _print_table(rows: Iterator[Row], named: Sequence[str], axes: Sequence[str],
 def _table(rows: Sequence[Row], named: Sequence[str], axes: Sequence[str]) -> tuple[list[str], Iterator[list[str]]]:
     """Head and lines of a table of rows: the columns that are named, else those that have values."""
     header = [*TABLE[:2], *axes, *TABLE[2:]]
-    unused = [name for name in IF_ANY if not any(getattr(row, name) for row in rows)]
+    unused = [name for name in IF_ANY if all(getattr(row, name) in (None, "") for row in rows)]
     header = list(named) or [name for name in header if name not in unused]
     return header, (list(map(readable, row.cells(header))) for row in rows)
 

@@ -104,6 +104,9 @@ def _conclude(sessions: Sequence[Session], plugins: Plugins, out: Console, suite
             if not any(session.interrupted for session in sessions):
                 advised = plugins.manager.hook.bfc_reported(suite=stored)
             print_summary(stored, out)
+        in_file = suites.get(suite)  # --set may have changed name and version
+        if in_file is None or (in_file.name, in_file.version) != (stored.name, stored.version):
+            suite = f"{stored.name}@{stored.version}"
         following = _next_commands(stored, suite, advised)
         for line in failure_lines(stored) if any(session.bad for session in sessions) else []:
             print_text(out, line)

@@ -152,7 +152,8 @@ def number(value: float | None, digits: int = 2) -> str:
     if value == 0 or math.isinf(value):
         return "0" if value == 0 else ("∞" if value > 0 else "-∞")
     if 1e-3 <= abs(value) < 1e5:
-        return f"{value:,.0f}" if abs(value) >= 10**digits else f"{value:#,.{digits}g}".rstrip(".")
+        rounded = float(f"{abs(value):.{digits}g}")
+        return f"{value:,.0f}" if rounded >= 10**digits else f"{value:#,.{digits}g}".rstrip(".")
     return re.sub(r"e([+-])0*(\d)", lambda m: f"e{m[1].strip('+')}{m[2]}", f"{value:.{digits - 1}e}")
 
 

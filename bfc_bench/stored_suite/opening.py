@@ -65,7 +65,8 @@ class OpenStore(Mapping[str, "StoredSuite"], AbstractContextManager["OpenStore"]
         name, version, path, model = self._find(str(suite), stored)
         if (name, version) not in stored:
             lacks = f"The store in {self.store.directory} has no run of {name}@{version}"
-            raise UnknownSuite(f"{lacks}; `bfc-bench run {suite}` makes one.")
+            more = f"`bfc-bench run {suite}` makes one" if path else f"it holds {', '.join(self) or 'no suite'}"
+            raise UnknownSuite(f"{lacks}; {more}.")
         return StoredSuite(self.store, self.plugins, name, version, path, model)
 
     def _find(self, suite: str, stored: Sequence[tuple[str, int]]) -> tuple[str, int, Path | None, Suite | None]:

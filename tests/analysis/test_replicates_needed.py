@@ -1,5 +1,6 @@
 """What would decide a claim: the size that is added where N* lies beyond the tested ones, and the words for it."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -85,6 +86,15 @@ def test_the_words_say_what_would_decide():
     assert needed(POINT, at, verdict="supported").says == "decided"
     beyond = rows([10, 20, 40], [1e6, 2e6, 3e6])
     assert needed(CLAIM, beyond).says == ("N*(0.1) of a at d = 4 lies above n = 40 in 3 of 3 replicates: add n = 80")
+
+
+def test_before_the_cells_of_a_learner_have_run_the_number_is_unknown_and_none_would_do_if_they_failed():
+    at = rows([10, 20, 40], [30, 40, 55])
+    found = needed(CLAIM, at.where(label="a"))
+    assert (found.replicates, math.isnan(found.needed)) == (0, True)
+    failed = [replace(row, status="failed", nmse=None) if row.label == "b" else row for row in at]
+    found = needed(CLAIM, Rows.of(failed))
+    assert (found.replicates, found.needed) == (0, math.inf)
 
 
 SIZES = [10, 20, 40, 80]

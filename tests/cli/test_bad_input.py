@@ -90,6 +90,13 @@ def test_wrong_words_suggest_the_nearest(arguments, expected, tmp_path, monkeypa
     assert list(tmp_path.iterdir()) == []
 
 
+def test_verbs_without_a_suite_do_not_advise_to_set_its_keys(refused):
+    for arguments in (["check", "kernel-ridge"], ["try", "a.csv"], ["data", "show", "digits"]):
+        said = refused(*arguments, "--seed", "5")
+        assert "No such option: --seed" in said
+        assert "is a key of" not in said
+
+
 def test_a_suite_without_its_ending_and_a_module_that_raises_are_named(tmp_path, monkeypatch, refused):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.toml").write_text("")

@@ -5,9 +5,11 @@ import re
 
 import numpy as np
 import pytest
+from small_tasks import SMALL
 from stored_rows import hold, judge_claims
 from synthetic import row
 
+from bfc_bench import RunOptions, run_suite
 from bfc_bench.analysis.intervals import holm
 from bfc_bench.cli.run import _next_commands
 from bfc_bench.errors import UsageError
@@ -157,6 +159,23 @@ def test_a_run_advises_to_compare_the_two_that_the_suite_is_about(held, claims, 
     with open_store(store) as suites:
         advised = _next_commands(suites[path], str(path), [])[-1]
     assert advised.split()[1:4] == ["compare", *labels]
+
+
+def test_a_run_of_another_version_than_that_of_the_file_names_its_own(suite_file, tmp_path, monkeypatch, printed):
+    monkeypatch.chdir(tmp_path)
+    path, options = suite_file(learner=[{"name": "kernel-ridge"}]), ["--store", "s", "--executor", "serial"]
+    assert f"bfc-bench results {path} " in printed("run", path, *options)
+    said = printed("run", path, *options, "--set", "version=7")
+    command = next(line for line in said.splitlines() if "bfc-bench results tiny@7 " in line)
+    printed(*command.split()[1:])
+
+
+def test_a_report_of_a_task_prints_its_results_alone(suite_file, tmp_path, printed):
+    tasks = [{**SMALL, "name": name} for name in ("one", "two")]
+    path, store = suite_file(task=tasks, learner=[{"name": "kernel-ridge"}]), tmp_path / "s"
+    run_suite(path, RunOptions(store=store, executor="serial"))
+    said = printed("report", path, "--store", store, "--task", "one")
+    assert ("one, d = 4" in said, "two, d = 4" in said) == (True, False)
 
 
 def test_a_run_that_skips_all_cells_says_why(suite_file, tmp_path, printed):

@@ -13,6 +13,7 @@ import pytest
 import bfc_bench as bb
 from bfc_bench import RunOptions, run_suite
 from bfc_bench.cli.app import run
+from bfc_bench.cli.results import _table
 from bfc_bench.store.export import csv_parts, without_formula
 from bfc_bench.store.row import Row
 
@@ -57,6 +58,12 @@ def test_what_cannot_be_written_is_said(stored, tmp_path, capsys):
     ):
         assert run([*map(str, arguments)]) == 1
         assert [said in line for line in capsys.readouterr().err.splitlines()] == [True]
+
+
+def test_errors_of_zero_are_shown():
+    header, lines = _table([Row("0" * 16, "s", 1, "t", "mean", "a", {}, 4, 10, 0, "ok", error_rate=0.0)], [], [])
+    assert ("error_rate" in header, "nmse" in header, "reason" in header) == (True, False, False)
+    assert "0" in next(lines)[header.index("error_rate")]
 
 
 def test_csv_has_stages_only_if_they_are_named(printed):

@@ -125,6 +125,9 @@ def test_the_verb_writes_each_format_and_says_where(tiny_store, tmp_path, printe
         (["--output", "a.gif"], "--output must end with .pdf, .svg, .png or .json"),
         (["--kind", "curve"], "Did you mean 'curves'?"),
         (["--theme", "page", "--width", "3in"], "--width is for --theme paper"),
+        (["--level", "0.1"], "--level is for --kind n-star. Got --kind curves."),
+        (["--kind", "curve", "--level", "0.1"], "Did you mean 'curves'?"),
+        (["--kind", "features", "--metric", "error_rate"], "--metric is for the other kinds"),
     ],
 )
 def test_the_verb_refuses_what_it_cannot_write(tiny_store, arguments, said, refused):

@@ -135,6 +135,10 @@ def test_numbers_have_two_digits(value, text):
     assert tables.number(value) == text
 
 
+def test_a_number_that_is_rounded_up_to_one_more_digit_has_no_exponent():
+    assert (tables.number(99.7), tables.number(999.6, 3), tables.number(999.4, 3)) == ("100", "1,000", "999")
+
+
 def test_one_replicate_has_no_interval():
     assert tables.with_interval(0.3, math.nan, math.nan) == "0.30"
     assert tables.with_interval(3e-7, 2e-7, 4.5e-7) == "3.0e-7 [2.0e-7, 4.5e-7]"

@@ -49,7 +49,7 @@ def test_an_open_store_is_a_mapping_of_suites_by_path_name_and_version(ran):
         assert results.only().rows() == found[0].rows()
         with pytest.raises(StoreError, match="no run of smoke@1; `bfc-bench run smoke` makes one"):
             results["smoke"]
-        with pytest.raises(StoreError, match="no run of tiny@2"):
+        with pytest.raises(StoreError, match="no run of tiny@2; it holds tiny@1"):
             results["tiny@2"]
         with pytest.raises(bfc_bench.UnknownSuite, match=r"unknown suite 'smok'. Did you mean 'smoke'\? The store"):
             results["smok"]

@@ -45,11 +45,14 @@ def listener(
 
 def sync(suite: SuiteArgument, store: StoreOption = STORE, tracking_uri: UriOption = None) -> None:
     """Bring MLflow up to date with the store."""
+    from bfc_bench.errors import UsageError
     from bfc_bench.extras.mlflow.client import default_uri
     from bfc_bench.extras.mlflow.stored_suite import sync_suite
     from bfc_bench.stored_suite import open_store
     from bfc_bench.utils.masking import masked
 
+    if not tracking_uri and store.is_file():
+        raise UsageError(f"--tracking-uri must name a server or a database, as {store} is a bundle.")
     with open_store(store) as suites:
         stored = suites[suite]
         done = sync_suite(stored, tracking_uri)

@@ -16,6 +16,8 @@ from bfc_bench.cli import options
 from bfc_bench.utils.counted import counted
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from bfc_bench.extras.slurm.job import ShardJob
 
 SESSION_GB = 1.0
@@ -53,6 +55,7 @@ def submit(
 
     You need not stay logged in: `bfc-bench status` shows the shards, and `bfc-bench collect` brings their rows.
     """
+    from bfc_bench.errors import UsageError
     from bfc_bench.extras.slurm.collect import collect
     from bfc_bench.extras.slurm.prepare import prepare
     from bfc_bench.extras.slurm.queue import script, send
@@ -61,6 +64,10 @@ def submit(
     from bfc_bench.strategies.api import grid_of, located
 
     last = options.last_look(until_decided, up_to, locate)
+    try:
+        own = shlex.split(sbatch)
+    except ValueError as error:
+        raise UsageError(f"--sbatch {sbatch}: {error}.") from None
     for line in () if dry_run else collect(store):
         typer.echo(line)
     grid = located(grid_of(suite, set_ or (), load_plugins(), learner or (), task or ()), locate)
@@ -71,7 +78,7 @@ def submit(
         typer.echo("nothing to do")
         return
     memory = int((cpus * grid.suite.budget.memory_gb + SESSION_GB) * 1e9) // 2**20
-    resources = [f"--mem={memory}M", *["--gres=gpu:1"] * (device == "cuda"), *shlex.split(sbatch)]
+    resources = [f"--mem={memory}M", *["--gres=gpu:1"] * (device == "cuda"), *[shlex.join(own)] * bool(own)]
     if dry_run:
         typer.echo(script(job, resources), nl=False)
         return
@@ -114,6 +121,7 @@ def status(store: options.StoreOption = options.STORE) -> None:
     from bfc_bench.extras.slurm.job import sharded_runs
     from bfc_bench.extras.slurm.queue import states
 
+    _check_store(store)
     lines = []
     for job in sharded_runs(store):
         for number, state in enumerate(states(job)):
@@ -132,12 +140,20 @@ def _rows(job: ShardJob, number: int) -> int:
         return sum(len(shard.known_cells(*suite)) for suite in shard.suites())
 
 
+def _check_store(store: Path) -> None:
+    """Raise ``StoreError`` if there is no store."""
+    from bfc_bench.errors import StoreError
+    from bfc_bench.store.store import Store
+
+    if not store.exists():
+        raise StoreError(f"There is no store in {store}; `bfc-bench submit SUITE --store {store}` makes one.")
+    Store(store).close()
+
+
 def collect(store: options.StoreOption = options.STORE) -> None:
     """Bring the rows that shards have made so far into the store, while they run or after."""
-    from bfc_bench.errors import StoreError
     from bfc_bench.extras.slurm.collect import collect as collect_rows
 
-    if not store.is_dir():
-        raise StoreError(f"There is no store in {store}; `bfc-bench submit SUITE --store {store}` makes one.")
+    _check_store(store)
     for line in collect_rows(store) or ["No shards are left to collect."]:
         typer.echo(line)

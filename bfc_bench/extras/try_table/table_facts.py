@@ -171,11 +171,11 @@ def _read(path: Path, options: Mapping[str, Any]) -> Part:
 
 
 def _separator(path: Path, encoding: str) -> str:
-    """The one of ``SEPARATORS`` that the first line has most often."""
+    """The one of ``SEPARATORS`` that the first line has most often outside quotes."""
     line = ""
     with suppress(OSError, LookupError, UnicodeError), path.open(encoding=encoding, errors="replace") as file:
         line = file.readline()
-    return max(SEPARATORS, key=line.count)
+    return max(SEPARATORS, key=re.sub('"[^"]*"', "", line).count)
 
 
 def _comma_number(part: Part) -> str:

@@ -74,3 +74,10 @@ def test_a_store_that_is_missing_or_cannot_be_read_is_exit_code_2(verb, suite_fi
     (tmp_path / "corrupt" / "results.sqlite").write_bytes(b"SQLite format 3\0" + b"x" * 5000)
     for name, said in (("none", "There is no store"), ("corrupt", "cannot be read")):
         assert said in refused(verb, *suite, "--store", tmp_path / name)
+
+
+def test_a_bundle_has_no_database_of_its_own(tmp_path, monkeypatch, refused):
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    (tmp_path / "b.zip").write_bytes(b"")
+    said = refused("sync", "smoke", "--store", tmp_path / "b.zip")
+    assert f"--tracking-uri must name a server or a database, as {tmp_path / 'b.zip'} is a bundle." in said

@@ -49,9 +49,23 @@ def processes(store, number):
     return int(path.read_text() or 0) if path and path.exists() and job.runs_here(number) else 0
 
 
-def test_without_a_store_there_is_nothing_to_collect(store, refused):
-    said = refused("collect", "--store", store)
+@pytest.mark.parametrize("verb", ["collect", "status"])
+def test_without_a_store_there_is_nothing_to_collect_or_show(verb, store, refused):
+    said = refused(verb, "--store", store)
     assert f"There is no store in {store}; `bfc-bench submit SUITE --store {store}`" in said
+    store.write_text("")
+    assert f"{store} is a file." in refused(verb, "--store", store)
+
+
+def test_options_of_sbatch_keep_their_quotes_and_are_read_before_rows_are_collected(
+    suite_file, store, printed, refused, monkeypatch
+):
+    submit = ["submit", suite_file(learner=[{"name": "mean"}]), "--shards", "1", "--store", store]
+    script = printed(*submit, "--dry-run", "--sbatch", "--comment='a b' -p long")
+    assert "#SBATCH '--comment=a b' -p long\n" in script
+    assert "#SBATCH \n" not in printed(*submit, "--dry-run")
+    monkeypatch.setattr("bfc_bench.extras.slurm.collect.collect", None)
+    assert "--sbatch --comment='a b: No closing quotation." in refused(*submit, "--sbatch", "--comment='a b")
 
 
 def test_three_shards_make_the_rows_of_one_run(suite_file, store, tmp_path, cli):

@@ -18,7 +18,7 @@ from bfc_bench.analysis.thresholds import NStar, NStars
 from bfc_bench.cli.app import run
 from bfc_bench.extras.try_table.answer import _growth, _needs, _rows_needed
 from bfc_bench.extras.try_table.suite_file import sizes
-from bfc_bench.extras.try_table.table_facts import TableFacts, facts_of_table
+from bfc_bench.extras.try_table.table_facts import TableFacts, _separator, facts_of_table
 from bfc_bench.extras.try_table.within import run_within
 from bfc_bench.report.tables import MISSING
 from bfc_bench.tasks.data.table import Table
@@ -167,6 +167,11 @@ def points(folder, facts):
     """The inputs of a table that was looked at, (N, d)."""
     options = {key: value for key, value in facts.data.items() if key != "kind"}
     return Table.parse({**options, "path": str(folder / "t.csv")}, "t").load().points.x
+
+
+def test_commas_inside_quoted_names_separate_nothing(tmp_path):
+    (tmp_path / "t.csv").write_text('"a, b, ""c, d""";"e, f";g\n1;2;3\n')
+    assert _separator(tmp_path / "t.csv", "utf-8") == ";"
 
 
 def test_dates_of_any_year_are_dates(tmp_path):
