@@ -97,6 +97,9 @@ class DataTask(Task):
             return f"test_size must be at most {limit}, as the data have no more points for it. Got {self.test_size}"
         if self.data.stratify and (self.contents.groups is not None or self.contents.times is not None):
             return "stratify and split exclude each other; leave out one of the two"
+        if self.data.stratify and not self.contents.classes:
+            advice = ", or set classes = true if they are names of classes" if hasattr(self.data, "classes") else ""
+            return f"stratify needs classes, and the data have real values; leave it out{advice}"
         return self.labels.check_values(self.values_kind) or self.labels.check_data()
 
     def check_size(self, n: int, test_size: int) -> str | None:

@@ -9,7 +9,7 @@ import pytest
 
 from bfc_bench.errors import UsageError
 from bfc_bench.tasks.base import DataSet, DataSetContents, LabelledPoints
-from bfc_bench.tasks.data import Digits, Wine
+from bfc_bench.tasks.data import Digits, Npz, Wine
 from bfc_bench.tasks.data_task import DataTask
 from bfc_bench.tasks.labels import Clean
 from bfc_bench.tasks.labels.pointwise import Flip
@@ -221,6 +221,18 @@ def test_stratified_samples_are_random_nested_and_have_the_shares_of_the_pool():
         assert np.abs(np.bincount(first.train(n).y.astype(int), minlength=3) - n * pool / 138).max() < 1
     assert np.abs(np.bincount(first.test_y.astype(int)) - 40 * np.array([59, 71, 48]) / 178).max() < 1
     assert not np.array_equal(first.train(20).x, made.problem(0, 13, 1, 40).train(20).x)
+
+
+def test_real_values_have_no_shares_to_keep(tmp_path):
+    words = "stratify needs classes, and the data have real values; leave it out"
+    assert task(stratify=True).check(D) == words
+    np.savez(tmp_path / "a.npz", x=Held.contents.points.x, y=np.arange(N) % 2)
+    made, said = (
+        DataTask("t", Npz(path=str(tmp_path / "a.npz"), stratify=True, classes=classes), labels=Clean())
+        for classes in (None, True)
+    )
+    assert made.check(D) == f"{words}, or set classes = true if they are names of classes"
+    assert said.check(D) is None
 
 
 def test_flipped_labels_are_wrong_in_training_alone():

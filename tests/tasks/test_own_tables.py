@@ -81,6 +81,26 @@ def test_named_formats_are_read(table):
     np.testing.assert_array_equal(found.points.x, [[1.5, np.nan], [2.25, 7]])
 
 
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [("a;y\n1;1.200,5\n2;900,25\n", [1200.5, 900.25]), ("a;y\n1;1000000000000000000000\n2;5\n", [1e21, 5])],
+    ids=["thousands", "long"],
+)
+@pytest.mark.parametrize("classes", [{}, {"classes": False}])
+def test_targets_that_pandas_leaves_as_texts_are_numbers(table, text, values, classes):
+    found = read_table(table(text), separator=";", decimal=",", **classes)
+    assert (found.classes, found.points.y.tolist()) == ((), values)
+
+
+def test_texts_stay_classes_beside_a_decimal_comma_and_in_parquet(table, tmp_path):
+    form = {"separator": ";", "decimal": ","}
+    assert read_table(table("a;y\n1;u\n2;v\n3;u\n4;v\n"), **form).classes == ("u", "v")
+    numbers = table("a;y\n1;1.000,5\n2;2.000,5\n3;1.000,5\n4;2.000,5\n")
+    assert read_table(numbers, **form, classes=True).classes == ("1.000,5", "2.000,5")
+    pd.DataFrame({"a": [1.0, 2, 3, 4], "y": ["1", "2", "1", "2"]}).to_parquet(tmp_path / "t.parquet")
+    assert read_table(tmp_path / "t.parquet", **form).classes == ("1", "2")
+
+
 def test_dates_are_days_since_1970_in_every_form(table, tmp_path):
     first = read_table(table("a,y\n1970-01-02,1\n2000-01-01 12:00,2\n")).points.x
     np.testing.assert_array_equal(first[:, 0], [1, 10957.5])
@@ -306,6 +326,30 @@ def test_names_of_a_class_label_are_classes(tmp_path):
     pictures = {"image": [np.zeros((4, 4)), np.ones((4, 4))] * 2, "y": [0.0, 1, 2, 3]}
     images = contents(tmp_path, pictures, "y", {})
     assert images.shape == (1, 4, 4)
+
+
+@pytest.mark.parametrize("numbers", [[10, 2, 10, 2, 2], [1.5, 0, 1.5, 0, 0]])
+@pytest.mark.parametrize("kind", ["array", "frame", "column", "object"])
+def test_categories_that_are_numbers_are_classes_in_numerical_order(tmp_path, numbers, kind):
+    x, y = pd.DataFrame({"a": np.arange(5.0)}), pd.Series(numbers).astype("category")
+    if kind == "object":
+        y = pd.Series(numbers, dtype=object).astype("category")
+    names = ("2", "10") if 10 in numbers else ("0", "1.5")
+    given = (x.assign(t=y), "t") if kind == "column" else (x if kind == "frame" else x.to_numpy(), y)
+    test = {"x_test": given[0][::-1], "y_test": None if kind == "column" else y[::-1]}
+    found = contents(tmp_path, *given, {"classes": None}, **test)
+    assert (found.classes, found.points.y.tolist(), found.test.y.tolist()) == (names, [1, 0, 1, 0, 0], [0, 0, 1, 0, 1])
+    assert contents(tmp_path, *given, {"classes": False}).points.y.tolist() == numbers
+
+
+def test_missing_categories_are_refused_or_dropped_and_are_no_class(tmp_path):
+    x, y = pd.DataFrame({"a": np.arange(6.0)}), pd.Series([1, 2, 1, 2, None, None]).astype("category")
+    with pytest.raises(UsageError, match=r"y must name a class for each point\. Got nan in row 4"):
+        contents(tmp_path, x.to_numpy(), y, {})
+    with pytest.raises(UsageError, match="row 5 of 6, column 'y' is empty or NA"):
+        contents(tmp_path, x, y, {})
+    dropped = contents(tmp_path, x, y, {"missing_target": "drop"})
+    assert (dropped.classes, dropped.points.y.tolist()) == (("1", "2"), [0, 1, 0, 1])
 
 
 def test_a_torch_data_set_of_pairs_is_read(tmp_path):

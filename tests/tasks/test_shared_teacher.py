@@ -9,6 +9,7 @@ from small_tasks import SMALL, grid_from
 from bfc_bench.errors import UsageError
 from bfc_bench.tasks.inputs.uniform import Sphere, Uniform
 from bfc_bench.tasks.labels import Agnostic, Clean, Noise, Sign
+from bfc_bench.tasks.targets.hard_densenets import HardKernel
 from bfc_bench.tasks.targets.lowrank_poly import LowrankPoly
 from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
 from bfc_bench.tasks.targets.staircase import Staircase
@@ -123,6 +124,19 @@ def test_what_cannot_be_shared_is_an_error_of_one_line(changes, message):
 def test_options_that_change_draws_are_named():
     asked, named = Staircase(degree=3), Staircase(degree=2)
     assert asked.check_teacher(named) == "both need the same degree of 'staircase'; only coefficients may differ"
+
+
+def test_a_support_of_another_size_is_another_draw():
+    one, other, deep = (HardKernel(alphas=alphas) for alphas in ((1.0, 0.09), (1.0, 0.3), (1.0, 0.3, 0.09)))
+    assert other.check_teacher(one) is None
+    assert deep.check_teacher(one) == (
+        "both need the same number of alphas, which decides the size of the support. Got 3 and 2"
+    )
+    supports = [
+        problem(TeacherTask("root", Uniform(), target, labels=Clean()), d=9).drawn.facts["support"]
+        for target in (one, other, deep)
+    ]
+    assert supports[0] == supports[1] != supports[2]
 
 
 def test_learners_are_paired_too(rows_of):

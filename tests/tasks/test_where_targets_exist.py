@@ -2,7 +2,7 @@
 
 import pytest
 
-from bfc_bench.tasks.inputs.gaussian import Gaussian
+from bfc_bench.tasks.inputs.gaussian import Gaussian, GaussianMixture
 from bfc_bench.tasks.inputs.uniform import Hypercube, Sphere, Uniform
 from bfc_bench.tasks.targets.hard_densenets import HardKernel, HardPoly
 from bfc_bench.tasks.targets.index_model import IndexModel
@@ -29,6 +29,9 @@ CASES = [
     (PARITY, 3, None),
     (PARITY, Hypercube(), None),
     (SINGLE, Hypercube(), "directions = 'coordinates'"),
+    (SINGLE, Gaussian(), None),
+    (SINGLE, Gaussian(mean=0.5), "an index model needs gaussian inputs of mean 0, not 0.5"),
+    *[(target, GaussianMixture(), "not 'gaussian-mixture'") for target in (SINGLE, QuadraticFeature())],
     (SINGLE, Sphere(), "needs gaussian or hypercube inputs, not 'sphere'"),
     (RANK_4, 3, "rank = 4"),
     (RANK_4, 4, None),
@@ -47,6 +50,8 @@ CASES = [
     (QuadraticFeature(rank_exponent=0.5), 5, None),
     (QuadraticFeature(), 5, "even d"),
     (QuadraticFeature(), Uniform(), "not 'uniform'"),
+    (QuadraticFeature(), Gaussian(), None),
+    (QuadraticFeature(), Gaussian(mean=-1.0), "a quadratic feature needs gaussian inputs of mean 0, not -1"),
     (Staircase(degree=2), Sphere(), None),
     (Staircase(degree=2), Gaussian(), "needs sphere inputs, not 'gaussian'"),
     (SLIDE, Hypercube(), None),

@@ -49,9 +49,19 @@ def saved(
     target = y if isinstance(y, str) else "y"
     while all(tables) and target in parts[0][0].columns:
         target += "_"
+    if options.get("classes") is None and any(_holds_numbers_of_categories(labels) for _, labels in parts):
+        options = {**options, "classes": True}
     table = _as_table(parts, target, options, folder) if all(tables) else _as_arrays(parts, options, folder)
     read(table, "data")
     return table
+
+
+def _holds_numbers_of_categories(y: Any) -> bool:
+    """Whether y is categorical with numbers as categories: a file has them as numbers alone."""
+    import pandas as pd
+
+    dtype = getattr(y, "dtype", None)
+    return isinstance(dtype, pd.CategoricalDtype) and np.array(dtype.categories.tolist()).dtype.kind in "iuf"
 
 
 def _as_arrays(parts: Sequence[tuple[Any, Any]], options: Mapping[str, Any], folder: Path) -> DataSet:

@@ -34,6 +34,8 @@ def name_of(value: Any) -> str:
 
 
 def _are_classes(labels: np.ndarray, classes: bool | None, where: str) -> bool:
+    if classes and labels.dtype.kind == "f" and (gaps := np.flatnonzero(np.isnan(labels))).size:
+        raise UsageError(f"{where} must name a class for each point. Got nan in row {gaps[0]}. Leave such points out.")
     if labels.dtype.kind in "fiu":
         return bool(classes)
     if classes is False and labels.dtype.kind != "b":

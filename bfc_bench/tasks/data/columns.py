@@ -80,8 +80,8 @@ class Part:
     """A pandas frame of N rows."""
     where: str
     """The file, or the name of the argument."""
-    decimal: str = "."
-    """The decimal mark of its texts."""
+    decimal: str = ""
+    """The decimal mark of a text file, which does not tell numbers from texts; empty for parquet, which does."""
     remark: str = ""
     """How it was read, for messages about columns that are not there."""
 
@@ -255,8 +255,8 @@ def _target(part: Part, name: str, classes: bool | None) -> Any:
     if pd.api.types.is_bool_dtype(series):
         return series.to_numpy(dtype=float if classes is False else bool)
     numeric, wrong = part.numbers(name)
-    if pd.api.types.is_numeric_dtype(series):
-        return numeric
+    if pd.api.types.is_numeric_dtype(series) or (classes is None and part.decimal and not wrong.size):
+        return numeric  # pandas leaves some numbers of text files as texts, such as 1.234,5
     if classes is None and 0 < wrong.size < len(series):
         value = series.iloc[wrong[0]]
         raise UsageError(

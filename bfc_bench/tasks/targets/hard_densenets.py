@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import factorial
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -49,6 +49,13 @@ class HardKernel(HardDensenet):
         """The support needs p coordinates."""
         p = self.sparsity
         return f"hard-kernel with {len(self.alphas)} alphas needs d >= {p}, not {d}" if d < p else None
+
+    def check_teacher(self, other: Self) -> str | None:
+        """The number of alphas decides p, and so what is drawn; their values do not."""
+        mine, its = len(self.alphas), len(other.alphas)
+        if mine != its:
+            return f"both need the same number of alphas, which decides the size of the support. Got {mine} and {its}"
+        return super().check_teacher(other)
 
     def draw(self, rng: np.random.Generator, law: InputLaw) -> HardKernelTeacher:
         """One teacher; its facts also have ``support`` (S) and ``top_coefficient`` (p!/p^{p/2})."""

@@ -62,7 +62,7 @@ class IndexModel(Target):
     def check_inputs(self, inputs: Inputs) -> str | None:
         """The terms are orthonormal under these laws."""
         if isinstance(inputs, Gaussian):
-            return None
+            return f"an index model needs gaussian inputs of mean 0, not {inputs.mean:g}" if inputs.mean else None
         if isinstance(inputs, Hypercube):
             if self.directions != "coordinates" or exponents_of(self.terms).max() > 1:
                 return "an index model on the hypercube needs directions = 'coordinates' and exponents of 0 and 1"

@@ -47,10 +47,10 @@ class QuadraticFeature(Target):
         )
 
     def check_inputs(self, inputs: Inputs) -> str | None:
-        """The law of p is that of Gaussian inputs."""
-        return (
-            None if isinstance(inputs, Gaussian) else f"a quadratic feature needs gaussian inputs, not {inputs.kind!r}"
-        )
+        """The law of p is that of Gaussian inputs of mean 0."""
+        if not isinstance(inputs, Gaussian):
+            return f"a quadratic feature needs gaussian inputs, not {inputs.kind!r}"
+        return f"a quadratic feature needs gaussian inputs of mean 0, not {inputs.mean:g}" if inputs.mean else None
 
     def draw(self, rng: np.random.Generator, law: InputLaw) -> QuadraticFeatureTeacher:
         """One teacher."""
