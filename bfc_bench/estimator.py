@@ -6,7 +6,9 @@ Shapes: n training points, m points to predict, d input dimension, C classes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
+from hashlib import blake2b
 from inspect import Parameter, Signature
 from math import prod
 from typing import Any, ClassVar, Self
@@ -26,6 +28,7 @@ from bfc_bench.tasks.preprocessing import Scaling, scaling_of
 from bfc_bench.toolkit.arrays import convert, to_numpy
 from bfc_bench.toolkit.held_out import held_out
 from bfc_bench.toolkit.libraries import missing
+from bfc_bench.toolkit.precision import prepared_torch
 
 
 def as_sklearn(
@@ -119,12 +122,16 @@ class _LearnerEstimator(BaseEstimator):  # type: ignore[misc]
         shape = tuple(self.shape or (d,))
         if prod(shape) != d:
             raise UsageError(f"{type(self).__name__}: shape {shape} is of {prod(shape)} values; x has {d} columns.")
-        spec = DataSpec(type(self).__name__, n, d, kind, classes, shape)
         if self.standardize:
             self.scaling_ = scaling_of(x, ())
-        train = Data(**vars(spec), x=self._inputs(x), y=self._convert(y))
+        inputs = self._inputs(x)
+        # Learners may keep what they computed from a sample, so other data must have another name.
+        sample = blake2b(to_numpy(inputs).tobytes() + y.tobytes()).hexdigest()
+        spec = DataSpec(sample, n, d, kind, classes, shape)
+        train = Data(**vars(spec), x=inputs, y=self._convert(y))
         try:
-            self.predictor_ = self.learner_.fit(train, Context(seed=seed, device=self.device))
+            with self._settings():
+                self.predictor_ = self.learner_.fit(train, Context(seed=seed, device=self.device))
         except UsageError as error:
             note = " These are standardized inputs; standardize=False leaves them as they are."
             raise UsageError(f"{error}{note if self.standardize else ''}") from None
@@ -136,7 +143,8 @@ class _LearnerEstimator(BaseEstimator):  # type: ignore[misc]
         """The learner's predictions (m,), or scores (m, C), at x (m, d)."""
         check_is_fitted(self)
         x = self._checked(x, reset=False)
-        return to_numpy(self.predictor_.predict(self._inputs(x))).astype(np.float64)
+        with self._settings():
+            return to_numpy(self.predictor_.predict(self._inputs(x))).astype(np.float64)
 
     def _checked(self, x: Any, *y: Any, **options: Any) -> Any:
         """What scikit-learn's check makes of the inputs, and of labels if they are given, in float64."""
@@ -160,6 +168,10 @@ class _LearnerEstimator(BaseEstimator):  # type: ignore[misc]
             mean, deviation = self.scaling_
             x = (x - mean) / deviation
         return self._convert(x)
+
+    def _settings(self) -> AbstractContextManager[None]:
+        """The settings of torch that the learner needs, if it uses torch, for a block alone."""
+        return prepared_torch(self.device) if "torch" in self.learner_.libraries() else nullcontext()
 
     def _convert(self, array: np.ndarray) -> Any:
         return convert(array, self.learner_class.capabilities.arrays[0], self.device)
@@ -225,7 +237,8 @@ class _LearnerClassifier(ClassifierMixin, _LearnerEstimator):  # type: ignore[mi
         """Probabilities (m, C) at X (m, d), if the fitted learner gives them."""
         check_is_fitted(self)
         x = self._checked(X, reset=False)
-        values = to_numpy(self.predictor_.probabilities(self._inputs(x))).astype(np.float64)
+        with self._settings():
+            values = to_numpy(self.predictor_.probabilities(self._inputs(x))).astype(np.float64)
         return np.stack([1 - values, values], axis=1) if values.ndim == 1 else values
 
     def __sklearn_tags__(self) -> Tags:

@@ -1,5 +1,6 @@
 """``Registry`` of named objects, each with the plugin that registered it."""
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -77,7 +78,8 @@ class Registry(Generic[T]):
         """``suggest`` among the names here and others, or ``module:Class`` in the place of ``module.Class``."""
         module, _, attribute = name.rpartition(".")
         package = module.partition(".")[0]
-        if self.elsewhere and package.isidentifier() and attribute.isidentifier() and find_spec(package):
+        named = self.elsewhere and package.isidentifier() and attribute.isidentifier()
+        if named and (sys.modules.get(package) or find_spec(package)):  # ``__main__`` may have no spec
             return f"{NEAR} '{module}:{attribute}'?"
         return suggest(name, {*self, *known})
 

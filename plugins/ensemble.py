@@ -60,14 +60,15 @@ class Ensemble(BatchLearner):
         return [_joined([next(outcomes) for _ in range(job.learner.members)]) for job in jobs]
 
     def cost(self, n: int, d: int) -> Cost | None:
-        """That of all members."""
-        cost, count = self._single.cost(n, d), self.members
-        if cost is None:
+        """That of all members. Memory that does not grow with n, such as that of libraries, is taken once."""
+        cost, smallest, count = self._single.cost(n, d), self._single.cost(1, d), self.members
+        if cost is None or smallest is None:
             return None
+        kept = 8.0 * (cost.parameters or 0)
         return replace(
             cost,
             flops=count * cost.flops,
-            bytes=count * cost.bytes,
+            bytes=smallest.bytes + count * (cost.bytes - smallest.bytes + kept),
             seconds=count * cost.seconds,
             counted=count * cost.fit_flops,
             parameters=None if cost.parameters is None else count * cost.parameters,
@@ -105,6 +106,7 @@ class EnsemblePredictor(Predictor):
     members: tuple[Predictor, ...]
     info: Mapping[str, Any] = field(default_factory=dict)
     stages: Mapping[str, Predictor] = field(default_factory=dict)
+    caution: str = ""
 
     def predict(self, x: Array) -> Array:
         """Mean predictions (m,), or mean scores (m, C), at x (m, d)."""
@@ -123,7 +125,8 @@ def _joined(outcomes: Sequence[Predictor | Failure]) -> Predictor | Failure:
             return outcome
     members = tuple(outcome for outcome in outcomes if isinstance(outcome, Predictor))
     single = members[0]
-    return EnsemblePredictor(members, single.info, {"single": single})
+    cautions = dict.fromkeys(member.caution for member in members if member.caution)
+    return EnsemblePredictor(members, single.info, {"single": single}, "; ".join(cautions))
 
 
 @cache

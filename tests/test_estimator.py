@@ -8,6 +8,7 @@ import pytest
 from bfc_plugins.kernels.kernel_ridge import KernelRidge
 from bfc_plugins.networks.relu_mlp import ReluMlp
 from bfc_plugins.quadratic.quad_densenet import QuadDenseNet
+from bfc_plugins.quadratic_taylor.fit import _represent
 from bfc_plugins.sklearn_estimator import SklearnEstimator
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.datasets import load_digits
@@ -188,3 +189,49 @@ def test_texts_among_the_inputs_are_named_with_their_column():
     fitted = as_sklearn(ridge).fit(np.random.default_rng(0).standard_normal((4, 2)), y)
     with pytest.raises(UsageError, match="kernel-ridge: x must hold numbers"):
         fitted.predict(objects)
+
+
+def test_a_fit_does_not_depend_on_the_data_of_an_earlier_one():
+    """Inputs of +-1 have the same second moments whatever the data."""
+    first, second = (stream("test", "signs", i).choice([-1.0, 1.0], (40, 4)) for i in range(2))
+    first[:, 1] = first[:, 0]
+    options = {"features": 12, "width": 6, "iterations": 10, "standardize": False}
+    estimator = as_sklearn("quad-neural", **options).set_params(random_state=0)
+    y = second[:, 0] * second[:, 1]
+    after = estimator.fit(first, y).fit(second, y).predict(second)
+    _represent.cache_clear()
+    alone = estimator.fit(second, y).predict(second)
+    assert np.array_equal(after, alone)
+
+
+def test_settings_of_torch_stay_the_users():
+    import torch
+
+    before = torch.get_float32_matmul_precision()
+    x = np.random.default_rng(0).standard_normal((20, 2))
+    try:
+        torch.set_float32_matmul_precision("medium")
+        as_sklearn(KernelRidge()).fit(x, x[:, 0]).predict(x)
+        assert torch.get_float32_matmul_precision() == "medium"
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "columns", "why"),
+    [
+        (
+            "kernel-ridge",
+            {"loss": "weighted", "classifier": True},
+            2,
+            "loss = 'weighted' must be used with real labels",
+        ),
+        ("kernel-ridge", {"kernel": "harmonic", "with_squares": False}, 1, "inputs of at least 2 dimensions"),
+        ("patch-clustering", {}, 48, r"2\^L positions with alphabet = 8; the inputs have shape \(48,\)"),
+        ("tree-cnn", {}, 48, r"2\^L positions with alphabet = 8; the inputs have shape \(48,\)"),
+    ],
+)
+def test_what_a_suite_would_skip_is_refused_with_its_reason(name, options, columns, why):
+    x = np.random.default_rng(0).standard_normal((20, columns))
+    with pytest.raises(UsageError, match=why):
+        as_sklearn(name, **options).fit(x, np.sign(x[:, 0]))

@@ -4,7 +4,7 @@ import re
 import sys
 import threading
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import ClassVar
 
 import pytest
@@ -342,6 +342,12 @@ def test_a_place_without_the_learner_is_said_when_it_is_named_and_stops_nothing(
     assert "late" not in plugins.learners
     assert reason in "".join(reasons(plugins))
     assert "mean" in plugins.learners
+
+
+def test_a_name_in_a_module_without_a_spec_is_unknown_with_a_suggestion(monkeypatch):
+    monkeypatch.setitem(sys.modules, "bare", ModuleType("bare"))  # like ``__main__`` of a script
+    with pytest.raises(UsageError, match=r"unknown learner 'bare\.Foo'.*'bare:Foo'"):
+        load_plugins().learner("bare.Foo")
 
 
 # --- what workers get ---

@@ -8,6 +8,10 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -24,6 +28,13 @@ Device = Literal["cpu", "cuda"]
 
 MATMUL_PRECISION = "highest"
 """What learners pass to ``jax.default_matmul_precision`` around their own computations."""
+
+TORCH_SETTINGS = (
+    *("cudnn.allow_tf32", "cudnn.deterministic", "cudnn.benchmark"),
+    *("cuda.matmul.fp32_precision", "mkldnn.matmul.fp32_precision"),
+    *("cudnn.conv.fp32_precision", "cudnn.rnn.fp32_precision"),
+)
+"""What ``prepare_torch`` changes of ``torch.backends``, directly or through older settings."""
 
 COMPILE_CACHE_BYTES = 2**28
 """Size of the cache on disk above which the oldest compiled programs are removed."""
@@ -94,6 +105,28 @@ def prepare_torch(device: str = "cpu") -> None:
     torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = True, False
     # Like use_deterministic_algorithms(True, warn_only=True), but without loading torch's compiler.
     torch.set_deterministic_debug_mode("warn")
+
+
+@contextmanager
+def prepared_torch(device: str) -> Iterator[None]:
+    """``prepare_torch`` for a block alone, in a process whose other settings of torch are the user's."""
+    import torch
+
+    before: list[tuple[Callable[[Any], object], Any]] = []
+    with suppress(RuntimeError):  # where it was set for each backend
+        before.append((torch.set_float32_matmul_precision, torch.get_float32_matmul_precision()))
+    before.append((torch.set_deterministic_debug_mode, torch.get_deterministic_debug_mode()))
+    for place in TORCH_SETTINGS:
+        owner, _, name = place.rpartition(".")
+        with suppress(AttributeError, RuntimeError):  # a torch without it, or set for each operation
+            backend = attrgetter(owner)(torch.backends)
+            before.append((partial(setattr, backend, name), getattr(backend, name)))
+    try:
+        prepare_torch(device)
+        yield
+    finally:
+        for write, value in before:
+            write(value)
 
 
 def prepare_jax(device: str) -> jax.Device:

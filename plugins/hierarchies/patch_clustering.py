@@ -37,6 +37,7 @@ class PatchClustering(TreeLearner):
 
     def fit(self, train: Data, ctx: Context) -> Predictor:
         """Cluster the patches of each level and read the class off the top."""
+        self.refuse(train)
         v, s, levels = self.alphabet, self.branching, self.levels(train.d)
         labels = train.y[:, None] if train.kind == "binary" else np.eye(train.classes)[train.y.astype(int)]
         centred = labels - labels.mean(axis=0)

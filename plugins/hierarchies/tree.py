@@ -6,7 +6,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from bfc_bench.learner import Learner, TaskFacts
+from bfc_bench.errors import UsageError
+from bfc_bench.learner import DataSpec, Learner, TaskFacts
 
 Count = Annotated[int, Field(ge=2)]
 
@@ -29,10 +30,16 @@ class TreeLearner(Learner):
 
     def skip(self, task: TaskFacts, n: int) -> str | None:
         """Skip what is not a sequence of s^L positions of v symbols."""
-        length = task.d // self.alphabet
-        if task.shape == (length, self.alphabet) and self.levels(task.d):
-            return None
+        fits = task.shape == (task.d // self.alphabet, self.alphabet) and self.levels(task.d)
+        return None if fits else self._refusal(task.shape)
+
+    def refuse(self, train: DataSpec) -> None:
+        """Raise ``UsageError`` if the inputs are not as long as a sequence of s^L positions of v symbols."""
+        if not self.levels(train.d):
+            raise UsageError(f"{self._refusal(train.shape)}.")
+
+    def _refusal(self, shape: tuple[int, ...]) -> str:
         return (
             f"{self.name} learns from sequences of {self.branching}^L positions with alphabet = {self.alphabet}; "
-            f"the inputs have shape {task.shape}"
+            f"the inputs have shape {shape}"
         )

@@ -70,6 +70,7 @@ class TreeCnn(TreeLearner, BatchLearner):
         from bfc_bench.toolkit import ensemble
 
         learner, data = jobs[0].learner, jobs[0].train
+        learner.refuse(data)
         networks = learner.networks(data.d, data.classes)
         loss = ensemble.cross_entropy_loss if data.kind == "binary" else ensemble.softmax_loss
         rngs = [stream(job.ctx.seed, cls.name) for job in jobs]

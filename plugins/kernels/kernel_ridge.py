@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, NonNegativeFloat, PositiveFloat
 
-from bfc_bench.learner import Context, Cost, Data, TaskFacts, Theory
+from bfc_bench.errors import UsageError
+from bfc_bench.learner import Context, Cost, Data, LabelKind, Predictor, TaskFacts, Theory
 from bfc_bench.toolkit.libraries import missing
 from bfc_bench.toolkit.parity import HIGHEST_DEGREE, missing_degrees, parity_caution
 from bfc_bench.toolkit.ridge_learner import RidgeLearner, entry_flops
@@ -77,13 +78,22 @@ class KernelRidge(RidgeLearner):
         options = self.model_dump(include={"depth", "degree", "coef0", "bias_variance"})
         return make_kernel(self.kernel, gamma, dimension=dimension, **options)
 
+    def fit(self, train: Data, ctx: Context) -> Predictor:
+        """Fit to x (n, d) and y (n,). Raises ``UsageError`` for what the options do not allow."""
+        if reason := self._refusal(train.kind, train.d):
+            raise UsageError(f"{self.name}: {reason}.")
+        return super().fit(train, ctx)
+
     def skip(self, task: TaskFacts, n: int) -> str | None:
         """Skip what the options do not allow."""
-        if self.loss == "weighted" and task.kind != "real":
-            return f"loss = 'weighted' must be used with real labels. Got {task.kind} labels"
-        if self.kernel == "harmonic" and task.d == 1 and not self.with_squares:
+        return self._refusal(task.kind, task.d) or super().skip(task, n)
+
+    def _refusal(self, kind: LabelKind, d: int) -> str | None:
+        if self.loss == "weighted" and kind != "real":
+            return f"loss = 'weighted' must be used with real labels. Got {kind} labels"
+        if self.kernel == "harmonic" and d == 1 and not self.with_squares:
             return "kernel = 'harmonic' must have inputs of at least 2 dimensions. Got d = 1"
-        return super().skip(task, n)
+        return None
 
     def theory(self, task: TaskFacts) -> Theory | None:
         """Only for the sphere and without squares, which break rotation invariance."""

@@ -123,7 +123,7 @@ class _Fit:
         frame = self.frames.get(layer)
         directions, sizes = _quadratic_form(z, rest, self.top if frame is None else frame.shape[1])
         rows = np.sqrt(np.abs(sizes))[:, None] * directions
-        self.weights[layer] = rows if frame is None else frame @ rows
+        self.weights[layer] = rows if frame is None else frame[:, : len(rows)] @ rows
         self.signs[layer] = np.sign(sizes) if frame is None else np.ones(len(frame))
         self.terms[layer] = (z @ rows.T) ** 2 @ np.sign(sizes)
 

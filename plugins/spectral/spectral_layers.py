@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations_with_replacement
+from math import comb
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
@@ -129,8 +130,7 @@ class SpectralLayers(Learner):
             lifts = rng.standard_normal((directions.shape[1], self.width))
             return Block.of(directions, z, lifts, biases[level], self.activation)
 
-        count = max(1, round(self.share * self.k))
-        rule = Rounds(count, self.signal, self.update == "append", forward, rng)
+        rule = Rounds(self._count, self.signal, self.update == "append", forward, rng)
         blocks: list[Block] = []
         values = [z]
         for level in range(self.depth):
@@ -149,14 +149,27 @@ class SpectralLayers(Learner):
             networks.append(Network(tuple(blocks), self.read, path, penalties[number] if penalties else path.best))
         return networks
 
+    @property
+    def _count(self) -> int:
+        """The number of new directions of a round."""
+        return max(1, round(self.share * self.k))
+
+    def _features(self, d: int, rounds: int) -> int:
+        """The largest number of features that the read-out has after so many rounds."""
+        if self.read != "directions":
+            return self.width * (self.depth if self.read == "all" else 1)
+        inputs = 2 * d if self.with_squares else d
+        return comb(min(self.k + 1 + rounds * self._count, inputs) + DEGREE, DEGREE) - 1
+
     def cost(self, n: int, d: int) -> Cost:
         """A read-out's eigenvalues and the blocks' products in each round, 1.8 times as much with held-out points."""
         p, fits = self.width, (1.8 if self.held_out else 1.0) * (self.rounds + 1)
-        read = p * (self.depth if self.read == "all" else 1)
-        small = min(n, read)
-        ridge = 2.0 * n * read * (small + 50) + 10.0 * small**3
+        reads = [self._features(d, rounds) for rounds in range(self.rounds + 1)]
+        ridge = sum(2.0 * n * q * (min(n, q) + 50) + 10.0 * min(n, q) ** 3 for q in reads) / len(reads)
+        read = reads[-1]
+        products = 4 * read if self.read == "directions" else 0
         blocks = self.depth * (4.0 * n * p**2 + 10.0 * p**3)
-        bytes = 8.0 * n * p * (4 * self.depth + 4) + 24.0 * read**2 + 2.0**24
+        bytes = 8.0 * n * (p * (4 * self.depth + 4) + products) + 24.0 * read**2 + 2.0**24
         return Cost(fits * (ridge + blocks), bytes, work="products", seconds=1e-2 * fits, parameters=read + 1)
 
 

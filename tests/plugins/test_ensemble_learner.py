@@ -2,13 +2,15 @@
 
 import numpy as np
 import pytest
+from bfc_plugins.ensemble import _joined
 from bfc_plugins.kernels.random_features import RandomFeatures
 from bfc_plugins.quadratic.quad_densenet import QuadDenseNet
 
 from bfc_bench.errors import UsageError
-from bfc_bench.learner import Context, Data, Job
+from bfc_bench.learner import Context, Data, Job, Predictor
 from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.seeds import stream
+from bfc_bench.toolkit.networks import PROGRAM_BYTES
 
 LEARNERS = load_plugins().learners
 FEATURES = {"features": 40, "ridge": 1e-3}
@@ -49,6 +51,25 @@ def test_it_costs_what_its_members_cost_and_a_job_of_a_batch_gets_its_own():
     first, second = learner.fit_batch([Job(learner, train, Context(seed=seed)) for seed in (1, 2)])
     np.testing.assert_allclose(first.predict(train.x), learner.fit(train, Context(seed=1)).predict(train.x))
     assert not np.allclose(first.predict(train.x), second.predict(train.x))
+
+
+def test_memory_that_does_not_grow_with_n_is_taken_once():
+    single = QuadDenseNet()
+    base, one = single.cost(1, 8).bytes, single.cost(10**5, 8)
+    ten = LEARNERS.find("ensemble:quad-densenet")(members=10).cost(10**5, 8)
+    assert ten.bytes == pytest.approx(base + 10 * (one.bytes - base + 8 * one.parameters))
+    assert ten.bytes < 10 * one.bytes - 8 * PROGRAM_BYTES
+
+
+def test_it_has_the_cautions_of_its_members():
+    class Constant(Predictor):
+        def predict(self, x):
+            return x[:, 0]
+
+    members = [Constant() for _ in range(4)]
+    for member, caution in zip(members, ("", "ended early", "took too long", "ended early"), strict=True):
+        member.caution = caution
+    assert _joined(members).caution == "ended early; took too long"
 
 
 def test_it_names_its_learner_and_takes_its_options():

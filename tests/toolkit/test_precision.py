@@ -36,6 +36,31 @@ def test_torch_computes_in_full_float32():
         torch.set_float32_matmul_precision(before)
 
 
+@pytest.mark.parametrize("new", [False, True])
+def test_a_block_leaves_the_settings_of_torch_as_they_were(new):
+    import torch
+
+    backends, before = torch.backends, torch.get_float32_matmul_precision()
+    if new and not hasattr(backends.cuda.matmul, "fp32_precision"):
+        pytest.skip("this torch has no precision for each backend")
+    try:
+        if new:
+            backends.cuda.matmul.fp32_precision = "tf32"
+        else:
+            torch.set_float32_matmul_precision("medium")
+        with precision.prepared_torch("cuda"):
+            assert torch.get_float32_matmul_precision() == "highest"
+            assert backends.cudnn.allow_tf32 is False
+            assert torch.get_deterministic_debug_mode() == 1
+        assert torch.get_deterministic_debug_mode() == 0
+        assert backends.cudnn.allow_tf32 is True
+        assert (
+            backends.cuda.matmul.fp32_precision == "tf32" if new else torch.get_float32_matmul_precision() == "medium"
+        )
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
 def test_torch_takes_algorithms_that_repeat_themselves_on_a_gpu_and_only_there(monkeypatch):
     import torch
 

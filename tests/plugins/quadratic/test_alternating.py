@@ -7,6 +7,9 @@ import pytest
 from bfc_plugins.quadratic.alternating import AlternatingLeastSquares
 from teacher_fits import fit, job, nmse, problem
 
+from bfc_bench.learner import Context, Data
+from bfc_bench.seeds import stream
+
 PROBLEM = problem(6, widths=(2, 2))
 
 
@@ -69,3 +72,14 @@ def test_units_of_inputs_and_labels_do_not_matter():
     other = learner.fit(scaled, replace(job(learner, PROBLEM, 300).ctx, square_mean=100 * PROBLEM.square_mean))
     expected = 1e-3 * one.predict(PROBLEM.test_x) + 5
     np.testing.assert_allclose(other.predict(10 * PROBLEM.test_x), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("d", "n", "scale"), [(3, 50, 1), (8, 3, 1), (8, 50, 0)])
+def test_a_layer_2_of_fewer_independent_squares_than_features_has_those_there_are(d, n, scale):
+    """k_2 = 4, and d = 3, n = 3, or constant squares."""
+    x = scale * stream("test", "few").standard_normal((n, d)) + 1.0
+    y = x[:, 0] * x[:, 1]
+    predictor = AlternatingLeastSquares(rounds=2).fit(Data("s", n, d, x=x, y=y), Context())
+    assert np.isfinite(predictor.predict(x)).all()
+    residual = y - predictor.predict(x)
+    assert predictor.info["train_errors"][-1] * (y.var() or 1.0) == pytest.approx(np.var(residual), abs=1e-9)

@@ -184,3 +184,11 @@ def test_monomials_have_every_product_once():
     expected = [a, b, a * a, a * b, b * b, a**3, a * a * b, a * b * b, b**3]
     np.testing.assert_allclose(monomials(z)[:, :9], np.stack(expected, axis=1))
     assert monomials(z).shape == (3, 14)
+
+
+@pytest.mark.parametrize("d", [3, 8])
+def test_declared_weights_are_those_of_a_read_out_of_monomials(d):
+    learner = SpectralLayers(read="directions", signal="local", held_out=False, width=16, k=2, rounds=4)
+    x, y = labelled(200, d)
+    predictor = learner.fit(Data("s", 200, d, x=x, y=y), Context())
+    assert learner.cost(200, d).parameters == len(predictor.network.path.weights) + 1
