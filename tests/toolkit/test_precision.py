@@ -44,6 +44,7 @@ def test_a_block_leaves_the_settings_of_torch_as_they_were(new):
     if new and not hasattr(backends.cuda.matmul, "fp32_precision"):
         pytest.skip("this torch has no precision for each backend")
     try:
+        backends.cudnn.allow_tf32 = True
         if new:
             backends.cuda.matmul.fp32_precision = "tf32"
         else:
