@@ -78,8 +78,10 @@ class Measured:
 
     def of_replicates(self, replicates: Sequence[int]) -> np.ndarray:
         """Values of some replicates, as they are averaged over these."""
-        values, raw = (np.array([of[r] for r in replicates], float) for of in (self.values, self.raw))
-        return values if math.isinf(self.tested) else averaged_shares(raw, values)
+        values = np.array([self.values[r] for r in replicates], float)
+        if math.isinf(self.tested):
+            return values
+        return averaged_shares(np.array([self.raw[r] for r in replicates], float), values)
 
     @property
     def notes(self) -> tuple[str, ...]:
