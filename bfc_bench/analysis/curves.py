@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from bfc_bench.analysis.intervals import Interval, is_skewed, share_interval, t_interval
+from bfc_bench.analysis.intervals import Interval, averaged_shares, is_skewed, share_interval, t_interval
 from bfc_bench.errors import UsageError, suggest
 from bfc_bench.store.export import FlatRecord
 from bfc_bench.store.row import BESIDES, COLUMNS, Row
@@ -109,25 +109,18 @@ class Curve:
 
     def at(self, kept: np.ndarray) -> Curve:
         """The curve at some of its sizes, (K,) booleans."""
-        return replace(
-            self,
-            n=self.n[kept],
-            values=self.values[:, kept],
-            floors=np.broadcast_to(self.floors, self.values.shape)[:, kept],
-            statuses=tuple(at_n for at_n, keep in zip(self.statuses, kept, strict=False) if keep),
-            tried=None if self.tried is None else self.tried[:, kept],
-        )
+        statuses = tuple(at_n for at_n, keep in zip(self.statuses, kept, strict=False) if keep)
+        return self._part(np.s_[:, kept], n=self.n[kept], statuses=statuses)
 
     def of_replicates(self, replicates: Sequence[int]) -> Curve:
         """The curve of some of its replicates."""
         kept = [self.replicates.index(replicate) for replicate in replicates]
-        return replace(
-            self,
-            replicates=tuple(replicates),
-            values=self.values[kept],
-            floors=np.broadcast_to(self.floors, self.values.shape)[kept],
-            tried=None if self.tried is None else self.tried[kept],
-        )
+        return self._part(np.s_[kept], replicates=tuple(replicates))
+
+    def _part(self, place: Any, **fields: Any) -> Curve:
+        """The curve with a part of its values, and with the fields that go with it."""
+        tried, floors = self.was_tried[place], np.broadcast_to(self.floors, self.values.shape)[place]
+        return replace(self, values=self.values[place], floors=floors, tried=tried, **fields)
 
     @property
     def failures(self) -> np.ndarray:
@@ -298,13 +291,6 @@ class Curve:
         columns = [column[~np.isnan(column)] for column in self._shared(self.values if as_measured else self.scaled)]
         back = float if as_measured else math.exp
         return np.array([back(statistic(column)) if column.size else math.nan for column in columns])
-
-
-def averaged_shares(shares: np.ndarray, logs: np.ndarray) -> np.ndarray:
-    """Shares x (R, K) as log m + (x - m) / m, with m their mean over R; where m is 0, their ``logs`` at the floor."""
-    mean = np.nansum(shares, axis=0) / np.maximum(1, (~np.isnan(shares)).sum(axis=0))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(mean > 0, np.log(mean) + shares / mean - 1, logs)
 
 
 @dataclass(frozen=True, slots=True)

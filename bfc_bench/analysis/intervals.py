@@ -186,3 +186,10 @@ def share_interval(shares: Sequence[float] | np.ndarray, points: float, pool: fl
         ratio = t_quantile(effective - 1) / t_quantile(degrees) if math.isfinite(degrees) else 1.0
         effective = max(min(p * (1 - p) / variance * ratio**2, effective), 1.0)
     return replace(clopper_pearson(p * effective, effective), mean=p, count=r)
+
+
+def averaged_shares(shares: np.ndarray, logs: np.ndarray) -> np.ndarray:
+    """Shares x (R, K) as log m + (x - m) / m, with m their mean over R; where m is 0, their ``logs`` at the floor."""
+    mean = np.nansum(shares, axis=0) / np.maximum(1, (~np.isnan(shares)).sum(axis=0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(mean > 0, np.log(mean) + shares / mean - 1, logs)

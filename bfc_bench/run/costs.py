@@ -95,7 +95,7 @@ def _overheads_and_rates(grid: Grid, measured: Mapping[Where, float], device: De
 
 
 def _tuning_costs(entry: GridLearner, n: int, d: int) -> list[Cost]:
-    """Declared costs of the candidates, each of which trains on part of the points; a climb ends halfway."""
+    """Declared costs of the candidates that tuning tries on part of the points: of a climb, the first half and one."""
     candidates = [candidate for climb in entry.climbs() for candidate in climb[: len(climb) // 2 + 1]]
     costs = [_cost(candidate, n - n // EVERY, d) for candidate in candidates]
     return [cost for cost in costs if cost is not None]

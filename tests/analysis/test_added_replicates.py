@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
 from bfc_bench.analysis.compute import CostCurve, frontier
 from bfc_bench.analysis.curves import Curve
@@ -44,25 +43,3 @@ def test_frontiers_have_all_learners():
     more = replace(curve("cheap", added=5), values=2 * curve("cheap", added=5).values)
     assert labels(more) == labels(cheap)
     assert {label for label, *_ in labels(cheap)} == {"dear", "cheap"}
-
-
-def test_ratios_of_error_rates_are_those_of_the_means_of_pairs():
-    from bfc_bench.analysis.compare import compare
-
-    rates = {"a": [0.1] * 3 + [0.12] * 3 + [0.9] * 2, "b": [0.2] * 3 + [0.22] * 3 + [np.nan] * 2}
-    a, b = (
-        Curve("t", 5, label, "error_rate", np.array([100]), tuple(range(8)), np.array([values]).T, test_points=50,
-              test_pool=200, floors=0.01)
-        for label, values in rates.items()
-    )  # fmt: skip
-    (found,) = compare([(a, b)])
-    assert (found.pairs, found.unpaired) == (6, 2)
-    assert found.ratio == pytest.approx(0.11 / 0.21)
-
-
-def test_error_rates_of_0_are_below_levels_that_half_of_a_test_point_is_above():
-    rates = np.array([[0.1, 0.0, 0.0]] * 3)
-    few = Curve("t", 5, "a", "error_rate", np.array([10, 20, 40]), (0, 1, 2), rates, floors=0.5 / 44, test_points=44,
-                test_pool=178)  # fmt: skip
-    assert [n_star.censored for n_star in threshold(few, 0.01).replicates] == [None] * 3
-    assert (few.worst[-1], few.median[-1]) == (0, 0)

@@ -178,3 +178,15 @@ def test_more_replicates_do_not_decide_what_shared_test_points_leave_open():
     assert near.at(10**6).bounds()[0] < 0 < far.bounds()[0]
     needed, why = replicates_to_decide(Region(hi=0.0), [near])
     assert (needed, why[:34]) == (math.inf, "replicates share test points, and ")
+
+
+def test_ratios_of_error_rates_are_those_of_the_means_of_pairs():
+    rates = {"a": [0.1] * 3 + [0.12] * 3 + [0.9] * 2, "b": [0.2] * 3 + [0.22] * 3 + [np.nan] * 2}
+    a, b = (
+        Curve("t", 5, label, "error_rate", np.array([100]), tuple(range(8)), np.array([values]).T, test_points=50,
+              test_pool=200, floors=0.01)
+        for label, values in rates.items()
+    )  # fmt: skip
+    (found,) = compare([(a, b)])
+    assert (found.pairs, found.unpaired) == (6, 2)
+    assert found.ratio == pytest.approx(0.11 / 0.21)

@@ -315,3 +315,11 @@ def test_replicates_that_were_tried_at_few_of_the_sizes_have_no_threshold():
         curve(*power, [0.9, 0.45, 0.225, math.nan], n=n), tried=np.array([[True] * 4] * 3 + [[True] * 3 + [False]])
     )
     assert len(crossings(begun, 0.3)) == 4
+
+
+def test_error_rates_of_0_are_below_levels_that_half_of_a_test_point_is_above():
+    rates = np.array([[0.1, 0.0, 0.0]] * 3)
+    few = Curve("t", 5, "a", "error_rate", np.array([10, 20, 40]), (0, 1, 2), rates, floors=0.5 / 44, test_points=44,
+                test_pool=178)  # fmt: skip
+    assert [n_star.censored for n_star in threshold(few, 0.01).replicates] == [None] * 3
+    assert (few.worst[-1], few.median[-1]) == (0, 0)

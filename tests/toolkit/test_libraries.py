@@ -65,7 +65,7 @@ def test_no_worker_loads_what_is_not_there(without, monkeypatch):
 
 
 class Unused(bb.Learner):
-    """A learner of which nothing was built yet."""
+    """No other test uses this learner."""
 
     name: ClassVar[str] = "unused"
     width: int = 3

@@ -11,8 +11,8 @@ from typing import TypeAlias
 import numpy as np
 
 from bfc_bench.analysis.claims.mean_evidence import Evidence, evidence, nothing, short
-from bfc_bench.analysis.curves import Curve, Scale, averaged_shares, curves, scale_of, shared_n
-from bfc_bench.analysis.intervals import is_skewed
+from bfc_bench.analysis.curves import Curve, Scale, curves, scale_of, shared_n
+from bfc_bench.analysis.intervals import averaged_shares, is_skewed
 from bfc_bench.analysis.thresholds import NStar, crossings
 from bfc_bench.store.row import Row
 from bfc_bench.store.rows import Rows
