@@ -46,8 +46,8 @@ def plan(
     Nothing is run or written.
     """
     from bfc_bench.plugins.manager import load_plugins
-    from bfc_bench.run.executor_selection import executor_of
     from bfc_bench.run.options import RunOptions
+    from bfc_bench.run.session import executor_of
     from bfc_bench.store.new_folder import check_can_be_made
     from bfc_bench.store.unpacking import store_folder
     from bfc_bench.strategies.api import grid_of, located

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf
@@ -59,16 +59,21 @@ def _checked_outcome(learner: Learner, outcome: object) -> Outcome:
 
 
 def _fit_together(jobs: Sequence[Job]) -> Sequence[Outcome]:
-    """Fit jobs of one key as a batch. If that raises, fit them one by one, so that only the failing job is marked."""
-    if len(jobs) > 1:
-        cls = type(jobs[0].learner)
-        fitted = attempt(lambda: list(cls.fit_batch(jobs)))
-        if not isinstance(fitted, Failure):
-            if len(fitted) == len(jobs):
-                return fitted
-            wrong = f"{cls.name}.fit_batch must give one result per job. Got {len(fitted)} for {len(jobs)} jobs."
-            return [Failure("failed", wrong)] * len(jobs)
-    return [attempt(partial(job.learner.fit, job.train, job.ctx)) for job in jobs]
+    """Fit jobs of one key as a batch."""
+    cls, alone = type(jobs[0].learner), [partial(job.learner.fit, job.train, job.ctx) for job in jobs]
+    return _results(f"{cls.name}.fit_batch", "job", partial(cls.fit_batch, jobs), alone)
+
+
+def _results(method: str, item: str, batch: Callable[[], Iterable[Any]], alone: Sequence[Callable[[], Any]]) -> Any:
+    """A result per item, of a batch ``method``; each alone if that raises, so that only what fails is marked."""
+    if len(alone) > 1:
+        results = attempt(lambda: list(batch()))
+        if not isinstance(results, Failure):
+            if len(results) == len(alone):
+                return results
+            wrong = f"{method} must give one result per {item}. Got {len(results)} for {len(alone)}."
+            return [Failure("failed", wrong)] * len(alone)
+    return [attempt(call) for call in alone]
 
 
 def predict(
@@ -83,18 +88,11 @@ def predict(
         classes: For each outcome the number of classes to score, (m, classes); 0 for predictions of shape (m,).
         point: What a point is, for error messages.
     """
-    fitted = [(i, o) for i, o in enumerate(outcomes) if isinstance(o, Predictor)]
+    fitted = {i: outcome for i, outcome in enumerate(outcomes) if isinstance(outcome, Predictor)}
+    batch = partial(cls.predict_batch, list(fitted.values()), [xs[i] for i in fitted])
+    alone = [partial(predictor.predict, xs[i]) for i, predictor in fitted.items()]
     results: list[Any] = list(outcomes)
-    indices, predictors = [i for i, _ in fitted], [o for _, o in fitted]
-    values: Any = (
-        attempt(lambda: list(cls.predict_batch(predictors, [xs[i] for i in indices]))) if len(fitted) > 1 else None
-    )
-    if isinstance(values, list) and len(values) != len(fitted):
-        wrong = f"{cls.name}.predict_batch must give one result per predictor. Got {len(values)} for {len(fitted)}."
-        values = [Failure("failed", wrong)] * len(fitted)
-    elif not isinstance(values, list):
-        values = [attempt(lambda o=o, i=i: o.predict(xs[i])) for i, o in fitted]  # type: ignore[misc]
-    for i, value in zip(indices, values, strict=True):
+    for i, value in zip(fitted, _results(f"{cls.name}.predict_batch", "predictor", batch, alone), strict=True):
         results[i] = value if isinstance(value, Failure) else check_prediction(value, len(xs[i]), classes[i], point)
     return results
 
