@@ -64,7 +64,9 @@ def _fit_together(jobs: Sequence[Job]) -> Sequence[Outcome]:
     return _results(f"{cls.name}.fit_batch", "job", partial(cls.fit_batch, jobs), alone)
 
 
-def _results(method: str, item: str, batch: Callable[[], Iterable[Any]], alone: Sequence[Callable[[], Any]]) -> Any:
+def _results(
+    method: str, item: str, batch: Callable[[], Iterable[Any]], alone: Sequence[Callable[[], Any]]
+) -> list[Any]:
     """A result per item, of a batch ``method``; each alone if that raises, so that only what fails is marked."""
     if len(alone) > 1:
         results = attempt(lambda: list(batch()))

@@ -102,15 +102,14 @@ class Grid:
 
     def cell(self, task: str, label: str, d: int, n: int, replicate: int) -> Cell:
         """A cell of the grid's tasks and learners, whose sizes and replicate need not be in the suite."""
-        base = curve_digest(self.task_digests[task], self.learner_digests[label], label)
-        return Cell(cell_id(base, d, n, replicate), task, label, d, n, replicate)
+        curve = curve_digest(self.task_digests[task], self.learner_digests[label], label)
+        return Cell(cell_id(curve, d, n, replicate), task, label, d, n, replicate)
 
     def cells(self) -> Iterator[Cell]:
         """All cells in the order of the suite."""
         for name, label, d, n in self.points():
-            base = curve_digest(self.task_digests[name], self.learner_digests[label], label)
             for replicate in range(self.suite.replicates):
-                yield Cell(cell_id(base, d, n, replicate), name, label, d, n, replicate)
+                yield self.cell(name, label, d, n, replicate)
 
     def points(self) -> Iterator[tuple[str, str, int, int]]:
         """Task, label, d and n of all cells of the suite, in its order."""

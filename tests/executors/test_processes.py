@@ -63,17 +63,6 @@ def close_files():
     return b"done"
 
 
-def write_to_all_files(message):
-    """Writes to every pipe of the process, as a learner may that does not know what they are for."""
-    for file in range(3, 50):
-        try:
-            if Path(f"/proc/self/fd/{file}").readlink().name.startswith("pipe"):
-                os.write(file, message)
-        except OSError:
-            continue
-    return b"done"
-
-
 def grow_in_a_child(memory):
     worker_context.may_take(50_000_000)
     code = f"import time; held = b'1' * {memory}; time.sleep(2)"  # until the session has looked, on a busy machine too
@@ -160,12 +149,6 @@ def test_a_death_is_its_units_own_and_is_noticed_at_once(pool):
     for fault, (_, kind, reason) in zip(faults, DEATHS, strict=True):
         assert reason in failure(fault, kind).reason
     assert after == b"after"
-
-
-def test_what_a_learner_writes_to_a_workers_pipes_is_not_believed(pool):
-    wrong = [b"\xff" * 64, b"[" * 100_000, b'{"allowed": "much", "held": 0}\n', b'{"started": null}\n', b"{}\n[]\n1\n"]
-    units = [(write_to_all_files, message) for message in wrong]
-    assert outcomes(pool, *units, (say, "after")) == [*[b"done"] * len(wrong), b"after"]
 
 
 def test_a_unit_whose_child_holds_too_much_is_ended_and_far_too_much_is_refused_to_it(pool):
