@@ -17,7 +17,7 @@ from bfc_bench.learner import Array, Cost, Failure, Predictor
 from bfc_bench.run.array_guard import is_unchanged
 from bfc_bench.run.fitting import attempt, check_prediction, fit, predict, tune
 from bfc_bench.run.grid import Cell
-from bfc_bench.run.memory_limits import PeakMemory
+from bfc_bench.run.peak_memory import PeakMemory
 from bfc_bench.run.stopwatch import Stopwatch
 from bfc_bench.run.wire_format import FinishedCell, pack, send
 from bfc_bench.run.work_units import TRAIN_POINTS, Batch, CellFit, Copies, load_libraries

@@ -16,7 +16,6 @@ import numpy as np
 
 from bfc_bench.errors import Diverged, describe_error, error_text, is_ctrl_c, traceback_of
 from bfc_bench.learner import Array, Data, Failure, Job, Learner, Predictor
-from bfc_bench.run.memory_limits import is_out_of_memory
 from bfc_bench.run.work_units import CellFit
 from bfc_bench.tasks.metrics import TargetValues, error_rate
 from bfc_bench.toolkit.arrays import to_numpy
@@ -25,6 +24,8 @@ from bfc_bench.toolkit.held_out import held_out
 
 T = TypeVar("T")
 Outcome: TypeAlias = Predictor | Failure
+NO_MEMORY = ("RESOURCE_EXHAUSTED", "can't allocate memory", "YNNPACK operation failed: error")
+"""Parts of error messages of JAX, torch and XLA's matrix products (which hide the cause) when they get no memory."""
 
 
 def attempt(call: Callable[[], T]) -> T | Failure:
@@ -36,9 +37,17 @@ def attempt(call: Callable[[], T]) -> T | Failure:
     except BaseException as error:
         if is_ctrl_c(error):
             raise
-        return Failure(
-            "out-of-memory" if is_out_of_memory(error) else "failed", describe_error(error), traceback_of(error)
-        )
+        out = _is_out_of_memory(error)
+        return Failure("out-of-memory" if out else "failed", describe_error(error), traceback_of(error))
+
+
+def _is_out_of_memory(error: BaseException) -> bool:
+    """Whether an exception of Python, NumPy, torch or JAX means that memory ran out."""
+    return (
+        isinstance(error, MemoryError)
+        or type(error).__name__ in {"OutOfMemoryError", "_ArrayMemoryError"}
+        or any(text in error_text(error) for text in NO_MEMORY)
+    )
 
 
 def fit(jobs: Sequence[Job]) -> list[Outcome]:

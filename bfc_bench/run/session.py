@@ -18,10 +18,10 @@ from typing import Any
 from bfc_bench.errors import BenchError, PluginError, UsageError, describe_error
 from bfc_bench.executors.base import Executor, Pool, Preload, UnitFailure, usable_cores
 from bfc_bench.executors.environment import not_dumpable
+from bfc_bench.executors.memory import READABLE
 from bfc_bench.plugins.manager import Plugins, load_plugins
 from bfc_bench.run.cell import make_row, run_batch
 from bfc_bench.run.grid import Cell, Grid
-from bfc_bench.run.memory_limits import memory_warnings
 from bfc_bench.run.options import RunOptions
 from bfc_bench.run.plan import Plan, plan_for
 from bfc_bench.run.provenance import provenance
@@ -109,9 +109,8 @@ def run_cells(
         store.begin_session(id, suite.name, suite.version, suite.definition(), facts)
         store.define(suite.name, suite.version, grid.task_digests, grid.learner_digests)
         session = Session(id, suite.name, suite.version, store, plan, facts)
-        if plan.todo and executor.place == "machine" and "memory" in executor.promises:
-            workers = sum(executor.slots(kind, jobs) for kind in {*map(plan.device_of, plan.todo)})
-            session.warnings += memory_warnings(workers, suite.budget.memory_gb)
+        if plan.todo and executor.place == "machine" and not READABLE:
+            session.warnings.append("memory is not limited here, without /proc: a cell may take more than its budget.")
         plugins.manager.hook.bfc_run_started(session=session)
         try:
             with not_dumpable() if executor.place != "session" else nullcontext():

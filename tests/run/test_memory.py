@@ -8,7 +8,6 @@ from stored_rows import read_results
 from bfc_bench import RunOptions, run_suite
 from bfc_bench.learner import TaskFacts
 from bfc_bench.plugins.manager import load_plugins
-from bfc_bench.run.memory_limits import machine_memory
 from bfc_bench.run.skip_reasons import data_bytes, skip_reason
 
 TAKERS = {
@@ -84,25 +83,3 @@ def test_data_that_do_not_fit_while_they_are_drawn_are_out_of_memory(faulty, row
     rows = rows_of(learner=[{"name": "mean"}], task=[drawn, fine], budget=BUDGET, jobs=1)
     statuses = {row.task: (row.status, row.reason[:11]) for row in rows}
     assert statuses == {"u": ("out-of-memory", "MemoryError"), "t": ("ok", "")}
-
-
-def test_workers_that_may_take_more_than_there_is_are_told_of_before_they_start(faulty, suite_file, tmp_path, cli):
-    much = 2 * machine_memory() / 1e9
-    path = suite_file(learner=[{"name": "mean"}], budget={"memory_gb": much})
-    ran = cli("run", path, "--store", tmp_path / "store", "--jobs", 2)
-    (line,) = [line for line in ran.stdout.splitlines() if line.startswith("warning: ")]
-    assert "the workers (2) may take" in line
-    assert "--set budget.memory_gb=" in line
-    assert "warning" not in cli("run", path, "--store", tmp_path / "store", "--jobs", 2).stdout
-
-
-def test_a_control_groups_limit_is_the_machines(tmp_path):
-    (tmp_path / "proc/self").mkdir(parents=True)
-    (tmp_path / "proc/meminfo").write_text("MemTotal:       16000000 kB\nMemFree: 1 kB\n")
-    assert machine_memory(tmp_path) == 16_384_000_000
-    group = tmp_path / "sys/fs/cgroup/jobs/7"
-    group.mkdir(parents=True)
-    (tmp_path / "proc/self/cgroup").write_text("0::/jobs/7\n")
-    (group / "memory.max").write_text("max\n")
-    (group.parent / "memory.max").write_text("4000000000\n")
-    assert machine_memory(tmp_path) == 4_000_000_000
