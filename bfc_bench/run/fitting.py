@@ -15,7 +15,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 
 from bfc_bench.errors import Diverged, describe_error, error_text, is_ctrl_c, traceback_of
-from bfc_bench.learner import Array, Data, Failure, Job, Learner, Predictor
+from bfc_bench.learner import Array, Data, DataSpec, Failure, Job, Learner, Predictor
 from bfc_bench.run.work_units import CellFit
 from bfc_bench.tasks.metrics import TargetValues, error_rate
 from bfc_bench.toolkit.arrays import to_numpy
@@ -52,13 +52,14 @@ def _is_out_of_memory(error: BaseException) -> bool:
 
 def fit(jobs: Sequence[Job]) -> list[Outcome]:
     """Fit jobs of one learner class, those with the same batch key together. One result per job, in order."""
-
-    def key(i: int) -> Hashable:
-        shared = jobs[i].learner.batch_key(jobs[i].train)
-        return ("alone", i) if shared is None else ("together", shared)
-
-    outcomes = in_groups(range(len(jobs)), key, lambda members: _fit_together([jobs[i] for i in members]))
+    outcomes = in_groups(jobs, lambda job: group_of(job.learner, job.train, id(job)), _fit_together)
     return [_checked_outcome(job.learner, outcome) for job, outcome in zip(jobs, outcomes, strict=True)]
+
+
+def group_of(learner: Learner, train: DataSpec, own: Hashable) -> Hashable:
+    """What fits that are made together have in common: the batch key, or their ``own`` name if there is none."""
+    key = learner.batch_key(train)
+    return ("alone", own) if key is None else ("together", key)
 
 
 def _checked_outcome(learner: Learner, outcome: object) -> Outcome:
