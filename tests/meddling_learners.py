@@ -2,7 +2,6 @@
 
 import ctypes
 import math
-import os
 from pathlib import Path
 from typing import ClassVar
 
@@ -62,17 +61,6 @@ def reach(x):
     while (base := getattr(memory, "base", None)) is not None:
         memory = base
     return memory.nbytes // x.itemsize
-
-
-class Surroundings(Mean):
-    """Returns the environment of its process as ``info``."""
-
-    name: ClassVar[str] = "surroundings"
-
-    def fit(self, train, ctx):
-        predictor = super().fit(train, ctx)
-        predictor.info = dict(os.environ)
-        return predictor
 
 
 class Telltale(Mean):

@@ -46,8 +46,8 @@ def plan(
     Nothing is run or written.
     """
     from bfc_bench.plugins.manager import load_plugins
-    from bfc_bench.run.executor_selection import executor_of
     from bfc_bench.run.options import RunOptions
+    from bfc_bench.run.session import executor_of
     from bfc_bench.store.new_folder import check_can_be_made
     from bfc_bench.store.unpacking import store_folder
     from bfc_bench.strategies.api import grid_of, located
@@ -59,11 +59,12 @@ def plan(
     plugins = load_plugins()
     grid = located(grid_of(suite, set_ or (), plugins, learner or (), task or ()), locate)
     chosen = executor_of(grid.suite, plugins, executor, changed({}, executor_option, "--executor-option"))
-    last, run = options.last_look(until_decided, up_to, locate), RunOptions(store=store_folder(store), plugins=plugins)
+    last = options.last_look(until_decided, up_to, locate)
+    run = RunOptions(store=store_folder(store), redo=options.redo_of(redo), plugins=plugins)
     with results(grid, run) as stored:
         if stored is None:
             check_can_be_made(store)
-        plan = next_plan(grid, run, stored, _device(chosen, device), options.redo_of(redo), chosen, last)
+        plan = next_plan(grid, run, stored, _device(chosen, device), chosen, last)
         claims = stored.replicates_needed() if stored and stored.sessions else None
     forecast = _Forecast(plan, jobs, chosen)
     remarks = [*plan.remarks, *plan.notes]

@@ -56,8 +56,5 @@ def _sum(table: bytes, *names: bytes) -> int:
 
 def _content(path: str) -> bytes:
     """Content of a file, read without Python's slower buffers."""
-    file = os.open(path, os.O_RDONLY)
-    try:
-        return os.read(file, 1 << 16)
-    finally:
-        os.close(file)
+    with open(path, "rb", buffering=0) as file:
+        return file.read(1 << 16)

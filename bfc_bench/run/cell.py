@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any
@@ -15,9 +15,9 @@ from bfc_bench.errors import BenchError, Diverged
 from bfc_bench.executors.worker_context import clock_starts, may_take
 from bfc_bench.learner import Array, Cost, Failure, Predictor
 from bfc_bench.run.array_guard import is_unchanged
-from bfc_bench.run.fitting import attempt, check_prediction, fit, predict, tune
+from bfc_bench.run.fitting import attempt, check_prediction, fit, group_of, predict, tune
 from bfc_bench.run.grid import Cell
-from bfc_bench.run.memory_limits import PeakMemory
+from bfc_bench.run.peak_memory import PeakMemory
 from bfc_bench.run.stopwatch import Stopwatch
 from bfc_bench.run.wire_format import FinishedCell, pack, send
 from bfc_bench.run.work_units import TRAIN_POINTS, Batch, CellFit, Copies, load_libraries
@@ -27,6 +27,7 @@ from bfc_bench.tasks.feature_errors import measure_features
 from bfc_bench.tasks.metrics import BUILT_IN, METRICS, Metric, TargetValues
 from bfc_bench.tasks.task import learner_seed
 from bfc_bench.toolkit.arrays import to_numpy
+from bfc_bench.toolkit.groups import in_groups
 from bfc_bench.toolkit.held_out import EVERY
 from bfc_bench.toolkit.precision import precision_state
 from bfc_bench.utils.plain_json import plain_json
@@ -51,14 +52,10 @@ def run_batch(batch: Batch) -> bytes:
 
 def _packed_rows(batch: Batch) -> list[bytes] | Failure:
     """Rows of all cells; cells with the same batch key are fitted together."""
-    groups: dict[Hashable, list[CellFit]] = {}
     copies: Copies = {}
-    for cell in batch.cells:
-        item = CellFit.prepare(batch, cell, copies)
-        key = item.learner.batch_key(item.problem.spec(cell.n))
-        groups.setdefault(("alone", cell.id) if key is None else ("together", key), []).append(item)
+    items = [CellFit.prepare(batch, cell, copies) for cell in batch.cells]
     clock_starts()
-    finished = [done for items in groups.values() for done in _run(items)]
+    finished = in_groups(items, lambda item: group_of(item.learner, item.problem.spec(item.cell.n), item.cell.id), _run)
     if changed := [
         what
         for (what, *_), (x, copy, columns) in copies.items()

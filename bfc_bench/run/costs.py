@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 
 from bfc_bench.errors import PluginError
-from bfc_bench.learner import Cost, Learner, Work
+from bfc_bench.learner import Cost, Work
 from bfc_bench.run.grid import Grid, GridLearner
 from bfc_bench.run.skip_reasons import ask, device_of
 from bfc_bench.store.row import Row
@@ -49,7 +49,7 @@ def estimates(grid: Grid, history: Sequence[Row], device: Device) -> Callable[[s
     @cache
     def estimate(label: str, d: int, n: int) -> Estimate:
         entry, place = grid.entries[label], (label, d, n)
-        cost = _cost(entry.learner, n, d)
+        cost: Cost | None = ask(entry.learner, "cost", n, d)
         if place in measured:
             seconds = measured[place]
         elif cost is None:
@@ -86,7 +86,7 @@ def _overheads_and_rates(grid: Grid, measured: Mapping[Where, float], device: De
     points: dict[tuple[str, Work], list[tuple[float, float]]] = {}
     for (label, d, n), seconds in measured.items():
         with suppress(PluginError):  # the plan names the cells that this concerns
-            if (cost := _cost(grid.entries[label].learner, n, d)) and cost.flops:
+            if (cost := ask(grid.entries[label].learner, "cost", n, d)) and cost.flops:
                 points.setdefault((label, cost.work), []).append((cost.flops, seconds))
     return {
         label: overhead_and_rate(fits, 1 / FLOPS[device_of(grid.entries[label].learner, device)][work])
@@ -97,13 +97,8 @@ def _overheads_and_rates(grid: Grid, measured: Mapping[Where, float], device: De
 def _tuning_costs(entry: GridLearner, n: int, d: int) -> list[Cost]:
     """Declared costs of the candidates that tuning tries on part of the points: of a climb, the first half and one."""
     candidates = [candidate for climb in entry.climbs() for candidate in climb[: len(climb) // 2 + 1]]
-    costs = [_cost(candidate, n - n // EVERY, d) for candidate in candidates]
+    costs = [ask(candidate, "cost", n - n // EVERY, d) for candidate in candidates]
     return [cost for cost in costs if cost is not None]
-
-
-def _cost(learner: Learner, n: int, d: int) -> Cost | None:
-    cost: Cost | None = ask(learner, "cost", n, d)
-    return cost
 
 
 def overhead_and_rate(points: Sequence[tuple[float, float]], declared: float) -> tuple[float, float]:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf
@@ -15,8 +15,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 
 from bfc_bench.errors import Diverged, describe_error, error_text, is_ctrl_c, traceback_of
-from bfc_bench.learner import Array, Data, Failure, Job, Learner, Predictor
-from bfc_bench.run.memory_limits import is_out_of_memory
+from bfc_bench.learner import Array, Data, DataSpec, Failure, Job, Learner, Predictor
 from bfc_bench.run.work_units import CellFit
 from bfc_bench.tasks.metrics import TargetValues, error_rate
 from bfc_bench.toolkit.arrays import to_numpy
@@ -25,6 +24,8 @@ from bfc_bench.toolkit.held_out import held_out
 
 T = TypeVar("T")
 Outcome: TypeAlias = Predictor | Failure
+NO_MEMORY = ("RESOURCE_EXHAUSTED", "can't allocate memory", "YNNPACK operation failed: error")
+"""Parts of error messages of JAX, torch and XLA's matrix products (which hide the cause) when they get no memory."""
 
 
 def attempt(call: Callable[[], T]) -> T | Failure:
@@ -36,20 +37,29 @@ def attempt(call: Callable[[], T]) -> T | Failure:
     except BaseException as error:
         if is_ctrl_c(error):
             raise
-        return Failure(
-            "out-of-memory" if is_out_of_memory(error) else "failed", describe_error(error), traceback_of(error)
-        )
+        out = _is_out_of_memory(error)
+        return Failure("out-of-memory" if out else "failed", describe_error(error), traceback_of(error))
+
+
+def _is_out_of_memory(error: BaseException) -> bool:
+    """Whether an exception of Python, NumPy, torch or JAX means that memory ran out."""
+    return (
+        isinstance(error, MemoryError)
+        or type(error).__name__ in {"OutOfMemoryError", "_ArrayMemoryError"}
+        or any(text in error_text(error) for text in NO_MEMORY)
+    )
 
 
 def fit(jobs: Sequence[Job]) -> list[Outcome]:
     """Fit jobs of one learner class, those with the same batch key together. One result per job, in order."""
-
-    def key(i: int) -> Hashable:
-        shared = jobs[i].learner.batch_key(jobs[i].train)
-        return ("alone", i) if shared is None else ("together", shared)
-
-    outcomes = in_groups(range(len(jobs)), key, lambda members: _fit_together([jobs[i] for i in members]))
+    outcomes = in_groups(jobs, lambda job: group_of(job.learner, job.train, id(job)), _fit_together)
     return [_checked_outcome(job.learner, outcome) for job, outcome in zip(jobs, outcomes, strict=True)]
+
+
+def group_of(learner: Learner, train: DataSpec, own: Hashable) -> Hashable:
+    """What fits that are made together have in common: the batch key, or their ``own`` name if there is none."""
+    key = learner.batch_key(train)
+    return ("alone", own) if key is None else ("together", key)
 
 
 def _checked_outcome(learner: Learner, outcome: object) -> Outcome:
@@ -59,16 +69,23 @@ def _checked_outcome(learner: Learner, outcome: object) -> Outcome:
 
 
 def _fit_together(jobs: Sequence[Job]) -> Sequence[Outcome]:
-    """Fit jobs of one key as a batch. If that raises, fit them one by one, so that only the failing job is marked."""
-    if len(jobs) > 1:
-        cls = type(jobs[0].learner)
-        fitted = attempt(lambda: list(cls.fit_batch(jobs)))
-        if not isinstance(fitted, Failure):
-            if len(fitted) == len(jobs):
-                return fitted
-            wrong = f"{cls.name}.fit_batch must give one result per job. Got {len(fitted)} for {len(jobs)} jobs."
-            return [Failure("failed", wrong)] * len(jobs)
-    return [attempt(partial(job.learner.fit, job.train, job.ctx)) for job in jobs]
+    """Fit jobs of one key as a batch."""
+    cls, alone = type(jobs[0].learner), [partial(job.learner.fit, job.train, job.ctx) for job in jobs]
+    return _results(f"{cls.name}.fit_batch", "job", partial(cls.fit_batch, jobs), alone)
+
+
+def _results(
+    method: str, item: str, batch: Callable[[], Iterable[Any]], alone: Sequence[Callable[[], Any]]
+) -> list[Any]:
+    """A result per item, of a batch ``method``; each alone if that raises, so that only what fails is marked."""
+    if len(alone) > 1:
+        results = attempt(lambda: list(batch()))
+        if not isinstance(results, Failure):
+            if len(results) == len(alone):
+                return results
+            wrong = f"{method} must give one result per {item}. Got {len(results)} for {len(alone)}."
+            return [Failure("failed", wrong)] * len(alone)
+    return [attempt(call) for call in alone]
 
 
 def predict(
@@ -83,18 +100,11 @@ def predict(
         classes: For each outcome the number of classes to score, (m, classes); 0 for predictions of shape (m,).
         point: What a point is, for error messages.
     """
-    fitted = [(i, o) for i, o in enumerate(outcomes) if isinstance(o, Predictor)]
+    fitted = {i: outcome for i, outcome in enumerate(outcomes) if isinstance(outcome, Predictor)}
+    batch = partial(cls.predict_batch, list(fitted.values()), [xs[i] for i in fitted])
+    alone = [partial(predictor.predict, xs[i]) for i, predictor in fitted.items()]
     results: list[Any] = list(outcomes)
-    indices, predictors = [i for i, _ in fitted], [o for _, o in fitted]
-    values: Any = (
-        attempt(lambda: list(cls.predict_batch(predictors, [xs[i] for i in indices]))) if len(fitted) > 1 else None
-    )
-    if isinstance(values, list) and len(values) != len(fitted):
-        wrong = f"{cls.name}.predict_batch must give one result per predictor. Got {len(values)} for {len(fitted)}."
-        values = [Failure("failed", wrong)] * len(fitted)
-    elif not isinstance(values, list):
-        values = [attempt(lambda o=o, i=i: o.predict(xs[i])) for i, o in fitted]  # type: ignore[misc]
-    for i, value in zip(indices, values, strict=True):
+    for i, value in zip(fitted, _results(f"{cls.name}.predict_batch", "predictor", batch, alone), strict=True):
         results[i] = value if isinstance(value, Failure) else check_prediction(value, len(xs[i]), classes[i], point)
     return results
 

@@ -102,15 +102,14 @@ class Grid:
 
     def cell(self, task: str, label: str, d: int, n: int, replicate: int) -> Cell:
         """A cell of the grid's tasks and learners, whose sizes and replicate need not be in the suite."""
-        base = curve_digest(self.task_digests[task], self.learner_digests[label], label)
-        return Cell(cell_id(base, d, n, replicate), task, label, d, n, replicate)
+        curve = curve_digest(self.task_digests[task], self.learner_digests[label], label)
+        return Cell(cell_id(curve, d, n, replicate), task, label, d, n, replicate)
 
     def cells(self) -> Iterator[Cell]:
         """All cells in the order of the suite."""
         for name, label, d, n in self.points():
-            base = curve_digest(self.task_digests[name], self.learner_digests[label], label)
             for replicate in range(self.suite.replicates):
-                yield Cell(cell_id(base, d, n, replicate), name, label, d, n, replicate)
+                yield self.cell(name, label, d, n, replicate)
 
     def points(self) -> Iterator[tuple[str, str, int, int]]:
         """Task, label, d and n of all cells of the suite, in its order."""
@@ -130,8 +129,9 @@ def make_grid(
     suite = suite.model_copy(update={"learner": [*suite.learner, *added]})
     wanted = _select("task", tasks, [(task.name, task.grid) for task in suite.task])
     labels = _select("learner", learners, [(entry.label, entry.name, entry.grid) for entry in suite.learner], plugins)
-    built = {entry.name: _task(entry, suite, plugins, where) for entry in suite.task}
-    suite = suite.model_copy(update={"task": [_with_d(entry, built[entry.name]) for entry in suite.task]})
+    tasks_and_entries = [_task(entry, suite, plugins, where) for entry in suite.task]
+    suite = suite.model_copy(update={"task": [entry for _, entry in tasks_and_entries]})
+    built = {task.name: task for task, _ in tasks_and_entries}
     for entry in suite.task:
         # Those that share the streams of a grid need not agree in anything.
         if entry.teacher in built and (problem := built[entry.name].check_teacher(built[entry.teacher])):
@@ -184,12 +184,15 @@ def task_of(suite: Suite, name: str, plugins: Plugins, where: str) -> tuple[Task
     entries = {entry.name: entry for entry in suite.task}
     if name not in entries:
         raise UsageError(f"{where}: the suite has no task {name!r}.{suggest(name, entries)}")
-    task = _task(entries[name], suite, plugins, where)
-    return task, _with_d(entries[name], task).d
+    task, entry = _task(entries[name], suite, plugins, where)
+    return task, entry.d
 
 
-def _task(entry: TaskEntry, suite: Suite, plugins: Plugins, where: str) -> Task:
-    """The task of an entry. The members of a grid share the random streams that its name keys."""
+def _task(entry: TaskEntry, suite: Suite, plugins: Plugins, where: str) -> tuple[Task, TaskEntry]:
+    """The task of an entry, and the entry with the dimension that a data set or law determines filled in.
+
+    The members of a grid share the random streams that its name keys.
+    """
     keys = {other.name: str(other.grid or other.name) for other in suite.task} if entry.teacher else {}
     suite_file, where = where, f"{where}: task {entry.name!r}"
     task = build_task(
@@ -206,27 +209,23 @@ def _task(entry: TaskEntry, suite: Suite, plugins: Plugins, where: str) -> Task:
         where=where,
     )
     try:
-        dims = _with_d(entry, task).d
+        if not entry.d and task.dimension is not None:
+            entry = entry.model_copy(update={"d": [task.dimension]})
     except UsageError as error:  # errors of data sets name the task themselves
         raise UsageError(f"{suite_file}: {error}") from None
-    if not dims:
+    if not entry.d:
         raise UsageError(f"{where}: d must be given, since the options of law {entry.law!r} do not determine it.")
-    for d in dims:
+    for d in entry.d:
         if problem := task.check(d):
             raise UsageError(f"{where}: d = {d}: {problem}")
     try:
-        sizes = sorted({n for d in dims for n in entry.sizes(d)})
+        sizes = sorted({n for d in entry.d for n in entry.sizes(d)})
     except ValueError as error:  # of data, whose dimension is known only now
         raise UsageError(f"{where}: {error}.") from None
     for n in sizes:
         if problem := task.check_size(n, suite.test_size):
             raise UsageError(f"{where}: n = {n}: {problem}.")
-    return task
-
-
-def _with_d(entry: TaskEntry, task: Task) -> TaskEntry:
-    """The entry with the dimension that its data set or law determines filled in."""
-    return entry if entry.d or task.dimension is None else entry.model_copy(update={"d": [task.dimension]})
+    return task, entry
 
 
 def _entry(entry: LearnerEntry, plugins: Plugins, wanted: Sequence[str], where: str) -> GridLearner:

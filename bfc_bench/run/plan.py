@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from math import frexp
 from typing import Any
 
@@ -198,10 +198,7 @@ def plan_for(
     facts = {(task.name, d): grid.tasks[task.name].facts(d) for task in suite.task for d in task.d}
     problem = cache(lambda task, d, replicate: grid.tasks[task].problem(suite.seed, d, replicate, suite.test_size))
 
-    @cache
-    def reason_and_fault(task: str, label: str, d: int, n: int) -> tuple[str | None, str]:
-        return _reason_and_fault(plan, grid.cell(task, label, d, n, 0), facts[task, d], estimate)
-
+    reason_and_fault = cache(partial(_reason_and_fault, plan, facts, estimate))
     for cell in cells:
         _sort(plan, cell, held.get(cell.id, NO_ROW), redo, reason_and_fault, problem)
     run = [cell for cell in plan.todo if cell not in plan.broken]
@@ -255,18 +252,18 @@ def _memory(budget: Budget, device: Device, executor: Executor | None) -> dict[D
 
 
 def _reason_and_fault(
-    plan: Plan, cell: Cell, facts: TaskFacts, estimate: Callable[[str, int, int], Estimate]
-) -> tuple[str | None, str]:
+    plan: Plan, facts: Mapping[tuple[str, int], TaskFacts], estimate: Callable[[str, int, int], Estimate],
+    task: str, label: str, d: int, n: int,
+) -> tuple[str | None, str]:  # fmt: skip
     """Why a cell is skipped, or None; and what its learner did wrong when it was asked, or an empty string."""
-    grid, entry = plan.grid, plan.grid.entries[cell.label]
+    grid, entry, about = plan.grid, plan.grid.entries[label], facts[task, d]
     try:
-        test_size = grid.tasks[cell.task].test_points(grid.suite.test_size)
-        tuned = bool(entry.candidates)
-        reason = skip_reason(entry.learner, facts, cell.n, plan.device, plan.memory, test_size, tuned=tuned)
+        test_size, tuned = grid.tasks[task].test_points(grid.suite.test_size), bool(entry.candidates)
+        reason = skip_reason(entry.learner, about, n, plan.device, plan.memory, test_size, tuned=tuned)
         if reason is None:
-            estimate(cell.label, cell.d, cell.n)
+            estimate(label, d, n)
             for learner in entry.candidates or (entry.learner,):
-                ask(learner, "caution", facts, cell.n)
+                ask(learner, "caution", about, n)
     except PluginError as error:
         return None, str(error)
     return reason, ""

@@ -7,7 +7,6 @@ import platform
 import shlex
 import subprocess
 import sys
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +55,6 @@ def package_versions() -> dict[str, str | None]:
     return {name: release(name) for name in PACKAGES}
 
 
-@cache
 def git_commit(directory: Path) -> str | None:
     """The commit checked out in ``directory``, with ``+`` if files differ from it; None outside a repository."""
     command = ("git", "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty=+")

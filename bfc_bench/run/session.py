@@ -15,14 +15,13 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from bfc_bench.errors import BenchError, PluginError, describe_error
+from bfc_bench.errors import BenchError, PluginError, UsageError, describe_error
 from bfc_bench.executors.base import Executor, Pool, Preload, UnitFailure, usable_cores
 from bfc_bench.executors.environment import not_dumpable
+from bfc_bench.executors.memory import READABLE
 from bfc_bench.plugins.manager import Plugins, load_plugins
 from bfc_bench.run.cell import make_row, run_batch
-from bfc_bench.run.executor_selection import executor_of
 from bfc_bench.run.grid import Cell, Grid
-from bfc_bench.run.memory_limits import memory_warnings
 from bfc_bench.run.options import RunOptions
 from bfc_bench.run.plan import Plan, plan_for
 from bfc_bench.run.provenance import provenance
@@ -30,10 +29,12 @@ from bfc_bench.run.wire_format import TRACEBACK, FinishedCell, receive
 from bfc_bench.run.work_units import Batch, drawn_problem, preload_of
 from bfc_bench.store.row import Status
 from bfc_bench.store.store import Store
+from bfc_bench.suite.model import Suite
 from bfc_bench.toolkit.precision import Device
 from bfc_bench.utils.escape_control import visible, with_texts
 from bfc_bench.utils.masking import masker
 
+DEFAULT_EXECUTOR = "processes"
 TEXTS = ("reason", "stages", "chosen")
 """Columns with texts of learners."""
 
@@ -108,9 +109,8 @@ def run_cells(
         store.begin_session(id, suite.name, suite.version, suite.definition(), facts)
         store.define(suite.name, suite.version, grid.task_digests, grid.learner_digests)
         session = Session(id, suite.name, suite.version, store, plan, facts)
-        if plan.todo and executor.place == "machine" and "memory" in executor.promises:
-            workers = sum(executor.slots(kind, jobs) for kind in {*map(plan.device_of, plan.todo)})
-            session.warnings += memory_warnings(workers, suite.budget.memory_gb)
+        if plan.todo and executor.place == "machine" and not READABLE:
+            session.warnings.append("memory is not limited here, without /proc: a cell may take more than its budget.")
         plugins.manager.hook.bfc_run_started(session=session)
         try:
             with not_dumpable() if executor.place != "session" else nullcontext():
@@ -130,6 +130,18 @@ def executor_and_device(grid: Grid, options: RunOptions) -> tuple[Executor, Devi
     plugins = options.plugins or load_plugins()
     executor = executor_of(grid.suite, plugins, options.executor, options.executor_options)
     return executor, executor.resolve_device(options.device)
+
+
+def executor_of(suite: Suite, plugins: Plugins, name: str | None, options: Mapping[str, Any]) -> Executor:
+    """The executor of a run, ready to be opened: the command's, else the suite's, else local processes."""
+    if name == "slurm" and name not in plugins.executors:
+        raise UsageError("SLURM is not an executor: `bfc-bench submit SUITE --shards K` runs a suite there.")
+    entry = suite.executor
+    if entry is not None and name in (None, entry.name):
+        name, options = entry.name, {**entry.options, **options}
+    executor = plugins.executor(name or DEFAULT_EXECUTOR, options)
+    executor.ready()
+    return executor
 
 
 def _run(session: Session, plugins: Plugins, open_pool: Callable[[], Pool], until: float, alone: bool) -> None:

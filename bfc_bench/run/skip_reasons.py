@@ -84,7 +84,7 @@ def ask(learner: Learner, method: str, *arguments: object) -> Any:
             f"{call} raised {describe_error(error)}. `bfc-bench check {learner.name}` shows what it must answer."
         ) from error
     if not right:
-        raise PluginError(f"{call} must be {expected}. Got {_short(answer)}.")
+        raise PluginError(f"{call} must be {expected}. Got {visible(repr(answer), 200)}.")
     return masked(visible(answer)) if isinstance(answer, str) and method != "batch_key" else answer
 
 
@@ -117,11 +117,3 @@ _ANSWERS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "batch_key": (_is_hashable, "hashable or None"),
 }
 """For each method whether an answer keeps to the contract, and what the contract says."""
-
-
-def _short(answer: object) -> str:
-    """What came, shortened, even if its ``repr`` raises."""
-    try:
-        return visible(repr(answer), 200)
-    except Exception:
-        return f"a {type(answer).__name__}"

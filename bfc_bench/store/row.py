@@ -180,6 +180,7 @@ def outcome(values: Mapping[str, Any]) -> str:
     return f"error rate {values.get('error_rate')!r}" if nmse is None else f"NMSE {nmse!r}"
 
 
+@cache
 def curve_digest(task_digest: str, learner_digest: str, label: str) -> str:
     """What the ids of the cells of one label on one task begin from."""
     return digest([task_digest, learner_digest, label])

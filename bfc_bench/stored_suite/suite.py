@@ -189,11 +189,7 @@ class StoredSuite:
         Raises:
             UsageError: The results have no such task, label or d.
         """
-        rows = self.columns()
-        filters = {"label": labels or (), "task": [task] if task else (), "d": [d] if d else ()}
-        for column, values in filters.items():
-            require_known(rows, "joint_law", column, values)
-        rows = rows.where(task=task, label=labels, d=d)
+        rows = self._known_rows("joint_law", labels or (), [task] if task else (), [d] if d else ()).where(label=labels)
         return law_of(rows, self.curves(metric, rows=rows), second)
 
     @cached_property
@@ -302,12 +298,16 @@ class StoredSuite:
         return Records(comparisons)
 
     def _rows_to_compare(self, labels: Sequence[str], tasks: Collection[str], dims: Collection[int]) -> Rows:
-        """The rows of some tasks and d. Raises ``UsageError`` if no row has one of them or one of the labels."""
+        """``_known_rows`` with labels that differ."""
         if twice := [label for label in labels if labels.count(label) > 1]:
             raise UsageError(f"compare: labels must differ. Got {twice[0]!r} twice.")
+        return self._known_rows("compare", labels, tasks, dims)
+
+    def _known_rows(self, who: str, labels: Collection[str], tasks: Collection[str], dims: Collection[int]) -> Rows:
+        """The rows of some tasks and d. Raises ``UsageError`` if no row has one of them or one of the labels."""
         rows = self.columns()
         for column, wanted in (("task", tasks), ("d", dims), ("label", labels)):
-            require_known(rows, "compare", column, wanted)
+            require_known(rows, who, column, wanted)
         rows = rows.where(task=tasks or None)
         return rows.at(np.isin(rows.d, list(dims))) if dims else rows
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 
 from bfc_bench.executors.base import Executor
 from bfc_bench.run.grid import Cell, Grid
 from bfc_bench.run.options import RunOptions
 from bfc_bench.run.plan import Plan, plan_for
-from bfc_bench.store import Redo
 from bfc_bench.stored_suite import StoredSuite
 from bfc_bench.strategies.locating import locating
 from bfc_bench.strategies.rounds import Rounds
@@ -25,8 +24,8 @@ def strategy_of(grid: Grid, options: RunOptions, tell: Callable[[str], None] = l
 
 
 def next_plan(
-    grid: Grid, options: RunOptions, stored: StoredSuite | None, device: Device,
-    redo: Collection[Redo] = (), executor: Executor | None = None, last: float | None = None,
+    grid: Grid, options: RunOptions, stored: StoredSuite | None, device: Device, executor: Executor | None = None,
+    last: float | None = None,
 ) -> Plan:  # fmt: skip
     """The plan of the round that a run would compute next, together with the rounds that are done.
 
@@ -40,7 +39,7 @@ def next_plan(
     cells, store = list[Cell](), stored.store if stored else None
     for following in rounds:
         cells += following
-        plan = plan_for(grid, store, device, cells, redo=redo, executor=executor)
+        plan = plan_for(grid, store, device, cells, redo=options.redo, executor=executor)
         if plan.todo or plan.to_skip:
             break
     return plan

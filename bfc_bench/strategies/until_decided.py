@@ -211,9 +211,8 @@ class UntilDecided:
     def _ended(self, suite: StoredSuite, stopped: str) -> Iterator[ClaimOutcome]:
         verdicts = {verdict.id: verdict for verdict in suite.claims()}
         for claim_looks in self._looks_by_claim(suite):
-            verdict, look, following = (
-                verdicts[claim_looks.claim.id], claim_looks.current_look, claim_looks.next_look,
-            )  # fmt: skip
+            verdict = verdicts[claim_looks.claim.id]
+            look, following = claim_looks.current_look, claim_looks.next_look
             if look and verdict.verdict != "undecided":
                 why = "decided"
             elif following is None:

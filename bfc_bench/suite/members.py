@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
@@ -35,15 +35,6 @@ def expanded(
         except ValidationError as error:
             raise ValueError(explain(error, type(entry), repr(own)).rstrip(".")) from None
     return members
-
-
-def members_by_grid(entries: Iterable[tuple[Any, str]]) -> dict[str, list[str]]:
-    """Names of the members of each grid, from pairs of grid (None: none) and name."""
-    grids: dict[str, list[str]] = {}
-    for grid, name in entries:
-        if grid is not None:
-            grids.setdefault(str(grid), []).append(name)
-    return grids
 
 
 def check_membership(name: str, grid: Mapping[str, Any] | str | None, axes: Mapping[str, Any]) -> None:

@@ -14,7 +14,7 @@ from pydantic import AfterValidator, ConfigDict, Field, PlainSerializer, Validat
 from bfc_bench.config import Settings, plain_option
 from bfc_bench.errors import UsageError, suggest
 from bfc_bench.suite.axes import MOST_CANDIDATES, MOST_MEMBERS
-from bfc_bench.suite.members import check_membership, expanded, members_by_grid
+from bfc_bench.suite.members import check_membership, expanded
 from bfc_bench.suite.sizes import check_increasing, sizes_at
 from bfc_bench.utils.counted import counted
 from bfc_bench.utils.names import NAME_RULE, is_name
@@ -295,7 +295,10 @@ def _expanded_tasks(tasks: list[TaskEntry]) -> list[TaskEntry]:
 
 def _expanded_learners(learners: list[LearnerEntry], info: ValidationInfo) -> list[LearnerEntry]:
     """The learners with the members of each grid in its place, and in ``tasks`` the members of each grid of tasks."""
-    grids = members_by_grid([(task.grid, task.name) for task in info.data.get("task", ())])
+    grids: dict[str, list[str]] = {}
+    for task in info.data.get("task", ()):
+        if task.grid is not None:
+            grids.setdefault(task.grid, []).append(task.name)
 
     def named(entry: LearnerEntry) -> LearnerEntry:
         if not grids.keys() & set(entry.tasks or ()):

@@ -1,6 +1,5 @@
 """Files that predictors give: checked at the door, kept before the row that names them, found by all who read rows."""
 
-import json
 import signal
 import subprocess
 import sys
@@ -57,6 +56,8 @@ def test_files_are_kept_by_cell_and_a_fault_costs_no_error(executor, faulty, sui
             found = {name: file.read_bytes() for name, file in suite.artifacts(row.cell).items()}
             assert found == {"features.png": PNG + bytes([n]) * n, "facts.json": b'{"n": 1}'}
             assert (row.reason, row.artifacts) == ("", digests(found))
+            picture = suite.artifacts(row)["features.png"]
+            assert [path.stat().st_mode & 0o777 for path in (picture, picture.parent)] == [0o600, 0o700]
         assert suite.frame()["artifacts.features.png"].notna().sum() == 2
         cells = {rows["well", n].cell for n in (10, 20)}
     assert set(written(tmp_path / "store")) == {
@@ -133,13 +134,3 @@ def test_the_session_takes_the_files_that_the_row_names_and_no_others():
             receive(BATCH, b"{}\n" + pack(one, "", sent))
     with pytest.raises(ValueError, match="names of artifacts"):
         receive(BATCH, b"{}\n" + pack(row(artifacts={"../x.png": "0"}), "", {"../x.png": PNG}))
-
-
-def test_results_name_them(faulty, suite_file, tmp_path, cli):
-    path = suite_file(learner=[{"name": "artist"}])
-    run_suite(path, RunOptions(store=tmp_path / "store", executor="serial"))
-    shown = json.loads(cli("results", path, "--store", tmp_path / "store", "--format", "json").stdout)
-    assert [sorted(row["artifacts"]) for row in shown] == [["facts.json", "features.png"]] * 2
-    with open_store(tmp_path / "store") as results:
-        (picture, _) = sorted(results["tiny@1"].artifacts(shown[0]["cell"]).values(), reverse=True)
-    assert [path.stat().st_mode & 0o777 for path in (picture, picture.parent)] == [0o600, 0o700]

@@ -3,13 +3,7 @@
 import json
 
 import pytest
-
-from bfc_bench.tasks.inputs.gaussian import Gaussian
-from bfc_bench.tasks.inputs.uniform import Sphere
-from bfc_bench.tasks.labels.pointwise import Clean
-from bfc_bench.tasks.targets.lowrank_poly import LowrankPoly
-from bfc_bench.tasks.targets.toys import ToyRich
-from bfc_bench.tasks.teacher_task import TeacherTask
+from small_tasks import SMALL, grid_from
 
 TEXT = "parity trap: ntk-raw without bias has no part of degree 4, which the target lowrank-poly"
 
@@ -73,13 +67,14 @@ def test_a_plan_says_what_may_cost_more_and_a_row_what_its_fit_found(suite_file,
 @pytest.mark.parametrize(
     ("inputs", "target", "degrees"),
     [
-        (Sphere(), LowrankPoly(degree=4), (4,)),
-        (Sphere(), LowrankPoly(degree=4, form="monomial"), (2, 4)),
-        (Sphere(), LowrankPoly(degree=5, form="monomial"), (1, 3, 5)),
-        (Sphere(), LowrankPoly(degree=1, form="monomial"), (1,)),
-        (Gaussian(), LowrankPoly(degree=4, form="monomial"), ()),
-        (Sphere(), ToyRich(), ()),
+        ("sphere", {"kind": "lowrank-poly", "degree": 4}, (4,)),
+        ("sphere", {"kind": "lowrank-poly", "degree": 4, "form": "monomial"}, (2, 4)),
+        ("sphere", {"kind": "lowrank-poly", "degree": 5, "form": "monomial"}, (1, 3, 5)),
+        ("sphere", {"kind": "lowrank-poly", "degree": 1, "form": "monomial"}, (1,)),
+        ("gaussian", {"kind": "lowrank-poly", "degree": 4, "form": "monomial"}, ()),
+        ("sphere", {"kind": "toy-rich"}, ()),
     ],
 )
 def test_learners_may_know_the_degrees_of_targets_on_the_sphere(inputs, target, degrees):
-    assert TeacherTask("t", inputs, target, labels=Clean()).facts(6).degrees == degrees
+    task = {**SMALL, "inputs": {"kind": inputs}, "target": target}
+    assert grid_from({"task": [task], "learner": [{"name": "kernel-ridge"}]}).tasks["t"].facts(6).degrees == degrees

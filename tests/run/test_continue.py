@@ -9,7 +9,7 @@ import sys
 import pytest
 from small_tasks import NOISY
 from stored_rows import numbers, read_results, stored_rows
-from waiting import alive, completed, wait_until
+from waiting import completed, wait_until
 
 from bfc_bench import RunOptions, run_suite
 from bfc_bench.errors import StoreError
@@ -73,24 +73,17 @@ def test_kill_minus_nine_then_the_same_command(slow_suite, tmp_path, bench, star
     assert numbers(rows) == numbers(read_results(slow_suite, store=undisturbed))
 
 
-def test_workers_end_when_their_session_is_killed(slow_suite, tmp_path, start):
-    process = start("run", slow_suite, "--store", tmp_path / "s", "--set", "learner.slow.options.seconds=90")
-    wait_until(lambda: len(processes_of(process.pid)) >= 3)  # the session, its resource tracker and a worker
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
-    wait_until(lambda: not processes_of(process.pid))
-
-
-def test_a_worker_that_lets_no_thread_run_ends_with_its_session(faulty, suite_file, tmp_path, start):
+def test_all_processes_end_with_their_session_also_a_worker_that_lets_no_thread_run(
+    faulty, suite_file, tmp_path, start
+):
     file = tmp_path / "pid"
     learner = {"name": "deaf", "options": {"path": str(file)}}
     process = start("run", suite_file(learner=[learner]), "--store", tmp_path / "s", "--jobs", 1)
     wait_until(lambda: file.exists() and file.read_text().endswith(" "), 60)
-    pid = file.read_text().strip()
-    assert alive(pid)
+    assert file.read_text().strip() in processes_of(process.pid)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
-    wait_until(lambda: not alive(pid), 10)
+    wait_until(lambda: not processes_of(process.pid), 10)
 
 
 def test_a_second_command_on_a_busy_store_stops_with_a_sentence(slow_suite, tmp_path, bench, start):
@@ -128,14 +121,3 @@ def test_results_show_the_options_of_the_last_run_and_keep_the_rest(faulty, suit
     assert len(read_results(path, store=store, every=True)) == 4
     assert run_suite(path, RunOptions(store=store, executor="serial")).statuses == {}
     assert {row.options["shift"] for row in read_results(path, store=store)} == {0.0}
-
-
-def test_executors_jobs_and_company_do_not_change_numbers(slow_suite, tmp_path):
-    run_suite(
-        slow_suite, RunOptions(store=tmp_path / "a", executor="serial", changes=["learner.slow.options.seconds=0.0"])
-    )
-    run_suite(slow_suite, RunOptions(store=tmp_path / "b", jobs=2, learners=["r"]))
-    run_suite(slow_suite, RunOptions(store=tmp_path / "b", jobs=1, changes=["learner.slow.options.seconds=0.0"]))
-    assert numbers(read_results(slow_suite, store=tmp_path / "a")) == numbers(
-        read_results(slow_suite, store=tmp_path / "b")
-    )

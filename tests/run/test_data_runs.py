@@ -31,9 +31,7 @@ def write_table(path, seed=0, rows=120):
 def suite(tmp_path):
     """A suite beside its table."""
     write_table(tmp_path / "here" / "house.csv")
-    return write_suite(
-        tmp_path / "here", "mine", **MINE, claim=[{"id": "low", "kind": "reaches", "at_most": 0.5, **ABOUT}]
-    )
+    return write_suite(tmp_path / "here", "mine", **MINE, claim=[LOW])
 
 
 def values(store, suite, **options):

@@ -6,7 +6,7 @@ from stored_rows import read_results
 from bfc_bench import RunOptions, UsageError, load_plugins, run_suite
 from bfc_bench.executors.processes import ProcessExecutor
 from bfc_bench.executors.serial import SerialExecutor
-from bfc_bench.run.executor_selection import executor_of
+from bfc_bench.run.session import executor_of
 from bfc_bench.suite.read import read_suite
 
 PLUGINS = load_plugins()

@@ -81,18 +81,15 @@ def mortal(tmp_path, **options):
     return {"name": "mortal", "max_n": 20, "options": {"path": str(tmp_path), **options}}
 
 
-@pytest.mark.parametrize(("times", "signal", "status"), [(2, 9, "ok"), (3, 15, "killed")])
-def test_what_is_ended_from_outside_is_tried_again_once_by_itself(times, signal, status, faulty, tmp_path, rows_of):
-    """The batch of both sizes dies, then the cell alone, which is tried once more."""
+@pytest.mark.parametrize(
+    ("times", "signal", "status", "fits"), [(2, 9, "ok", 3), (3, 15, "killed", 3), (9, 11, "killed", 2)]
+)
+def test_after_a_batch_a_cell_is_tried_by_itself_and_once_more_if_it_was_ended_from_outside(
+    times, signal, status, fits, faulty, tmp_path, rows_of
+):
     rows = {row.n: row.status for row in rows_of(learner=[mortal(tmp_path, times=times, signal=signal)], jobs=1)}
     assert rows == {10: "ok", 20: status}
-    assert len((tmp_path / "20").read_text()) == 3
-
-
-def test_what_kills_its_worker_itself_is_tried_again_by_itself(faulty, tmp_path, rows_of):
-    rows = rows_of(learner=[mortal(tmp_path, times=9, signal=11)], jobs=1)
-    assert {row.n: row.status for row in rows} == {10: "ok", 20: "killed"}
-    assert len((tmp_path / "20").read_text()) == 2  # in a batch, then by itself
+    assert len((tmp_path / "20").read_text()) == fits
 
 
 def test_killed_cells_are_made_again_when_asked(faulty, suite_file, tmp_path):

@@ -36,11 +36,8 @@ def errors(suite, store):
     session = bb.run_suite(suite, bb.RunOptions(store=store, executor="serial"))
     assert set(session.statuses) == {"ok"}
     with bb.open_store(store) as suites:
-        return {label: sorted(r.nmse for r in suites["frames"].rows() if r.label == label) for label in labels(suite)}
-
-
-def labels(suite):
-    return [entry.label for entry in suite.learner]
+        rows, labels = suites["frames"].rows(), [entry.label for entry in suite.learner]
+    return {label: sorted(row.nmse for row in rows if row.label == label) for label in labels}
 
 
 def test_learners_with_and_without_frames_have_results_on_one_table(tmp_path):

@@ -3,14 +3,10 @@
 import json
 
 import pytest
-from breaking_learners import Mean
 from declared_gpus import H200, declare
-from local_plugins import registers
 from small_tasks import SMALL, plan_from
 
-from bfc_bench import Capabilities, RunOptions, load_plugins, run_suite
 from bfc_bench.executors.processes import ProcessExecutor
-from bfc_bench.run.memory_limits import machine_memory
 from bfc_bench.suite.model import Suite
 
 TASK = {**SMALL, "d": [20], "n": [1000, 30_000]}
@@ -122,20 +118,3 @@ def test_a_login_node_plans_for_a_gpu_that_it_does_not_see_and_runs_nothing(
     assert sum("no GPU is visible here" in remark for remark in told["remarks"]) == 1
     assert "neither torch nor jax can see a GPU here" in refused("run", path, *where)
     assert not (tmp_path / "s").exists()
-
-
-class OnGpus(Mean):
-    """Says that it computes on GPUs, and needs none."""
-
-    name = "on-gpus"
-    capabilities = Capabilities(devices=frozenset({"cuda"}))
-
-
-def test_workers_on_cores_that_have_nothing_to_do_take_no_memory(monkeypatch, suite_file, tmp_path):
-    declare(monkeypatch, H200)
-    monkeypatch.setattr(ProcessExecutor, "resolve_device", lambda self, request: "cuda")
-    path = suite_file(learner=[{"name": "on-gpus"}], budget={"memory_gb": machine_memory() / 2e9})
-    plugins = load_plugins([registers("learner", OnGpus)])
-    session = run_suite(path, RunOptions(store=tmp_path / "store", jobs=16, plugins=plugins))
-    assert session.counts == "2 ok"
-    assert not session.warnings

@@ -60,3 +60,18 @@ def test_an_option_that_the_suite_fixes_is_not_searched_by_default():
 def test_a_claim_about_a_size_that_its_task_does_not_have_is_told_of(claim, unplanned):
     reaches = {"id": "c", "kind": "reaches", "label": "wide", "task": "t", "at_most": 0.1, **claim}
     assert plan_from({**SUITE, "claim": [reaches]}).cautions == unplanned
+
+
+def test_only_cells_up_to_a_bound_of_a_learner_are_planned_with_the_ids_that_they_had():
+    def planned(**bounds):
+        learner = {"name": "kernel-ridge", "tune": {}, **bounds}
+        return {(cell.d, cell.n, cell.id) for cell in grid_from({"task": [TASK], "learner": [learner]}).cells()}
+
+    every = planned()
+    assert {(d, n) for d, n, _ in every} == {(4, 10), (4, 20), (5, 10), (5, 20)}
+    assert planned(max_n=20) == planned(max_d=5) == every
+    assert planned(max_n=10) == planned(max_n=19) == {cell for cell in every if cell[1] == 10}
+    assert planned(max_d=4, max_n=10) == {cell for cell in every if cell[:2] == (4, 10)}
+    for key, value, least in (("max_n", 9, 10), ("max_d", 3, 4)):
+        with pytest.raises(UsageError, match=rf"{key} must be at least {least}, .* task 't'\. Got {value}"):
+            planned(**{key: value})

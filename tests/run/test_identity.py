@@ -47,21 +47,16 @@ def options(**values):
     return {"entry": {"options": values}}
 
 
-def test_a_new_option_with_a_default_renames_no_cell():
+def test_an_option_with_its_default_names_no_other_cell_new_or_written():
     class Later(Fit):
         """The same, a release later."""
 
         depth: int = 3
         rates: tuple[float, ...] = (0.1, 0.2)
 
-    assert cell(Later) == cell(Fit)
+    assert cell(Later) == cell(Fit) == cell(Fit, **options(width=8))
     assert cell(Later, **options(width=9)) == cell(Fit, **options(width=9))
     assert len({cell(Later), cell(Later, **options(depth=4)), cell(Later, **options(rates=[0.1]))}) == 3
-
-
-def test_an_option_that_is_written_with_its_default_names_the_same_cell():
-    assert cell(Fit, **options(width=8)) == cell(Fit)
-    assert cell(Fit, **options(width=9)) != cell(Fit)
 
 
 def test_a_new_version_names_another_cell():

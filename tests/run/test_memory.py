@@ -3,12 +3,12 @@
 import sys
 
 import pytest
+from small_tasks import SMALL
 from stored_rows import read_results
 
 from bfc_bench import RunOptions, run_suite
 from bfc_bench.learner import TaskFacts
 from bfc_bench.plugins.manager import load_plugins
-from bfc_bench.run.memory_limits import machine_memory
 from bfc_bench.run.skip_reasons import data_bytes, skip_reason
 
 TAKERS = {
@@ -23,7 +23,6 @@ TAKERS = {
 }
 LIBRARIES = {"torch": "greedy-torch", "jax": "greedy-jax", "compiled": "greedy-jax"}
 HARMLESS = ("file", "untouched", "fork")
-TARGET = {"kind": "quadratic-densenet", "widths": [2], "alphas": [1.0]}
 BUDGET = {"cell_seconds": 30, "memory_gb": 0.2}
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="memory is limited on Linux only")
@@ -79,30 +78,7 @@ def test_a_cell_may_take_all_of_the_budget():
 
 
 def test_data_that_do_not_fit_while_they_are_drawn_are_out_of_memory(faulty, rows_of):
-    drawn = {"name": "u", "inputs": {"kind": "greedy"}, "target": TARGET, "d": [4], "n": [10]}
-    fine = {**drawn, "name": "t", "inputs": {"kind": "uniform"}}
-    rows = rows_of(learner=[{"name": "mean"}], task=[drawn, fine], budget=BUDGET, jobs=1)
-    statuses = {row.task: (row.status, row.reason[:11]) for row in rows}
-    assert statuses == {"u": ("out-of-memory", "MemoryError"), "t": ("ok", "")}
-
-
-def test_workers_that_may_take_more_than_there_is_are_told_of_before_they_start(faulty, suite_file, tmp_path, cli):
-    much = 2 * machine_memory() / 1e9
-    path = suite_file(learner=[{"name": "mean"}], budget={"memory_gb": much})
-    ran = cli("run", path, "--store", tmp_path / "store", "--jobs", 2)
-    (line,) = [line for line in ran.stdout.splitlines() if line.startswith("warning: ")]
-    assert "the workers (2) may take" in line
-    assert "--set budget.memory_gb=" in line
-    assert "warning" not in cli("run", path, "--store", tmp_path / "store", "--jobs", 2).stdout
-
-
-def test_a_control_groups_limit_is_the_machines(tmp_path):
-    (tmp_path / "proc/self").mkdir(parents=True)
-    (tmp_path / "proc/meminfo").write_text("MemTotal:       16000000 kB\nMemFree: 1 kB\n")
-    assert machine_memory(tmp_path) == 16_384_000_000
-    group = tmp_path / "sys/fs/cgroup/jobs/7"
-    group.mkdir(parents=True)
-    (tmp_path / "proc/self/cgroup").write_text("0::/jobs/7\n")
-    (group / "memory.max").write_text("max\n")
-    (group.parent / "memory.max").write_text("4000000000\n")
-    assert machine_memory(tmp_path) == 4_000_000_000
+    drawn = {**SMALL, "name": "u", "inputs": {"kind": "greedy"}}
+    rows = rows_of(learner=[{"name": "mean"}], task=[drawn, SMALL], budget=BUDGET, jobs=1)
+    statuses = [(row.task, row.status, row.reason[:11]) for row in rows]
+    assert sorted(statuses) == [("t", "ok", "")] * 2 + [("u", "out-of-memory", "MemoryError")] * 2

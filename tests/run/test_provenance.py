@@ -23,17 +23,14 @@ def repository(tmp_path):
     (tmp_path / "file").write_text("one")
     git("add", "file")
     git("commit", "-q", "-m", "first")
-    git_commit.cache_clear()
     return tmp_path, git("rev-parse", "HEAD")
 
 
 def test_the_commit_has_a_plus_where_a_file_that_it_has_was_changed(repository):
     folder, commit = repository
     assert git_commit(folder) == commit
-    git_commit.cache_clear()
     (folder / "new").write_text("not part of the commit")
     assert git_commit(folder) == commit
-    git_commit.cache_clear()
     (folder / "file").write_text("two")
     assert git_commit(folder) == commit + "+"
 
@@ -43,7 +40,6 @@ def test_outside_of_a_repository_and_without_git_there_is_no_commit(tmp_path, mo
     (tmp_path / ".git").rename(tmp_path / "elsewhere")
     assert git_commit(tmp_path) is None
     (tmp_path / "elsewhere").rename(tmp_path / ".git")
-    git_commit.cache_clear()
     monkeypatch.setenv("PATH", "")
     assert git_commit(tmp_path) is None
 

@@ -5,10 +5,9 @@ from stored_rows import read_results
 
 from bfc_bench import RunOptions, run_suite
 from bfc_bench.plugins.manager import load_plugins
-from bfc_bench.run.grid import make_grid
 from bfc_bench.run.plan import plan_for
 from bfc_bench.store.store import Store
-from bfc_bench.suite.read import read_suite
+from bfc_bench.strategies.api import grid_of
 
 
 @pytest.fixture
@@ -33,7 +32,7 @@ def disguise(store, **columns):
 def plan_of(made, device="cpu", redo=(), changes=()):
     path, store = made
     with Store(store) as opened:
-        return plan_for(make_grid(read_suite(path, changes), load_plugins(), "test"), opened, device, redo=redo)
+        return plan_for(grid_of(path, changes, load_plugins(), (), ()), opened, device, redo=redo)
 
 
 def test_rows_tell_release_device_and_learner_version(made):

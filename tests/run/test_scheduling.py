@@ -4,9 +4,8 @@ import heapq
 
 import pytest
 from small_tasks import SMALL, plan_from
-from stored_rows import hold_times, read_results
+from stored_rows import hold_times
 
-from bfc_bench import RunOptions, run_suite
 from bfc_bench.run.cell import run_batch
 from bfc_bench.run.plan import SHORTEST_SECONDS, plan_for
 from bfc_bench.run.wire_format import receive
@@ -135,17 +134,6 @@ def test_estimates_come_from_rows_of_the_same_device(tmp_path):
         hold_times(store, plan.grid, {other: 0.1}, "cuda")
         assert plan_for(plan.grid, store, "cpu").seconds[cell.id] == 7.0
         assert plan_for(plan.grid, store, "cuda").seconds[cell.id] == 0.1
-
-
-def test_workers_have_one_thread_and_leave_the_gpu_to_others(faulty, suite_file, tmp_path, monkeypatch):
-    monkeypatch.delenv("JAX_PLATFORMS", raising=False)
-    path = suite_file(learner=[{"name": "surroundings"}])
-    assert run_suite(path, RunOptions(store=tmp_path / "store", jobs=1, device="cpu")).exit_code == 0
-    for row in read_results(path, store=tmp_path / "store"):
-        found = row.chosen["info"]
-        assert found["JAX_PLATFORMS"] == "cpu"
-        assert found["OMP_NUM_THREADS"] == found["NPROC"] == "1"
-        assert "multi_thread_eigen=false" in found["XLA_FLAGS"]
 
 
 def test_a_worker_does_not_repeat_the_warnings_of_settings():

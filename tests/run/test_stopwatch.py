@@ -11,11 +11,10 @@ from stored_rows import read_results
 from bfc_bench import RunOptions, run_suite
 from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.run.costs import WAITS
-from bfc_bench.run.grid import make_grid
 from bfc_bench.run.plan import plan_for
 from bfc_bench.run.stopwatch import Stopwatch
 from bfc_bench.store.store import Store
-from bfc_bench.suite.read import read_suite
+from bfc_bench.strategies.api import grid_of
 
 needs_schedstat = pytest.mark.skipif(
     not os.path.exists("/proc/self/schedstat"), reason="this system does not say how long a process waits for a core"
@@ -77,7 +76,7 @@ def test_plans_count_what_learners_wait(faulty, suite_file, tmp_path):
     run_suite(path, RunOptions(store=tmp_path / "store", executor="serial"))
     for row in read_results(path, store=tmp_path / "store"):
         assert row.fit_cpu_seconds < NAPS[row.label] <= row.fit_wait_seconds + 1e-3
-    grid = make_grid(read_suite(path, ["replicates=5"]), load_plugins(), "test")
+    grid = grid_of(path, ["replicates=5"], load_plugins(), (), ())
     with Store(tmp_path / "store") as store:
         plan = plan_for(grid, store, "cpu")
     assert len(plan.todo) == 16

@@ -65,20 +65,23 @@ def test_a_plan_and_a_verdict_say_why_a_learner_has_no_theory():
         assert f"claim c cannot be decided: {named}." in plan.cautions
 
 
+def odd(how):
+    """The theory of the learner that breaks."""
+    learners = [{"name": "odd", "options": {"how": how}}, {"name": "ntk-raw", "tune": {}}]
+    plugins = load_plugins([registers("learner", Odd)])
+    return SuiteTheories({**DEFINITION, "learner": learners}, plugins).get(("t", 4, "odd"))
+
+
 @pytest.mark.parametrize(("how", "words"), [("raises", "no theory today"), ("a text", "must be a Theory or None")])
 def test_a_learner_that_breaks_has_none_and_is_named(how, words, caplog):
-    learners = [{"name": "odd", "options": {"how": how}}, {"name": "ntk-raw", "tune": {}}]
-    theories = SuiteTheories({**DEFINITION, "learner": learners}, load_plugins([registers("learner", Odd)]))
     with caplog.at_level(logging.WARNING):
-        assert theories.get(("t", 4, "odd")) is None
+        assert odd(how) is None
     assert "'odd'" in caplog.text
     assert words in caplog.text
 
 
 def test_a_curve_that_raises_has_no_values():
-    learners = [{"name": "odd", "options": {"how": "later"}}]
-    theories = SuiteTheories({**DEFINITION, "learner": learners}, load_plugins([registers("learner", Odd)]))
-    assert math.isnan(theories.get(("t", 4, "odd")).nmse(10))
+    assert math.isnan(odd("later").nmse(10))
 
 
 def test_a_suite_whose_plugin_is_gone_has_none(caplog):

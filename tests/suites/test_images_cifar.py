@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from data_files import write
 
 from bfc_bench import load_learner, load_plugins, open_store
 from bfc_bench.suite.read import read_suite
@@ -27,24 +28,13 @@ def images(n, classes):
 @pytest.fixture
 def cifar(tmp_path):
     """A folder with a few hundred images in the binary format of CIFAR-10 and of CIFAR-100."""
-    ten, hundred = tmp_path / "data" / "cifar-10-batches-bin", tmp_path / "data" / "cifar-100-binary"
-    for folder in (ten, hundred):
-        folder.mkdir(parents=True)
-    for name in (*(f"data_batch_{number}" for number in range(1, 6)), "test_batch"):
-        (ten / f"{name}.bin").write_bytes(np.hstack(images(100, 10)).tobytes())
-    for name in ("train", "test"):
-        labels, pixels = images(300, 100)
-        (hundred / f"{name}.bin").write_bytes(np.hstack([labels // 5, labels, pixels]).tobytes())
-    (hundred / "fine_label_names.txt").write_text("\n".join(f"kind{number}" for number in range(100)))
+    ten, (labels, pixels) = np.hstack(images(100, 10)).tobytes(), images(300, 100)
+    batches = [*(f"data_batch_{number}" for number in range(1, 6)), "test_batch"]
+    write(tmp_path / "data" / "cifar-10-batches-bin", {f"{name}.bin": ten for name in batches})
+    hundred, names = np.hstack([labels // 5, labels, pixels]).tobytes(), [f"kind{number}" for number in range(100)]
+    files = {"train.bin": hundred, "test.bin": hundred, "fine_label_names.txt": "\n".join(names).encode()}
+    write(tmp_path / "data" / "cifar-100-binary", files)
     return tmp_path / "data"
-
-
-def test_what_it_lacks_is_one_line_that_says_what_to_type(bench, tmp_path):
-    (tmp_path / "empty").mkdir()
-    asked = bench("plan", "images-cifar", "--data", tmp_path / "empty", "--store", tmp_path / "store")
-    assert asked.returncode == 2
-    assert len(asked.stderr.splitlines()) == 1
-    assert "`bfc-bench data get cifar-10` fetches it; --data DIR" in asked.stderr
 
 
 def test_its_cells_declare_no_more_than_they_may_take():

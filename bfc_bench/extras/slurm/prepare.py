@@ -26,9 +26,9 @@ def prepare(
     The job is not yet written, and None if there is nothing to do. Rows of shards must have been collected.
     """
     busy = {cell.id for job in sharded_runs(store) if not job.collected for cell in _running(job)}
-    options = RunOptions(store=store)
+    options = RunOptions(store=store, redo=redo)
     with results(grid, options) as stored:
-        plan = next_plan(grid, options, stored, device, redo, last=last)
+        plan = next_plan(grid, options, stored, device, last=last)
         if busy:
             free = [cell for cell in plan.cells if cell.id not in busy]
             plan = plan_for(plan.grid, stored.store if stored else None, device, free, redo=redo)
