@@ -254,7 +254,7 @@ def test_holm_is_over_all_claims_that_have_a_test():
         ({**BEATS, "metric": "nsme"}, "metric must be nmse, nmse_trimmed, error_rate, train_nmse,"),
         ({**BEATS, "level": 0.1, "n": 100}, "n does not go with level"),
         ({"kind": "reaches", "label": "a", "task": "t"}, "at_most or at_least is required"),
-        ({"kind": "reaches", "label": "a", "task": "t", "at_most": 0}, "at_most must be positive"),
+        ({"kind": "reaches", "label": "a", "task": "t", "at_most": 0}, "at_most must be greater than 0"),
         ({"kind": "reaches", "label": "a", "task": "t", "at_most": 1, "at_least": 2}, "at_most must be at least"),
         ({"kind": "reaches", "task": "t", "at_most": 1}, "label is required and missing"),
         ({"kind": "exponent", "label": "a", "task": "t"}, "harmonics or other labels (below) is required"),

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, model_validator
 
-from bfc_bench.analysis.claims.axes import AlongAxis, SweptTask
+from bfc_bench.analysis.claims.axes import AlongAxis
 from bfc_bench.analysis.claims.base import (
     Bounded,
     Finite,
@@ -47,6 +47,7 @@ class ExponentClaim(Bounded, AlongAxis):
     """
 
     kind: ClassVar[str] = "exponent"
+    needs_bound: ClassVar[bool] = False
     label: Label
     """A learner's label, or `LABEL/STAGE` for one of its intermediate predictors."""
     task: TaskName
@@ -55,8 +56,6 @@ class ExponentClaim(Bounded, AlongAxis):
     """What N* grows with: d, or an axis of a grid of tasks or learners."""
     d: Size | None = None
     """Input dimension, if the axis is not d; the largest of each task by default."""
-    sweep: Annotated[tuple[SweptTask, ...], Field(min_length=2)] | None = None
-    """The points along the axis; by default those of the grid."""
     level: Positive = 0.1
     """Error level that defines N*(level)."""
     metric: MetricName = "nmse"
@@ -100,19 +99,6 @@ class ExponentClaim(Bounded, AlongAxis):
         if self.below and self.label in self.below:
             raise ValueError(f"below must not name the label itself. Got {self.label!r}")
         return self
-
-    @property
-    def predictors(self) -> tuple[str, ...]:
-        """The label, then the others; their members along the axis of a grid of learners."""
-        names = (self.label, *(self.below or ()))
-        if self.sweep is None:
-            return names
-        return tuple(dict.fromkeys(point.label(name) for name in names for point in self.sweep))
-
-    @property
-    def tasks(self) -> tuple[str, ...]:
-        """The task, or those along the axis."""
-        return (self.task,) if self.sweep is None else tuple(dict.fromkeys(point.task for point in self.sweep))
 
     def points(self, rows: Sequence[Row]) -> list[Point]:
         """All sizes of the task, or of those along the axis at one d."""
