@@ -177,7 +177,8 @@ class Drawing:
         """The figure as Vega-Lite's JSON object, with its data; a click in its legend dims the other labels."""
         first, *others = self.layers or [{"mark": "point"}]
         pick = {"name": "picked", "select": {"type": "point", "fields": ["label"]}, "bind": "legend"}
-        lines = [line for note in self.notes for line in textwrap.wrap(note, self._characters())]
+        characters = self.columns * (self.width + BESIDE) // CHARACTER
+        lines = [line for note in self.notes for line in textwrap.wrap(note, characters)]
         return {
             "$schema": SCHEMA,
             **({"title": {"text": self.title, "subtitle": lines}} if self.title or lines else {}),
@@ -200,10 +201,6 @@ class Drawing:
         chart: altair.FacetChart = altair.FacetChart.from_dict({"data": {"values": []}, **spec}, validate=False)
         chart.data = altair.InlineData(**data)
         return chart
-
-    def _characters(self) -> int:
-        """Characters of a note per line."""
-        return int(self.columns * (self.width + BESIDE) / CHARACTER)
 
     def _legend_columns(self) -> int:
         """Columns with which the legend is about as wide as the panels; 0 for one row."""

@@ -95,7 +95,7 @@ def thresholds_against(scalings: Sequence[Scaling], styles: Styles | None = None
         panels.setdefault(panel_title(scaling), {})[scaling.label] = scaling
     values = ascending({d: None for scaling in scalings for d in scaling.measured_dims})
     name = "input dimension d" if axis == "d" else axis
-    positions = Positions.on("x", name, list(values), log=True if axis == "d" else None)
+    positions = Positions.on("x", name, list(values))
     sizes = [c.n for scaling in scalings for crossings in scaling.crossings.values() for c in crossings]
     reached = [of for scaling in scalings for of in scaling.thresholds.values() if of.replicates]
     ends = [end for threshold in reached for end in (threshold.interval.lo, threshold.interval.hi)]

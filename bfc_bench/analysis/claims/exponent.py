@@ -16,6 +16,7 @@ from bfc_bench.analysis.claims.base import (
     Label,
     Labels,
     MetricName,
+    NStarClaim,
     Positive,
     TaskName,
     in_words,
@@ -38,7 +39,7 @@ SCATTERED = 0.05
 """Lack-of-fit p below which the scatter between dimensions limits the interval, and more replicates do not help."""
 
 
-class ExponentClaim(Bounded, AlongAxis):
+class ExponentClaim(Bounded, NStarClaim, AlongAxis):
     """The exponent s of N*(level) ~ d^s is within bounds, below that of other learners, or near an expected exponent.
 
     s is a slope over the d of the task, or over the values of ``axis``. The expected exponent is that of the learner's
@@ -105,11 +106,6 @@ class ExponentClaim(Bounded, AlongAxis):
         if self.sweep is None:
             return super().points(rows)
         return [self.located(rows, task, self.d) for task in self.tasks]
-
-    @property
-    def n_star_level(self) -> float | None:
-        """The level."""
-        return self.level
 
     def judge(self, rows: Sequence[Row]) -> Finding:
         """From the censored regression of log N*, or of the log ratio of N*, on log d."""
