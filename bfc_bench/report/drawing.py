@@ -115,8 +115,6 @@ class Drawing:
         self.width = WIDTHS.get(self.columns, WIDTH)
         self.notes: list[str] = []
         """Texts that explain the figure."""
-        self.descriptions: list[str] = []
-        """The panels in words, for screen readers."""
         self.records: list[Record] = []
         self.layers: list[dict[str, Any]] = []
         """The marks as Vega-Lite's layers."""
@@ -182,7 +180,6 @@ class Drawing:
         return {
             "$schema": SCHEMA,
             **({"title": {"text": self.title, "subtitle": lines}} if self.title or lines else {}),
-            "description": " ".join(self.descriptions),
             "params": [{"name": "only", "value": []}],
             "data": {"values": self.records or [{"panel": panel} for panel in self.panels]},
             "facet": {"field": "panel", "type": "nominal", "sort": self.panels, "title": None},

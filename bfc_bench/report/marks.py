@@ -95,8 +95,3 @@ def add_points(
     figure.add("mean", ({name: of for name, of in point.items() if name != "values"} for point in points), *marks)
     beyond = f"; {word}: from the 5 % to the 95 % quantile, for more than {MANY} replicates" * bool(ranges)
     return f"Dots: replicates{beyond}."
-
-
-def in_words(what: str, parts: Iterable[str]) -> str:
-    """A panel in words."""
-    return f"{what}: {'; '.join(parts) or 'no values'}."

@@ -6,7 +6,7 @@ All axes are logarithmic, except those of errors that may be negative.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 
 from bfc_bench.analysis.curves import Curve
 from bfc_bench.analysis.scaling import Scaling, ascending
@@ -57,10 +57,6 @@ def learning_curves(curves: Sequence[Curve], styles: Styles | None = None) -> Dr
     dots = marks.add_points(figure, means, *looks, most=marks.BAND, tooltip=of_dot)
     cross = marks.stroke(CROSS) | {"clip": False}
     figure.add("all failed", lost, Mark(cross, {"y": "top"}, tooltip=LEARNER | {"n": "n", "failed": "failed"}))
-    figure.descriptions = [
-        _curves_in_words(task, d, [curve for curve in curves if (curve.task, curve.d) == (task, d)])
-        for task, d in panels
-    ]
     line = " or ".join(dict.fromkeys(curve.mean_in_words for curve in curves)) or "geometric mean"
     band = " or ".join(dict.fromkeys(curve.interval_in_words for curve in curves)) or "95 % t-interval"
     figure.notes = [f"Line: {line} of the replicates. Band: its {band}. {dots}"]
@@ -70,16 +66,6 @@ def learning_curves(curves: Sequence[Curve], styles: Styles | None = None) -> Dr
     if missing := dict.fromkeys(curve.label for curve in curves if curve.label not in figure.labels):
         figure.notes.append(f"No values (see the skips): {', '.join(in_order(missing, styles))}.")
     return figure
-
-
-def _curves_in_words(task: str, d: int, curves: Sequence[Curve]) -> str:
-    """A description of a panel of learning curves."""
-    parts = []
-    for curve in curves:
-        if points := [point for point in curve.points if point.replicates]:
-            ends = [f"{point.mean:.2g} at n = {point.n:,}" for point in (points[0], *points[1:][-1:])]
-            parts.append(f"{curve.label} {', '.join(ends)}")
-    return marks.in_words(f"{marks.metric_names(curves)} against training points n on {task}, d = {d}", parts)
 
 
 def thresholds_against(scalings: Sequence[Scaling], styles: Styles | None = None) -> Drawing:
@@ -116,7 +102,6 @@ def thresholds_against(scalings: Sequence[Scaling], styles: Styles | None = None
                 more += [at | {"N*": size} for size in _sizes(threshold, "right")]
                 less += [at | {"N*": size} for size in _sizes(threshold, "left")]
                 means.append(at | {"values": _sizes(threshold, None)} | _marker(threshold))
-        figure.descriptions.append(marks.in_words(f"Training points N* needed for {panel}", _n_star_in_words(by_label)))
     figure.add("more", more, Mark(marks.stroke(ARROW_UP, 40), tooltip=LEARNER | {"N*": "N* above"}))
     figure.add("less", less, Mark(marks.stroke(ARROW_DOWN, 40), tooltip=LEARNER | {"N*": "N* below"}))
     tooltip = LEARNER | {"value": axis, "interval": "N*"}
@@ -147,12 +132,6 @@ def panel_title(scaling: Scaling) -> str:
     return f"{place}{metric_name(scaling.metric)} ≤ {scaling.level:g}"
 
 
-def _n_star_in_words(by_label: Mapping[str, Scaling]) -> Iterator[str]:
-    for label, scaling in by_label.items():
-        if sizes := [f"{sample_size(scaling.thresholds[d])[0]} at {scaling.axis} = {d}" for d in scaling.measured_dims]:
-            yield f"{label} {', '.join(sizes)}"
-
-
 def feature_errors(curves: Sequence[Curve], styles: Styles | None = None) -> Drawing:
     """Draw the relative Procrustes errors P of hidden features after each stage, one panel per d and layer.
 
@@ -181,10 +160,5 @@ def feature_errors(curves: Sequence[Curve], styles: Styles | None = None) -> Dra
     joined = Mark({"type": "line", "strokeWidth": 1, "strokeDash": [2, 3]}, order="line")
     looks = (joined, Mark(marks.MARKER, shape=True, tooltip=tooltip))
     dots = marks.add_points(figure, means, *looks, across="x", tooltip=LEARNER | {"stage": "stage", "P": "P"})
-    for (d, layer), panel in panels.items():
-        ends = (
-            f"{record['label']} {record['stage']} {record['P']:.2g}" for record in means if record["panel"] == panel
-        )
-        figure.descriptions.append(marks.in_words(f"Feature error P of {layer}, d = {d}", ends))
     figure.notes = [f"Marker: geometric mean of the replicates. Line: stages of one learner. {dots}"]
     return figure
