@@ -25,7 +25,7 @@ WIDER = 4.0
 def learning_curves(curves: Sequence[Curve], styles: Styles | None = None) -> Drawing:
     """Draw error against n, one panel per (task, d): geometric mean, 95 % t-interval, each replicate.
 
-    For more than ``MANY`` replicates, a second band from the 5 % to the 95 % quantile replaces the dots. Errors that
+    For more than ``MANY`` replicates, a bar from the 5 % to the 95 % quantile replaces the dots. Errors that
     may be negative, those in parts of the target, have a linear axis and arithmetic means. The axes span the measured
     values, so wide intervals, as for R = 2 or 3, extend beyond the panel. A size at which some replicates failed has an
     open marker and, if replicates are dots, a bar from the median to the worst; a size at which all failed has a cross
@@ -53,8 +53,7 @@ def learning_curves(curves: Sequence[Curve], styles: Styles | None = None) -> Dr
     whole = Mark(marks.MARKER, shape=True, tooltip=tooltip, when="!datum.failed")
     part = Mark(marks.OPEN, shape=True, tooltip=tooltip | {"failed": "failed"}, when="datum.failed")
     looks = (marks.INTERVAL_BAND, marks.CURVE, whole, part)
-    of_dot = LEARNER | {"n": "n", "error": metric}
-    dots = marks.add_points(figure, means, *looks, most=marks.BAND, tooltip=of_dot)
+    dots = marks.add_points(figure, means, *looks, tooltip=LEARNER | {"n": "n", "error": metric})
     cross = marks.stroke(CROSS) | {"clip": False}
     figure.add("all failed", lost, Mark(cross, {"y": "top"}, tooltip=LEARNER | {"n": "n", "failed": "failed"}))
     line = " or ".join(dict.fromkeys(curve.mean_in_words for curve in curves)) or "geometric mean"
@@ -106,7 +105,7 @@ def thresholds_against(scalings: Sequence[Scaling], styles: Styles | None = None
     figure.add("less", less, Mark(marks.stroke(ARROW_DOWN, 40), tooltip=LEARNER | {"N*": "N* below"}))
     tooltip = LEARNER | {"value": axis, "interval": "N*"}
     looks = (marks.INTERVAL_BAR, marks.CURVE, Mark(marks.MARKER, shape=True, tooltip=tooltip))
-    dots = marks.add_points(figure, means, *looks, look=marks.DOT | {"size": 14}, tooltip=LEARNER | {"N*": "N*"})
+    dots = marks.add_points(figure, means, *looks, tooltip=LEARNER | {"N*": "N*"})
     figure.notes = [
         f"Marker: geometric mean of the replicates with its 95 % interval. {dots}",
         "Arrow: a replicate needs more (up) or less (down) than that n.",

@@ -237,7 +237,7 @@ def test_errors_that_may_be_negative_have_a_linear_axis_and_arithmetic_means():
     assert notes(figure).startswith("Line: mean of the replicates.")
 
 
-def test_many_replicates_are_a_band_whose_drawing_does_not_grow_with_them():
+def test_many_replicates_are_a_bar_whose_drawing_does_not_grow_with_them():
     rng = np.random.default_rng(0)
     errors = np.exp(rng.standard_normal((400, 3)))
 
@@ -247,12 +247,12 @@ def test_many_replicates_are_a_band_whose_drawing_does_not_grow_with_them():
 
     few = drawing(marks.MANY)
     assert len(records(few, "replicate")) == 3 * marks.MANY
-    assert "outer band" not in notes(few)
+    assert "wide bar" not in notes(few)
     many = drawing(100)
     band = records(many, "most replicates")
     ends = np.quantile(errors[:100], (0.05, 0.95), axis=0)
     np.testing.assert_allclose([column(band, "lo"), column(band, "hi")], ends, rtol=1e-5)
-    assert "outer band: from the 5 % to the 95 % quantile, for more than 20 replicates." in notes(many)
+    assert "wide bar: from the 5 % to the 95 % quantile, for more than 20 replicates." in notes(many)
     assert len(drawing(400).records) == len(many.records)
 
 
