@@ -25,11 +25,10 @@ WIDER = 4.0
 def learning_curves(curves: Sequence[Curve], styles: Styles | None = None) -> Drawing:
     """Draw error against n, one panel per (task, d): geometric mean, 95 % t-interval, each replicate.
 
-    For more than ``MANY`` replicates, a bar from the 5 % to the 95 % quantile replaces the dots. Errors that
-    may be negative, those in parts of the target, have a linear axis and arithmetic means. The axes span the measured
-    values, so wide intervals, as for R = 2 or 3, extend beyond the panel. A size at which some replicates failed has an
-    open marker and, if replicates are dots, a bar from the median to the worst; a size at which all failed has a cross
-    at the top.
+    For more than ``MANY`` replicates, a bar from the 5 % to the 95 % quantile replaces the dots. Errors that may be
+    negative, those in parts of the target, have a linear axis and arithmetic means. The axes span the measured values,
+    so wide intervals, as for R = 2 or 3, extend beyond the panel. A size at which some replicates failed has an open
+    marker; one at which all failed has a cross at the top.
     """
     panels, metric = marks.panels_of(curves), marks.metric_names(curves)
     points = [(curve, point, values) for curve in curves for point, values in marks.measured(curve)]
@@ -37,7 +36,7 @@ def learning_curves(curves: Sequence[Curve], styles: Styles | None = None) -> Dr
     x = log_axis("n", "training points n", sizes, most=6, at=sizes, pad=0.04)
     y = marks.error_axis(curves, metric, [value for *_, values in points for value in values])
     figure = Drawing(x, y, panels.values(), [curve.label for curve, *_ in points], styles)
-    means, worst, lost = list[Record](), list[Record](), list[Record]()
+    means, lost = list[Record](), list[Record]()
     for curve, point, values in points:
         at = {"panel": panels[curve.task, curve.d], "label": curve.label, "n": point.n}
         failed = {"failed": point.failed} if point.failed else {}
@@ -46,10 +45,7 @@ def learning_curves(curves: Sequence[Curve], styles: Styles | None = None) -> Dr
             continue
         mean = {"error": point.mean, "values": values, "replicates": len(values)}
         means.append(at | failed | mean | marks.interval(point.lo, point.hi))
-        if failed and len(values) <= marks.MANY:
-            worst.append(at | {"median": point.median, "worst": point.worst})
     tooltip = LEARNER | {"n": "n", "error": metric, "interval": "interval", "replicates": "replicates"}
-    figure.add("median to worst", worst, Mark(marks.BAR, {"y": "median", "y2": "worst"}))
     whole = Mark(marks.MARKER, shape=True, tooltip=tooltip, when="!datum.failed")
     part = Mark(marks.OPEN, shape=True, tooltip=tooltip | {"failed": "failed"}, when="datum.failed")
     looks = (marks.INTERVAL_BAND, marks.CURVE, whole, part)
@@ -59,9 +55,8 @@ def learning_curves(curves: Sequence[Curve], styles: Styles | None = None) -> Dr
     line = " or ".join(dict.fromkeys(curve.mean_in_words for curve in curves)) or "geometric mean"
     band = " or ".join(dict.fromkeys(curve.interval_in_words for curve in curves)) or "95 % t-interval"
     figure.notes = [f"Line: {line} of the replicates. Band: its {band}. {dots}"]
-    if worst or lost or any("failed" in record for record in means):
-        bar = "; bar: from median to worst of the others" * bool(worst)
-        figure.notes.append(f"Open marker: a replicate failed{bar}. Cross at the top: all failed.")
+    if lost or any("failed" in record for record in means):
+        figure.notes.append("Open marker: a replicate failed. Cross at the top: all failed.")
     if missing := dict.fromkeys(curve.label for curve in curves if curve.label not in figure.labels):
         figure.notes.append(f"No values (see the skips): {', '.join(in_order(missing, styles))}.")
     return figure
