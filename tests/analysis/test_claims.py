@@ -239,7 +239,6 @@ def test_holm_is_over_all_claims_that_have_a_test():
     [
         ({"kind": "beat"}, "s.toml: claim 'claim-0': unknown claim kind 'beat'. Did you mean 'beats'?"),
         ({**BEATS, "facter": 2}, "s.toml: claim 'claim-0': unknown option 'facter'. Did you mean 'factor'?"),
-        ({**BEATS, "factor": 0}, "factor must be greater than 0. Got 0"),
         ({**BEATS, "label": "quad-densnet"}, "unknown learner label 'quad-densnet'. Did you mean 'quad-densenet'?"),
         ({**BEATS, "against": ["b", "quad-densnet"]}, "Did you mean 'quad-densenet'?"),
         ({**BEATS, "against": "quad-densnet/layer2"}, "unknown learner label 'quad-densnet'"),
@@ -247,7 +246,6 @@ def test_holm_is_over_all_claims_that_have_a_test():
         ({**FOLLOWS, "factor": 1}, "factor must be greater than 1"),
         ({**FOLLOWS, "metric": "error_rate"}, "metric must be nmse, which theories predict. Got 'error_rate'"),
         ({**FOLLOWS, "label": "a/layer2"}, "label must be that of a learner"),
-        ({**FOLLOWS, "level": 0.1, "n": 400}, "n does not go with level"),
         ({**BEATS, "against": ["a"]}, "against must not name the label itself"),
         ({**BEATS, "task": "teecher"}, "unknown task 'teecher'. Did you mean 'teacher'?"),
         ({**BEATS, "task": "a1", "against": "only-t"}, "'only-t' does not run on task 'a1'; its tasks are t"),
@@ -268,7 +266,6 @@ def test_holm_is_over_all_claims_that_have_a_test():
         ({"kind": "exponent", "label": "a/s", "task": "t", "theory": True, "tolerance": 1}, "nmse of a learner"),
         ({"kind": "reaches", "label": "a", "task": "t", "at_most": 1, "metric": "chosen.info."}, "chosen.info.NAME"),
         ({"kind": "slope", "label": "a", "sweep": [{"task": "a9", "value": 1}, SWEPT[0]], "at_most": 2}, "task 'a9'"),
-        (LAW, "at_most or at_least is required"),
         ({**LAW, "at_most": 2, "exponent": "d"}, "exponent must be n or the second number"),
         ({**LAW, "at_most": 2, "label": ["a", "b"]}, "need a second number"),
         ({**LAW, "at_most": 2, "second": "n"}, "another number than n"),

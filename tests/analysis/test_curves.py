@@ -77,19 +77,10 @@ def test_paths_and_stages_are_read():
     stage = {"nmse": 0.2, "feature_errors": {"S2": 0.02}, "uncut_errors": {"S2": 0.04}}
     chosen = {"measured": {"uncut_errors": {"S2": 0.03}}}
     rows = [row(100, 0, nmse=0.1, feature_errors={"S2": 0.01}, chosen=chosen, stages={"layer2": stage})]
-    found = {
-        (metric, at): curves(rows, metric, at)[0].values[0, 0]
-        for metric in ("nmse", "feature_errors.S2", "uncut_errors.S2")
-        for at in (None, "layer2")
-    }
-    assert found == {
-        ("nmse", None): 0.1,
-        ("nmse", "layer2"): 0.2,
-        ("feature_errors.S2", None): 0.01,
-        ("feature_errors.S2", "layer2"): 0.02,
-        ("uncut_errors.S2", None): 0.03,
-        ("uncut_errors.S2", "layer2"): 0.04,
-    }
+    wanted = {"nmse": (0.1, 0.2), "feature_errors.S2": (0.01, 0.02), "uncut_errors.S2": (0.03, 0.04)}
+    for metric, values in wanted.items():
+        found = [curves(rows, metric, at)[0].values[0, 0] for at in (None, "layer2")]
+        assert found == list(values)
     assert curves(rows, "nmse", "layer2")[0].name == "a/layer2"
 
 
