@@ -116,6 +116,7 @@ class ExponentClaim(Bounded, NStarClaim, AlongAxis):
         needed = "N*" if self.cost is None else IN_WORDS[self.cost]
         error = f"{in_words(self.metric)} ≤ {short(self.level)}"
         quantity = f"The exponent in {self.axis} of the {needed} of {self.label} for {error}"
+        limit = "" if self.asymptotic is None else f", asymptotically {short(self.asymptotic)}"
         if self.below is None:
             measured = list(ours)
             expected = self._expected(ours)
@@ -125,10 +126,10 @@ class ExponentClaim(Bounded, NStarClaim, AlongAxis):
                 without = [key for key in map(_key, ours.values()) if self._theories.get(key) is None]
                 unreached = f"the theory of {self.label} does not reach the level at every {self.axis}"
                 evidence = nothing(no_theory(self._theories, *without[0]) if without else unreached)
-            return self.verdict(f"{quantity} is {bound}{self._limit} ({where}).", region, evidence, log=False)
+            return self.verdict(f"{quantity} is {bound}{limit} ({where}).", region, evidence, log=False)
         pieces = {name: self._evidence(ours, curves[name])[0] for name in self.below}
         margin = f", by {short(self.by)} or more" if self.by else ""
-        statement = f"{quantity} is below {that_of(self.below)}{margin}{self._limit} ({where})."
+        statement = f"{quantity} is below {that_of(self.below)}{margin}{limit} ({where})."
         return self.verdict(statement, Region(hi=0.0 - self.by), pieces, log=False)
 
     def _curves(self, rows: Sequence[Row], name: str) -> dict[Any, Curve]:
@@ -148,10 +149,6 @@ class ExponentClaim(Bounded, NStarClaim, AlongAxis):
         if self.cost is None:
             return curves
         return [of.by_cost for of in cost_curves(rows, curves, self.cost) if of.by_cost is not None]
-
-    @property
-    def _limit(self) -> str:
-        return "" if self.asymptotic is None else f", asymptotically {short(self.asymptotic)}"
 
     def _expected(self, curves: Mapping[Any, Curve]) -> dict[Any, float]:
         """Expected sizes by d, or by value along the axis: the theory's N*, or B(d, p)."""
