@@ -79,6 +79,6 @@ def judge(claims, rows, theories=None):
     return verdicts_on([(claim, finding_of(claim.among({}, theories or {}), rows)) for claim in claims])
 
 
-def verdict(claim, rows):
-    (found,) = judge(parse_claims(suite(claim), "s.toml"), rows, THEORIES)
+def verdict(claim, rows, theories=THEORIES):
+    (found,) = judge(parse_claims(suite(claim), "s.toml"), rows, theories)
     return found

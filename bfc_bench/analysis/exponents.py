@@ -168,8 +168,6 @@ def _regress(result: Exponent, d: np.ndarray, lower: np.ndarray, upper: np.ndarr
     else:
         half = t_quantile(n - 2) * float(line.errors[1]) * math.sqrt(n / (n - 2))
         lo, hi = value - half, value + half
-        if math.isnan(half):
-            return replace(result, refused="the likelihood is flat")
     intercept = float(line.beta[0]) - value * float(log_d.mean())
     result = replace(result, value=value, lo=lo, hi=hi, intercept=intercept, degrees=n - 2, method="joint Tobit")
     if k == 2:

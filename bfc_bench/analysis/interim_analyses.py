@@ -127,11 +127,12 @@ def _open_labels(claim: Claim, before: tuple[LookLevel, Rows] | None, at: LookLe
 
 def _curves(claim: Claim, own: Rows, sizes: SizesByCurve) -> SizesByCurve:
     """The sizes of the suite that a claim reads."""
+    labels = claim.labels
     return {
         (task, label, d): tuple(n for n in of_curve if point.n in (None, n)) or (point.n or 0,)
         for point in claim.points(own)
         for (task, label, d), of_curve in sizes.items()
-        if task == point.task and label in claim.labels and point.d in (None, d)
+        if task == point.task and label in labels and point.d in (None, d)
     }
 
 

@@ -117,11 +117,11 @@ def law_of(
     The second number is ``parameters`` (as the learners declare them), ``d``, or the name of an axis of the grid.
     ``over_log`` says whether n / log n takes the place of n. Raises ``UsageError`` if the metric may be negative.
     """
-    if second is None and len(curves) == 1:
+    if second is None:
         return law_of_curves(curves, over_log=over_log)
     law = ScalingLaw("", ", ".join(curve.name for curve in curves), "", {})
-    if second is None or not curves:
-        return replace(law, refused=f"one curve is expected, and there are {len(curves)}" if curves else "no curves")
+    if not curves:
+        return replace(law, refused="no curves")
     rows = Rows.of(rows)
     values = [_second_number(rows, curve, second) for curve in curves]
     for curve, value in zip(curves, values, strict=True):

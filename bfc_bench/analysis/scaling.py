@@ -37,11 +37,6 @@ class Scaling:
     """Input dimension, if that is not the axis."""
 
     @property
-    def reached(self) -> list[NStars]:
-        """N* at each d; none along another axis."""
-        return [*self.thresholds.values()] if self.axis == "d" else []
-
-    @property
     def crossings(self) -> dict[Any, tuple[NStar, ...]]:
         """N* of the replicates, by d."""
         return {d: n_stars.replicates for d, n_stars in self.thresholds.items()}

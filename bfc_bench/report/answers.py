@@ -143,7 +143,7 @@ def _candidates(section: Section, anchor: str) -> list[Answer]:
     """The answers at each level and d."""
     groups: dict[tuple[float, int], list[NStars]] = {}
     for scaling in section.scalings:
-        for reached in scaling.reached:
+        for reached in scaling.thresholds.values():
             if reached.replicates:
                 groups.setdefault((reached.level, reached.d), []).append(reached)
     candidates, between = [], cache(partial(_between, section))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,6 @@ SMALLEST, LARGEST = 1e-140, 1e140
 """Between these, margins and the ratio of two values are numbers too."""
 BEYOND = 1e3
 """Bands that leave a logarithmic axis end at so many times its largest value."""
-DECADE = 10.0
-"""Positive values that span more than this have a logarithmic axis."""
 SIDE_BY_SIDE = 0.015
 """Distance between the markers of two learners at one value, as a fraction of the range."""
 MARGIN = 0.12
@@ -72,17 +69,6 @@ def log_ticks(lo: float, hi: float, most: int) -> list[float]:
     return [10.0**e for e in range(first, last + 1) if e % stride == 0 and lo <= 10.0**e <= hi]
 
 
-def spaced_ticks(values: Sequence[float]) -> list[float]:
-    """The first, the last and those of the ascending ``values`` that are 17 % of their log range apart."""
-    if len(values) < 3:
-        return list(values)
-    ticks, gap = [values[0]], 0.17 * math.log(values[-1] / values[0])
-    for value in values[1:-1]:
-        if min(math.log(value / ticks[-1]), math.log(values[-1] / value)) >= gap:
-            ticks.append(value)
-    return [*ticks, values[-1]]
-
-
 @dataclass(frozen=True)
 class Positions:
     """Where the values of an x axis lie, on a logarithmic axis, on a linear one, or side by side."""
@@ -93,16 +79,16 @@ class Positions:
     """Distance between learners, in logarithm on a logarithmic axis."""
 
     @classmethod
-    def on(cls, field: str, title: str, values: Sequence[Any], *, log: bool | None = None) -> Positions:
+    def on(cls, field: str, title: str, values: Sequence[Any]) -> Positions:
         """Set up an x axis for values.
 
-        Numbers have a logarithmic axis if they are positive and span more than a decade, or are the powers of one
-        number up to a factor; other numbers have a linear one. Texts stand side by side.
+        Positive numbers have a logarithmic axis, on which an exponent is a slope; other numbers have a linear one.
+        Texts stand side by side.
         """
         distinct = list(dict.fromkeys(values))
         numbers = sorted(float(value) for value in distinct if not isinstance(value, str))
-        if (len(numbers) == len(distinct) and is_logarithmic(numbers)) if log is None else log:
-            axis = log_axis(field, title, numbers, most=6, at=spaced_ticks(numbers), pad=MARGIN)
+        if len(numbers) == len(distinct) and all(number > 0 for number in numbers):
+            axis = log_axis(field, title, numbers, most=6, at=numbers, pad=MARGIN)
             step = SIDE_BY_SIDE * math.log(max(numbers) / min(numbers)) if numbers else 0.0
             return cls(axis, {value: float(value) for value in distinct}, step)
         if len(numbers) < len(distinct):
@@ -119,12 +105,3 @@ class Positions:
         """The position of a value, moved by ``side`` steps so that learners stand side by side."""
         x = self.at[value]
         return x * math.exp(side * self.step) if self.axis.log else x + side * self.step
-
-
-def is_logarithmic(numbers: Sequence[float]) -> bool:
-    """Whether ascending numbers belong on a logarithmic axis."""
-    if len(numbers) < 2 or numbers[0] <= 0:
-        return False
-    ratios = [b / a for a, b in pairwise(numbers)]
-    powers = len(numbers) > 2 and max(ratios) < min(ratios) * (1 + 1e-9)
-    return powers or numbers[-1] / numbers[0] > DECADE

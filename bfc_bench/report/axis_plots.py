@@ -14,7 +14,7 @@ from bfc_bench.report.drawing import Drawing, Mark, Record
 from bfc_bench.report.page_figures import PageFigure, for_page
 from bfc_bench.report.plots import LEARNER, thresholds_against
 from bfc_bench.report.style import Styles, assign
-from bfc_bench.report.tables import ReportTable, TableCell, exponent_cells, listing, number
+from bfc_bench.report.tables import ReportTable, TableCell, exponent_cells, listing
 
 COLUMNS = {"task": "task", "d": "d", "name": "learner", "level": "level", "exponent": "s", "range": "values",
            "points": "points", "note": "method"}  # fmt: skip
@@ -88,8 +88,6 @@ def errors_against(curves: Sequence[Curve], axis: str, styles: Styles | None = N
                 at = {"panel": panels[of], "label": label, "x": positions(value, side), "value": value}
                 mean = {"n": point.n, "error": point.mean, "values": values}
                 means.append(at | mean | marks.interval(point.lo, point.hi))
-        parts = [f"{label} {_in_words(axis, by_value)}" for label, by_value in by_label.items() if by_value]
-        figure.descriptions.append(marks.in_words(f"Error at the largest n on {panels[of]}", parts))
     tooltip = LEARNER | {"value": axis, "n": "n", "error": name, "interval": "interval"}
     looks = (marks.INTERVAL_BAR, marks.CURVE, Mark(marks.MARKER, shape=True, tooltip=tooltip))
     dots = marks.add_points(figure, means, *looks)
@@ -98,7 +96,3 @@ def errors_against(curves: Sequence[Curve], axis: str, styles: Styles | None = N
         "The largest n may differ between values and learners.",
     ]
     return figure
-
-
-def _in_words(axis: str, by_value: dict[Any, tuple[CurvePoint, list[float]]]) -> str:
-    return ", ".join(f"{number(p.mean)} at {axis} = {value} (n = {p.n:,})" for value, (p, _) in by_value.items())

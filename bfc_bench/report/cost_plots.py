@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import groupby
 
-from bfc_bench.analysis.compute import CostCurve, CostName, FrontierPoint, frontier
+from bfc_bench.analysis.compute import CostCurve, CostName, frontier
 from bfc_bench.report import marks
 from bfc_bench.report.axis import log_axis
 from bfc_bench.report.drawing import Drawing, Mark, Record
@@ -30,8 +29,6 @@ def error_against_cost(curves: Sequence[CostCurve], styles: Styles | None = None
         if best:  # continues to the largest cost
             steps.append(steps[-1] | {"cost": max(best[-1].at, *(float(of.costs[-1]) for of in own_curves))})
         means += [record | {"panel": panel} for of in own_curves for record in _means(of)]
-        what = f"{metric} against {against} on {task}, d = {d}. Frontier"
-        figure.descriptions.append(marks.in_words(what, _frontier_in_words(best)))
     grey = {"interpolate": "step-after", "color": FAINT}
     band = Mark(marks.BAND | grey, marks.ENDS, opacity=0.18)
     figure.add("frontier", steps, band, Mark(marks.LINE | grey | {"strokeWidth": 5}, opacity=0.6))
@@ -52,9 +49,3 @@ def _means(of: CostCurve) -> list[Record]:
         {"label": of.curve.label, "n": point.n, "cost": cost, "error": point.mean} | marks.interval(point.lo, point.hi)
         for cost, point in sorted(by_cost.items())
     ]
-
-
-def _frontier_in_words(points: Sequence[FrontierPoint]) -> list[str]:
-    """The points at which another learner, or it at another n, becomes the best."""
-    new = [next(of) for _, of in groupby(points, key=lambda p: (p.label, p.n))]
-    return [f"{p.error:.2g} from {p.at:.2g} on with {p.label}, n = {p.n:,}" for p in new]

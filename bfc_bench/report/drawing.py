@@ -115,8 +115,6 @@ class Drawing:
         self.width = WIDTHS.get(self.columns, WIDTH)
         self.notes: list[str] = []
         """Texts that explain the figure."""
-        self.descriptions: list[str] = []
-        """The panels in words, for screen readers."""
         self.records: list[Record] = []
         self.layers: list[dict[str, Any]] = []
         """The marks as Vega-Lite's layers."""
@@ -177,11 +175,11 @@ class Drawing:
         """The figure as Vega-Lite's JSON object, with its data; a click in its legend dims the other labels."""
         first, *others = self.layers or [{"mark": "point"}]
         pick = {"name": "picked", "select": {"type": "point", "fields": ["label"]}, "bind": "legend"}
-        lines = [line for note in self.notes for line in textwrap.wrap(note, self._characters())]
+        characters = self.columns * (self.width + BESIDE) // CHARACTER
+        lines = [line for note in self.notes for line in textwrap.wrap(note, characters)]
         return {
             "$schema": SCHEMA,
             **({"title": {"text": self.title, "subtitle": lines}} if self.title or lines else {}),
-            "description": " ".join(self.descriptions),
             "params": [{"name": "only", "value": []}],
             "data": {"values": self.records or [{"panel": panel} for panel in self.panels]},
             "facet": {"field": "panel", "type": "nominal", "sort": self.panels, "title": None},
@@ -200,10 +198,6 @@ class Drawing:
         chart: altair.FacetChart = altair.FacetChart.from_dict({"data": {"values": []}, **spec}, validate=False)
         chart.data = altair.InlineData(**data)
         return chart
-
-    def _characters(self) -> int:
-        """Characters of a note per line."""
-        return int(self.columns * (self.width + BESIDE) / CHARACTER)
 
     def _legend_columns(self) -> int:
         """Columns with which the legend is about as wide as the panels; 0 for one row."""

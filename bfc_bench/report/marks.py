@@ -72,10 +72,9 @@ def interval(lo: float, hi: float) -> Record:
 
 
 def add_points(
-    figure: Drawing, points: Sequence[Record], *marks: Mark, across: str = "y", look: dict[str, Any] = DOT,
-    most: dict[str, Any] = WIDE_BAR, tooltip: Mapping[str, str] | None = None,
-) -> str:  # fmt: skip
-    """Draw points and the replicates of each: dots, or a bar or band over most of them if they are more than ``MANY``.
+    figure: Drawing, points: Sequence[Record], *marks: Mark, across: str = "y", tooltip: Mapping[str, str] | None = None
+) -> str:
+    """Draw points and the replicates of each: dots, or a bar over most of them if they are more than ``MANY``.
 
     ``points`` are records with the ``values`` of their replicates, which lie along the axis ``across``; ``marks`` show
     the records themselves. Returns the note that explains the dots.
@@ -89,14 +88,8 @@ def add_points(
             ranges.append(place | dict(zip(("lo", "hi"), np.quantile(values, MOST).tolist(), strict=True)))
         else:
             dots += [place | {field: value} for value in values]
-    opacity, word = (0.08, "outer band") if most is BAND else (0.25, "bar")
-    figure.add("most replicates", ranges, Mark(most, {across: "lo", f"{across}2": "hi"}, opacity=opacity))
-    figure.add("replicate", dots, Mark(look, opacity=0.45, tooltip=tooltip or {}))
+    figure.add("most replicates", ranges, Mark(WIDE_BAR, {across: "lo", f"{across}2": "hi"}, opacity=0.25))
+    figure.add("replicate", dots, Mark(DOT, opacity=0.45, tooltip=tooltip or {}))
     figure.add("mean", ({name: of for name, of in point.items() if name != "values"} for point in points), *marks)
-    beyond = f"; {word}: from the 5 % to the 95 % quantile, for more than {MANY} replicates" * bool(ranges)
+    beyond = f"; wide bar: from the 5 % to the 95 % quantile, for more than {MANY} replicates" * bool(ranges)
     return f"Dots: replicates{beyond}."
-
-
-def in_words(what: str, parts: Iterable[str]) -> str:
-    """A panel in words."""
-    return f"{what}: {'; '.join(parts) or 'no values'}."

@@ -78,7 +78,7 @@
       i18n: { SVG_ACTION: "Save as SVG", PNG_ACTION: "Save as PNG" },
     });
     known.view = view;
-    chart.querySelector("svg.marks").setAttribute("aria-hidden", "true"); // the label of the figure and tables say it
+    chart.querySelector("svg.marks").setAttribute("aria-hidden", "true"); // tables have the numbers
     const summary = chart.querySelector("summary");
     if (summary) summary.setAttribute("aria-label", "Save this figure");
     dim(known);

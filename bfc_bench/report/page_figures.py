@@ -19,8 +19,6 @@ class PageFigure:
     title: str
     anchor: str
     """Its anchor in the page, without ``figure-``."""
-    description: str
-    """The figure in words."""
     spec: Mapping[str, Any] = field(default_factory=dict)
     """Vega-Lite's JSON object, which the page draws; empty for a picture of Matplotlib."""
     image: str = ""
@@ -35,7 +33,6 @@ def for_page(figure: Drawing, title: str, anchor: str) -> PageFigure:
     return PageFigure(
         title=title,
         anchor=anchor,
-        description=" ".join(figure.descriptions) or title,
         spec=_without_texts(figure),
         styles={label: figure.styles[label] for label in figure.labels},
         notes=figure.notes,
@@ -46,14 +43,14 @@ def of_plugin(drawn: Mapping[str, Any] | bytes, name: str) -> PageFigure:
     """The figure of a plugin, Vega-Lite's JSON object or an SVG, for the page."""
     anchor = "plot-" + re.sub(r"[^A-Za-z0-9._-]+", "-", name)
     if not isinstance(drawn, bytes):
-        return PageFigure(name, anchor, name, drawn)
+        return PageFigure(name, anchor, drawn)
     # A script in a picture with such an address does not run, and its ids do not meet those of the page.
-    return PageFigure(name, anchor, name, image=f"data:image/svg+xml;base64,{b64encode(drawn).decode()}")
+    return PageFigure(name, anchor, image=f"data:image/svg+xml;base64,{b64encode(drawn).decode()}")
 
 
 def _without_texts(figure: Drawing) -> dict[str, Any]:
     """The specification for a page, which says in its own text what the title and the notes say."""
-    spec = {name: value for name, value in figure.spec().items() if name not in ("$schema", "title", "description")}
+    spec = {name: value for name, value in figure.spec().items() if name not in ("$schema", "title")}
     return spec | {"data": {"groups": _grouped(figure.records)}}
 
 

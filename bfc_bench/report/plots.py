@@ -6,7 +6,7 @@ All axes are logarithmic, except those of errors that may be negative.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 
 from bfc_bench.analysis.curves import Curve
 from bfc_bench.analysis.scaling import Scaling, ascending
@@ -25,11 +25,10 @@ WIDER = 4.0
 def learning_curves(curves: Sequence[Curve], styles: Styles | None = None) -> Drawing:
     """Draw error against n, one panel per (task, d): geometric mean, 95 % t-interval, each replicate.
 
-    For more than ``MANY`` replicates, a second band from the 5 % to the 95 % quantile replaces the dots. Errors that
-    may be negative, those in parts of the target, have a linear axis and arithmetic means. The axes span the measured
-    values, so wide intervals, as for R = 2 or 3, extend beyond the panel. A size at which some replicates failed has an
-    open marker and, if replicates are dots, a bar from the median to the worst; a size at which all failed has a cross
-    at the top.
+    For more than ``MANY`` replicates, a bar from the 5 % to the 95 % quantile replaces the dots. Errors that may be
+    negative, those in parts of the target, have a linear axis and arithmetic means. The axes span the measured values,
+    so wide intervals, as for R = 2 or 3, extend beyond the panel. A size at which some replicates failed has an open
+    marker; one at which all failed has a cross at the top.
     """
     panels, metric = marks.panels_of(curves), marks.metric_names(curves)
     points = [(curve, point, values) for curve in curves for point, values in marks.measured(curve)]
@@ -37,7 +36,7 @@ def learning_curves(curves: Sequence[Curve], styles: Styles | None = None) -> Dr
     x = log_axis("n", "training points n", sizes, most=6, at=sizes, pad=0.04)
     y = marks.error_axis(curves, metric, [value for *_, values in points for value in values])
     figure = Drawing(x, y, panels.values(), [curve.label for curve, *_ in points], styles)
-    means, worst, lost = list[Record](), list[Record](), list[Record]()
+    means, lost = list[Record](), list[Record]()
     for curve, point, values in points:
         at = {"panel": panels[curve.task, curve.d], "label": curve.label, "n": point.n}
         failed = {"failed": point.failed} if point.failed else {}
@@ -46,40 +45,21 @@ def learning_curves(curves: Sequence[Curve], styles: Styles | None = None) -> Dr
             continue
         mean = {"error": point.mean, "values": values, "replicates": len(values)}
         means.append(at | failed | mean | marks.interval(point.lo, point.hi))
-        if failed and len(values) <= marks.MANY:
-            worst.append(at | {"median": point.median, "worst": point.worst})
     tooltip = LEARNER | {"n": "n", "error": metric, "interval": "interval", "replicates": "replicates"}
-    figure.add("median to worst", worst, Mark(marks.BAR, {"y": "median", "y2": "worst"}))
     whole = Mark(marks.MARKER, shape=True, tooltip=tooltip, when="!datum.failed")
     part = Mark(marks.OPEN, shape=True, tooltip=tooltip | {"failed": "failed"}, when="datum.failed")
     looks = (marks.INTERVAL_BAND, marks.CURVE, whole, part)
-    of_dot = LEARNER | {"n": "n", "error": metric}
-    dots = marks.add_points(figure, means, *looks, most=marks.BAND, tooltip=of_dot)
+    dots = marks.add_points(figure, means, *looks, tooltip=LEARNER | {"n": "n", "error": metric})
     cross = marks.stroke(CROSS) | {"clip": False}
     figure.add("all failed", lost, Mark(cross, {"y": "top"}, tooltip=LEARNER | {"n": "n", "failed": "failed"}))
-    figure.descriptions = [
-        _curves_in_words(task, d, [curve for curve in curves if (curve.task, curve.d) == (task, d)])
-        for task, d in panels
-    ]
     line = " or ".join(dict.fromkeys(curve.mean_in_words for curve in curves)) or "geometric mean"
     band = " or ".join(dict.fromkeys(curve.interval_in_words for curve in curves)) or "95 % t-interval"
     figure.notes = [f"Line: {line} of the replicates. Band: its {band}. {dots}"]
-    if worst or lost or any("failed" in record for record in means):
-        bar = "; bar: from median to worst of the others" * bool(worst)
-        figure.notes.append(f"Open marker: a replicate failed{bar}. Cross at the top: all failed.")
+    if lost or any("failed" in record for record in means):
+        figure.notes.append("Open marker: a replicate failed. Cross at the top: all failed.")
     if missing := dict.fromkeys(curve.label for curve in curves if curve.label not in figure.labels):
         figure.notes.append(f"No values (see the skips): {', '.join(in_order(missing, styles))}.")
     return figure
-
-
-def _curves_in_words(task: str, d: int, curves: Sequence[Curve]) -> str:
-    """A description of a panel of learning curves."""
-    parts = []
-    for curve in curves:
-        if points := [point for point in curve.points if point.replicates]:
-            ends = [f"{point.mean:.2g} at n = {point.n:,}" for point in (points[0], *points[1:][-1:])]
-            parts.append(f"{curve.label} {', '.join(ends)}")
-    return marks.in_words(f"{marks.metric_names(curves)} against training points n on {task}, d = {d}", parts)
 
 
 def thresholds_against(scalings: Sequence[Scaling], styles: Styles | None = None) -> Drawing:
@@ -95,7 +75,7 @@ def thresholds_against(scalings: Sequence[Scaling], styles: Styles | None = None
         panels.setdefault(panel_title(scaling), {})[scaling.label] = scaling
     values = ascending({d: None for scaling in scalings for d in scaling.measured_dims})
     name = "input dimension d" if axis == "d" else axis
-    positions = Positions.on("x", name, list(values), log=True if axis == "d" else None)
+    positions = Positions.on("x", name, list(values))
     sizes = [c.n for scaling in scalings for crossings in scaling.crossings.values() for c in crossings]
     reached = [of for scaling in scalings for of in scaling.thresholds.values() if of.replicates]
     ends = [end for threshold in reached for end in (threshold.interval.lo, threshold.interval.hi)]
@@ -116,12 +96,11 @@ def thresholds_against(scalings: Sequence[Scaling], styles: Styles | None = None
                 more += [at | {"N*": size} for size in _sizes(threshold, "right")]
                 less += [at | {"N*": size} for size in _sizes(threshold, "left")]
                 means.append(at | {"values": _sizes(threshold, None)} | _marker(threshold))
-        figure.descriptions.append(marks.in_words(f"Training points N* needed for {panel}", _n_star_in_words(by_label)))
     figure.add("more", more, Mark(marks.stroke(ARROW_UP, 40), tooltip=LEARNER | {"N*": "N* above"}))
     figure.add("less", less, Mark(marks.stroke(ARROW_DOWN, 40), tooltip=LEARNER | {"N*": "N* below"}))
     tooltip = LEARNER | {"value": axis, "interval": "N*"}
     looks = (marks.INTERVAL_BAR, marks.CURVE, Mark(marks.MARKER, shape=True, tooltip=tooltip))
-    dots = marks.add_points(figure, means, *looks, look=marks.DOT | {"size": 14}, tooltip=LEARNER | {"N*": "N*"})
+    dots = marks.add_points(figure, means, *looks, tooltip=LEARNER | {"N*": "N*"})
     figure.notes = [
         f"Marker: geometric mean of the replicates with its 95 % interval. {dots}",
         "Arrow: a replicate needs more (up) or less (down) than that n.",
@@ -145,12 +124,6 @@ def panel_title(scaling: Scaling) -> str:
     """The title of a panel of N*: metric and level and, along another axis than d, task and d."""
     place = "" if scaling.axis == "d" else f"{scaling.task}, d = {scaling.d}: "
     return f"{place}{metric_name(scaling.metric)} ≤ {scaling.level:g}"
-
-
-def _n_star_in_words(by_label: Mapping[str, Scaling]) -> Iterator[str]:
-    for label, scaling in by_label.items():
-        if sizes := [f"{sample_size(scaling.thresholds[d])[0]} at {scaling.axis} = {d}" for d in scaling.measured_dims]:
-            yield f"{label} {', '.join(sizes)}"
 
 
 def feature_errors(curves: Sequence[Curve], styles: Styles | None = None) -> Drawing:
@@ -181,10 +154,5 @@ def feature_errors(curves: Sequence[Curve], styles: Styles | None = None) -> Dra
     joined = Mark({"type": "line", "strokeWidth": 1, "strokeDash": [2, 3]}, order="line")
     looks = (joined, Mark(marks.MARKER, shape=True, tooltip=tooltip))
     dots = marks.add_points(figure, means, *looks, across="x", tooltip=LEARNER | {"stage": "stage", "P": "P"})
-    for (d, layer), panel in panels.items():
-        ends = (
-            f"{record['label']} {record['stage']} {record['P']:.2g}" for record in means if record["panel"] == panel
-        )
-        figure.descriptions.append(marks.in_words(f"Feature error P of {layer}, d = {d}", ends))
     figure.notes = [f"Marker: geometric mean of the replicates. Line: stages of one learner. {dots}"]
     return figure

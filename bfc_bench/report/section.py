@@ -217,7 +217,8 @@ def _thresholds(section: Section) -> Iterable[ReportTable]:
         "theory, without a free parameter. FLOPs or CPU s: the least cost of a fit that reaches it, found like N*."
     )
     for level in levels:
-        at_level = [reached for scaling in section.scalings if scaling.level == level for reached in scaling.reached]
+        of_level = [scaling for scaling in section.scalings if scaling.level == level]
+        at_level = [reached for scaling in of_level for reached in scaling.thresholds.values()]
         at_level.sort(key=lambda reached: (-reached.d, reached.rank))
         title = f"N*, training points needed for {section.metric_name} ≤ {level:g}"
         below = note if level == levels[-1] else ""

@@ -34,7 +34,6 @@ def degree_curves(curves: Mapping[tuple[int, str], Mapping[int, Curve]]) -> Draw
     shifts = {degree: float(np.exp((i - (len(degrees) - 1) / 2) * step)) for i, degree in enumerate(degrees)}
     means, sides = list[Record](), list[Record]()
     for (d, label), by_degree in curves.items():
-        last: dict[int, float] = {}
         for degree, curve in by_degree.items():
             of = {"panel": panels[d, label], "label": f"degree {degree}"}
             if sizes[0] <= (size := harmonics_dimension(d, degree)) <= sizes[-1]:
@@ -44,9 +43,6 @@ def degree_curves(curves: Mapping[tuple[int, str], Mapping[int, Curve]]) -> Draw
                 values = [max(1 - error, LEAST) for error in errors]
                 r2, lo, hi = (float(np.maximum(1 - error, LEAST)) for error in (point.mean, point.hi, point.lo))
                 means.append(at | {"r2": r2, "values": values} | marks.interval(lo, hi))
-                last[degree] = 1 - point.mean
-        ends = (f"degree {degree} {r2:.2g}" for degree, r2 in last.items() if np.isfinite(r2))
-        figure.descriptions.append(marks.in_words(f"R squared per degree of {label}, d = {d}, at the largest n", ends))
     dotted = Mark(marks.BAR | {"strokeDash": [2, 3]}, {"y": ""}, tooltip={"label": "", "at": "B(d, k)"})
     figure.add("B(d, k)", sides, dotted)
     tooltip = {"label": "", "n": "n", "r2": "R²", "interval": "interval"}

@@ -5,7 +5,6 @@ import pytest
 from claim_results import judge
 
 from benchmarks import coverage_of_looks as coverages
-from bfc_bench.analysis import interim_analyses
 from bfc_bench.analysis.alpha_spending import SCHEDULE, levels, schedule_from
 from bfc_bench.analysis.claims import Finding, Reaches
 from bfc_bench.analysis.claims.mean_evidence import Region, evidence
@@ -80,13 +79,6 @@ def test_exponents_that_are_looked_at_again_are_rarely_wrong_on_the_bound():
     found = coverages.looked_at("exponent", 60)
     assert max(found.supported, found.contradicted) <= 0.025 + 2 * math.sqrt(0.025 * 0.975 / 60)
     assert found.supported + found.contradicted > 0
-
-
-def test_without_the_levels_of_looks_the_same_claims_would_be_wrong_too_often(monkeypatch):
-    """The self-test can tell: with .025 at each look 10 % are."""
-    monkeypatch.setattr(interim_analyses, "levels", lambda schedule: (0.025,) * len(schedule))
-    found = coverages.looked_at("beats", 300)
-    assert found.supported + found.contradicted > 0.08
 
 
 def test_the_larger_the_effect_the_fewer_replicates_are_used():

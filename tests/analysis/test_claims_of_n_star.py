@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from claim_cases import CASES, exponent_at, exponent_difference_at
-from claim_results import DIMS, GRID, SWEEP, THEORIES, D, N, cell, cells, curve, parse_claims, spread, suite, verdict
+from claim_results import DIMS, GRID, SWEEP, THEORIES, D, N, cell, cells, curve, spread, verdict
 
 from bfc_bench.errors import UsageError
 from bfc_bench.learner import Theory
@@ -17,8 +17,7 @@ def test_without_a_theory_a_claim_that_something_follows_it_is_undecided_and_say
     claim = {"kind": "follows", "label": "b", "task": "t", "factor": 3}
     found = verdict(claim, cells("b", [0.1, 0.2, 0.3]))
     assert (found.verdict, found.note) == ("undecided", f"b offers no theory for t, d = {D}")
-    (parsed,) = parse_claims(suite({**claim, "label": "a"}), "s.toml")
-    assert "a offers no theory" in parsed.judge(cells("a", [0.1, 0.2, 0.3])).note
+    assert "a offers no theory" in verdict({**claim, "label": "a"}, cells("a", [0.1, 0.2, 0.3]), {}).note
 
 
 @pytest.mark.parametrize(
@@ -26,9 +25,8 @@ def test_without_a_theory_a_claim_that_something_follows_it_is_undecided_and_say
 )
 def test_a_theory_without_a_number_decides_nothing(level, note):
     claim = {"kind": "follows", "label": "a", "task": "t", "factor": 3, "level": level}
-    (parsed,) = parse_claims(suite(claim), "s.toml")
     theories = {("t", D, "a"): Theory(lambda n: math.inf, "nowhere")}
-    found = parsed.among({}, theories).judge(curve("a", [100, 110, 120]) + cells("a", [0.1, 0.2, 0.3]))
+    found = verdict(claim, curve("a", [100, 110, 120]) + cells("a", [0.1, 0.2, 0.3]), theories)
     assert found.verdict == "undecided"
     assert note in found.note
 
@@ -102,12 +100,11 @@ def theory_of_power(power):
 @pytest.mark.parametrize(("power", "word"), [(2.0, "supported"), (3.0, "contradicted")])
 def test_an_exponent_is_judged_by_that_of_the_theory_over_the_same_dimensions(power, word):
     claim = {"kind": "exponent", "label": "a", "task": "t", "theory": True, "tolerance": 0.4}
-    (parsed,) = parse_claims(suite(claim), "s.toml")
     rows = [x for d in DIMS for x in curve("a", 640 * (d / 15) ** 2 * spread(f"theory {d}", sd=0.05), d)]
-    found = parsed.among({}, theory_of_power(power)).judge(rows)
+    found = verdict(claim, rows, theory_of_power(power))
     assert found.verdict == word
     assert f"within 0.4 of that of its theory, {power:g} over d = 8..27" in found.statement
-    missing = parsed.judge(rows)
+    missing = verdict(claim, rows, {})
     assert (missing.verdict, missing.note) == ("undecided", "a offers no theory for t, d = 8")
 
 

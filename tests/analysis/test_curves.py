@@ -6,7 +6,7 @@ import pytest
 import synthetic
 from scipy import stats
 
-from bfc_bench.analysis.curves import ERROR_RATE_FLOOR, FLOOR, Curve, curves, curves_of, metric_of
+from bfc_bench.analysis.curves import ERROR_RATE_FLOOR, FLOOR, curves, curves_of, metric_of
 from bfc_bench.analysis.intervals import share_interval, t_interval
 from bfc_bench.errors import UsageError
 
@@ -77,19 +77,10 @@ def test_paths_and_stages_are_read():
     stage = {"nmse": 0.2, "feature_errors": {"S2": 0.02}, "uncut_errors": {"S2": 0.04}}
     chosen = {"measured": {"uncut_errors": {"S2": 0.03}}}
     rows = [row(100, 0, nmse=0.1, feature_errors={"S2": 0.01}, chosen=chosen, stages={"layer2": stage})]
-    found = {
-        (metric, at): curves(rows, metric, at)[0].values[0, 0]
-        for metric in ("nmse", "feature_errors.S2", "uncut_errors.S2")
-        for at in (None, "layer2")
-    }
-    assert found == {
-        ("nmse", None): 0.1,
-        ("nmse", "layer2"): 0.2,
-        ("feature_errors.S2", None): 0.01,
-        ("feature_errors.S2", "layer2"): 0.02,
-        ("uncut_errors.S2", None): 0.03,
-        ("uncut_errors.S2", "layer2"): 0.04,
-    }
+    wanted = {"nmse": (0.1, 0.2), "feature_errors.S2": (0.01, 0.02), "uncut_errors.S2": (0.03, 0.04)}
+    for metric, values in wanted.items():
+        found = [curves(rows, metric, at)[0].values[0, 0] for at in (None, "layer2")]
+        assert found == list(values)
     assert curves(rows, "nmse", "layer2")[0].name == "a/layer2"
 
 
@@ -113,11 +104,6 @@ def test_an_unknown_metric_suggests_the_nearest():
 def test_two_rows_of_one_cell_are_an_error():
     with pytest.raises(UsageError, match=r"two for task 't', d=10, 'a', n=100, replicate 0"):
         curves([row(100, 0, nmse=0.1), row(100, 0, nmse=0.2)])
-
-
-def test_a_curve_needs_no_statuses():
-    curve = Curve("t", 10, "a", "nmse", np.array([1, 2]), (0,), np.array([[0.1, 0.2]]))
-    assert curve.failures.tolist() == [0, 0]
 
 
 PARTS = (0.010, 0.020, -0.001, 0.015, 0.012)

@@ -9,7 +9,6 @@ from synthetic import n_star
 from bfc_bench.analysis import exponents
 from bfc_bench.analysis.exponents import compare_exponents, fit_exponent
 from bfc_bench.analysis.thresholds import NStar
-from bfc_bench.analysis.tobit import Tobit
 from bfc_bench.seeds import stream
 
 DIMS = (8, 12, 16, 24)
@@ -58,9 +57,9 @@ def test_lack_of_fit_is_that_of_the_analysis_of_variance():
 def test_beside_a_power_of_d_it_is_the_same(bound):
     points = censor(power_law("beside"), bound)
     plain, found = fit_exponent(points), fit_exponent(points, expected={d: 0.3 * d**2.7 for d in DIMS})
-    for name in ("value", "lo", "hi", "intercept", "lack_of_fit_p", "curvature_p", "degrees"):
-        assert getattr(found, name) == pytest.approx(getattr(plain, name), rel=1e-4), name
-    assert (found.dims, found.censored, found.method) == (plain.dims, plain.censored, plain.method)
+    same(found, plain)
+    assert (found.intercept, found.degrees) == pytest.approx((plain.intercept, plain.degrees), rel=1e-4)
+    assert (found.dims, found.censored) == (plain.dims, plain.censored)
 
 
 def test_how_the_expected_law_bends_is_no_lack_of_fit():
@@ -106,8 +105,8 @@ def test_the_interval_is_never_narrower_than_that_of_the_joint_fit():
     assert binding > 0
 
 
-def same(a, b, shift=0.0):
-    assert (a.value, a.lo, a.hi) == pytest.approx((b.value + shift, b.lo + shift, b.hi + shift), abs=1e-6)
+def same(a, b):
+    assert (a.value, a.lo, a.hi) == pytest.approx((b.value, b.lo, b.hi), abs=1e-6)
     assert a.method == b.method
     assert (a.lack_of_fit_p, a.curvature_p) == pytest.approx((b.lack_of_fit_p, b.curvature_p), abs=1e-5)
 
@@ -121,12 +120,6 @@ def test_units_of_n_and_d_labels_and_order_of_replicates_do_not_matter(name):
     same(fit_exponent({10 * d: at for d, at in points.items()}), fit)
     same(fit_exponent({d: [n_star(99 - c.replicate, c.n, c.censored) for c in at] for d, at in points.items()}), fit)
     same(fit_exponent({d: points[d][::-1] for d in reversed(DIMS)}), fit)
-
-
-def test_a_power_of_d_in_n_adds_to_the_exponent():
-    points = power_law("shift")
-    steeper = {d: [n_star(c.replicate, c.n * d**1.5) for c in at] for d, at in points.items()}
-    same(fit_exponent(steeper), fit_exponent(points), shift=1.5)
 
 
 def test_mirrored_censoring_mirrors_the_exponent():
@@ -302,11 +295,6 @@ def test_a_regression_that_finds_no_maximum_gives_no_exponent_and_says_why(monke
     assert found.refused == "no maximum in 200 steps"
     assert math.isnan(found.value)
     assert found.dims == DIMS
-
-
-def test_a_flat_likelihood_of_exact_values_gives_no_exponent_and_says_so(monkeypatch):
-    monkeypatch.setattr(Tobit, "errors", np.full(2, math.nan))
-    assert fit_exponent(power_law("flat")).refused == "the likelihood is flat"
 
 
 def test_ranges_leave_every_line_through_them_possible():

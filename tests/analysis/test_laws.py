@@ -224,7 +224,6 @@ def test_the_second_number_is_that_of_the_rows():
         (rows(lambda m, n: int(n)), "parameters", "t, d = 10 must have one positive number 'parameters'; it has 50"),
         (rows(lambda m, n: None), "parameters", "it has none"),
         (rows(), "width", "one positive number 'width'; it has none"),
-        (rows(), None, "one curve is expected, and there are 4"),
         ([], "d", "no curves"),
     ],
 )

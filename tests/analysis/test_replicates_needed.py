@@ -111,6 +111,10 @@ def dropping(at, seconds=None):
     )  # fmt: skip
 
 
+def finer(at, more=2):
+    return [(new.label, new.sizes) for new in finer_sizes(CLAIM, at, more)]
+
+
 def test_where_sizes_are_far_apart_their_middles_are_what_to_add():
     """Errors that drop between two sizes leave N* anywhere between them; those of a power law do not."""
     found = finer_sizes(CLAIM, dropping([40] * 3), 2)
@@ -119,38 +123,37 @@ def test_where_sizes_are_far_apart_their_middles_are_what_to_add():
     assert needed(CLAIM, dropping([40] * 3), verdict="undecided").says == "; ".join(
         f"{new.says}: add n = {new.sizes[0]}" for new in found
     )
-    assert finer_sizes(CLAIM, rows(SIZES, [25, 30, 35]), 2) == []
+    assert finer(rows(SIZES, [25, 30, 35])) == []
 
 
 def test_sizes_and_replicates_are_weighed_by_what_they_take_off_an_interval_for_a_second():
     """N* of a varies between replicates, that of b does not: replicates narrow a's interval, and nothing of b's."""
     at, b = [20, 40, 40], ("b", (14,))
-    cubic = dropping(at, lambda n: n**3)
-    assert [(new.label, new.sizes) for new in finer_sizes(CLAIM, cubic, 2)] == [("a", (14, 28)), b]
+    assert finer(dropping(at, lambda n: n**3)) == [("a", (14, 28)), b]
     late = dropping(at, lambda n: 100.0 if n == 40 else 1e-3)
-    assert [(new.label, new.sizes) for new in finer_sizes(CLAIM, late, 2)] == [b], (
-        "the fits beside N* are the dear ones"
-    )
-    assert [(new.label, new.sizes) for new in finer_sizes(CLAIM, late, 0)] == [("a", (14, 28)), b], "no look follows"
+    assert finer(late) == [b], "the fits beside N* are the dear ones"
+    assert finer(late, 0) == [("a", (14, 28)), b], "no look follows"
     says = needed(CLAIM, late, verdict="undecided").says
     assert says.endswith("of b at d = 4: add n = 14"), "without a look, plan weighs the replicates after the first one"
     assert "of a at" not in says
-    spread = dropping([20, 40, 80])
-    assert [(new.label, new.sizes) for new in finer_sizes(CLAIM, spread, 0)] == [b], (
-        "8 % of the variance are not worth it"
-    )
+    assert finer(dropping([20, 40, 80]), 0) == [b], "8 % of the variance are not worth it"
 
 
 def test_steps_of_a_tenth_are_not_divided():
     near = Rows.of(replace(row, n={10: 100, 20: 105, 40: 110, 80: 115}[row.n]) for row in dropping([40] * 3))
-    assert finer_sizes(CLAIM, near, 0) == []
+    assert finer(near, 0) == []
+
+
+def of_learner(label, at, error):
+    """Rows as those of another learner, with other errors."""
+    return [replace(row, cell=f"{label}-{row.cell}", label=label, nmse=error(row)) for row in at]
 
 
 def test_an_opponent_that_is_beaten_needs_no_sizes():
     """Its N* beyond the tested sizes keeps nothing undecided."""
     three = against_all("b", "far")
     at = rows(SIZES, [25, 28, 31])
-    far = [replace(row, cell=f"far-{row.cell}", label="far", nmse=1.0) for row in at if row.label == "b"]
+    far = of_learner("far", at.where(label="b"), lambda row: 1.0)
     assert against_all("far").judge(both := Rows.of([*at, *far])).verdict == "supported"
     assert beyond(three, both) == []
     assert [new.label for new in beyond(against_all("far"), both)] == ["far"], "nothing else is asked"
@@ -159,16 +162,11 @@ def test_an_opponent_that_is_beaten_needs_no_sizes():
 def test_sizes_beyond_are_added_if_the_opponents_with_a_known_n_star_let_the_claim_be_decided():
     """N* of a is near the largest size of far, so that far is not beaten yet; that of beaten is twice as large."""
     at = rows([10, 20, 40, 80, 160, 320], [60, 70, 90])
-    far = [
-        replace(row, cell=f"far-{row.cell}", label="far", nmse=0.2) for row in at if row.label == "b" and row.n <= 80
-    ]
+    far = of_learner("far", [row for row in at.where(label="b") if row.n <= 80], lambda row: 0.2)
     beaten, equal, near = (
-        [
-            replace(row, cell=f"{name}-{row.cell}", label=name, nmse=row.nmse * (times + 0.1 * row.replicate))
-            for row in at if row.label == "a"
-        ]
+        of_learner(name, at.where(label="a"), lambda row, times=times: row.nmse * (times + 0.1 * row.replicate))
         for name, times in (("beaten", 2.0), ("equal", 0.9), ("near", 1.1))
-    )  # fmt: skip
+    )
     assert [new.label for new in beyond(against_all("far", "beaten"), Rows.of([*at, *far, *beaten]))] == ["far"]
     assert beyond(against_all("far", "equal"), Rows.of([*at, *far, *equal])) == []
     of_near = [beyond(against_all("far", "near"), Rows.of([*at, *far, *near]), more) for more in (0, 1)]

@@ -37,11 +37,6 @@ def test_of_a_mean_it_is_the_least_number_whose_student_interval_ends_before_the
     assert found == 3 or half(found - 1) > distance
 
 
-def test_with_a_spread_that_many_replicates_show_it_is_that_of_the_normal_law():
-    z = stats.norm.ppf(0.975)
-    assert needed(BELOW_0, with_mean_and_sd(4, -0.01, 1.0)) == pytest.approx((z / 0.01) ** 2, rel=1e-3)
-
-
 def test_replicates_of_that_number_with_that_estimate_and_spread_are_just_decided():
     count = int(needed(BELOW_0, with_mean_and_sd(5, -0.4, 1.0)))
     decided = [decide(BELOW_0, [("", with_mean_and_sd(r, -0.4, 1.0))]).verdict for r in (count - 1, count)]

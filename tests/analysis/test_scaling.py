@@ -33,7 +33,7 @@ def test_one_per_label_and_level_with_dimensions_ascending(curves):
     ]
     for scaling in found:
         assert tuple(scaling.thresholds) == scaling.measured_dims == tuple(sorted(DIMS))
-        assert [r.d for r in scaling.reached] == sorted(DIMS)
+        assert [r.d for r in scaling.thresholds.values()] == sorted(DIMS)
 
 
 def test_the_exponent_is_that_of_the_crossings(curves):

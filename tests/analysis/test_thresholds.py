@@ -218,12 +218,6 @@ def test_noise_does_not_bias_the_crossing():
     assert np.abs(np.mean(np.log(found / star))) < np.abs(np.mean(np.log(first / star)))
 
 
-def test_sizes_scale_with_n():
-    lines = [[1, 0.3, 0.2, 0.05, 0.01], [1, 0.5, 0.6, 0.04, 0.02]]
-    small, large = crossings(curve(*lines), 0.1), crossings(curve(*lines, n=10 * N), 0.1)
-    assert [c.n for c in large] == pytest.approx([10 * c.n for c in small])
-
-
 @pytest.mark.parametrize("level", [0.0, -1.0, math.nan])
 def test_a_level_that_is_not_positive_is_an_error(level):
     with pytest.raises(UsageError, match="level must be positive"):

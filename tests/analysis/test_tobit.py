@@ -51,17 +51,12 @@ def test_standard_errors_are_those_of_the_numerical_information():
     x, lower, upper = mixed("information")
     fit = tobit(x, lower, upper)
     at, h = np.array([*fit.beta, np.log(fit.sigma)]), 1e-4
-    steps = h * np.eye(3)
-    information = np.array(
-        [
-            [
-                -sum(s * t * brute_loglik(at + s * a + t * b, x, lower, upper) for s in (1, -1) for t in (1, -1))
-                / (4 * h * h)
-                for b in steps
-            ]
-            for a in steps
-        ]
-    )
+
+    def curvature(a, b):
+        values = [s * t * brute_loglik(at + s * a + t * b, x, lower, upper) for s in (1, -1) for t in (1, -1)]
+        return sum(values) / (4 * h * h)
+
+    information = np.array([[-curvature(a, b) for b in h * np.eye(3)] for a in h * np.eye(3)])
     np.testing.assert_allclose(fit.errors, np.sqrt(np.diag(np.linalg.inv(information))[:2]), rtol=1e-4)
 
 

@@ -1,3 +1,4 @@
+import itertools
 import math
 import re
 
@@ -24,6 +25,12 @@ def cells(constants, sizes=SIZES, **fields):
         for n in sizes
         for r in range(5)
     ]
+
+
+def measured(error, labels, dims=(20,), sizes=SIZES):
+    """Rows of 5 replicates with NMSE ``error(label, d, n, replicate)``."""
+    places = itertools.product(labels, dims, sizes, range(5))
+    return [row(label=x, d=d, n=n, replicate=r, nmse=error(x, d, n, r)) for x, d, n, r in places]
 
 
 def answered(rows, levels=(0.1, 0.01), oracle=None):
@@ -69,13 +76,8 @@ def test_a_level_at_which_learners_differ_comes_before_one_at_which_more_is_know
     """At 0.1 the two best tie and all is known; at 0.01 one is far ahead of those that do not get there."""
     curve = {50: 0.2, 100: 0.1, 200: 0.05, 400: 0.025}
     ahead = {50: 0.2, 100: 0.1, 200: 0.01, 400: 1e-3}
-    rows = [
-        row(label=label, n=n, replicate=r, nmse=error * 1.01**r)
-        for label, errors in (("ahead", ahead), ("b", curve), ("c", curve))
-        for n, error in errors.items()
-        for r in range(5)
-    ]
-    (answer,) = answered(rows)
+    errors = {"ahead": ahead, "b": curve, "c": curve}
+    (answer,) = answered(measured(lambda label, d, n, r: errors[label][n] * 1.01**r, errors))
     assert (answer.level, [need.label for need in answer.needs]) == (0.01, ["ahead"])
     assert re.fullmatch(r"more than (1\.9\d?|2\.0) times fewer than every other learner", answer.lead)
 
@@ -83,13 +85,9 @@ def test_a_level_at_which_learners_differ_comes_before_one_at_which_more_is_know
 def test_a_lead_is_tested_together_with_all_levels_and_d_that_it_is_chosen_from():
     """The p at d = 4 is about .03, and the other d have none."""
     scatter = (0.6, -0.6, 0.75, -0.4, -0.35)
-    rows = [
-        row(label=label, d=d, n=n, replicate=r, nmse=10 / n * math.exp(0.5 * (x + (d == 4)) * (label == "b")))
-        for label in "ab"
-        for d in (4, 8, 16)
-        for n in SIZES
-        for r, x in enumerate(scatter)
-    ]
+    rows = measured(
+        lambda label, d, n, r: 10 / n * math.exp(0.5 * (scatter[r] + (d == 4)) * (label == "b")), "ab", (4, 8, 16)
+    )
     (alone,) = answered([cell for cell in rows if cell.d == 4], levels=(0.1,))
     assert "times fewer than b, between" in alone.lead
     (chosen,) = answered(rows, levels=(0.1,))
@@ -118,12 +116,7 @@ def test_an_n_star_below_all_sizes_is_a_bound():
 def test_learners_are_ranked_by_the_size_that_readers_see():
     """Replicates of N* = 5 that lie below the smallest size, 10, count as such beside three of 120."""
     errors = {"low": (5, 5.1, 5.2, 5.3, 5.4), "high": (0.5, 0.5, 12, 12, 12)}  # N* is ten times as much
-    rows = [
-        row(label=label, n=n, replicate=r, nmse=c / n)
-        for label, of in errors.items()
-        for r, c in enumerate(of)
-        for n in (10, 60, 120, 240)
-    ]
+    rows = measured(lambda label, d, n, r: errors[label][r] / n, errors, sizes=(10, 60, 120, 240))
     (answer,) = answered(rows, levels=(0.1,))
     assert [need.label for need in answer.needs] == ["high", "low"]
     shown = [float(need.n_star.partition(" [")[0]) for need in answer.needs]

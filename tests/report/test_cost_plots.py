@@ -42,12 +42,6 @@ def test_the_grey_line_is_the_frontier_and_continues_to_the_largest_cost(shown):
     assert line[-1]["cost"] == pytest.approx(max(of.costs[-1] for of in shown if of.curve.d == DIMS[1]), rel=1e-5)
 
 
-def test_a_screen_reader_hears_which_learner_is_the_best_from_which_cost_on(shown):
-    text = cost_plots.error_against_cost(shown).descriptions[1]
-    assert "NMSE against operations of the fit, FLOPs on teacher-L3, d = 20. Frontier: " in text
-    assert f"with joint, n = {SIZES[-1]:,}" in text
-
-
 def test_a_learner_whose_cost_does_not_grow_has_one_point_and_equal_costs_no_picture(tmp_path):
     made = declared(lambda row: 1e6 if row.label == "joint" else 1e3 * row.n)
     figure = cost_plots.error_against_cost(cost_curves(made, curves(made), "fit_flops"))

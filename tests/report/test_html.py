@@ -178,13 +178,9 @@ def test_nested_settings_become_lines():
 
 
 def test_what_a_task_leaves_out_is_not_listed(tmp_path):
-    tasks = [{**task, "teacher": None} for task in SUITE["task"]]
+    tasks = [{**task, "teacher": of} for task, of in zip(SUITE["task"], (None, "another"), strict=True)]
     text = write_report(tmp_path, suite={**SUITE, "task": tasks}, rows=rows()).read_text()
-    assert "teacher" not in Page(without_scripts(text)).text
-    tasks[0]["teacher"] = "another"
-    text = write_report(tmp_path, suite={**SUITE, "task": tasks}, rows=rows()).read_text()
-    listed = Page(without_scripts(text)).text
-    assert "teacher" in listed
+    assert Page(without_scripts(text)).text.count("teacher") == 1
 
 
 def test_the_first_screen_has_the_verdicts_and_the_figure_of_the_first_claim(written):
@@ -196,7 +192,7 @@ def test_the_first_screen_has_the_verdicts_and_the_figure_of_the_first_claim(wri
     (spec,) = specs(text[text.index("<header>") : text.index("</header>")])
     assert spec["facet"]["sort"] == ["d = 40"]
     (shown,) = header.values("figure", "aria-label")
-    assert re.match(r"NMSE against training points n on teacher-L3, d = 40: .*joint 0.7 at n = 100, 4.2e-07", shown)
+    assert shown == "teacher-L3: NMSE"
 
 
 def test_the_page_of_an_axis_along_which_every_cell_failed_is_written(tmp_path):

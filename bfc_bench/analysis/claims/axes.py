@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import chain
-from typing import Any, TypeAlias, get_args
+from typing import Annotated, Any, TypeAlias
 
 from pydantic import Field
-from pydantic.fields import FieldInfo
 
-from bfc_bench.analysis.claims.base import Claim, NameOf, Positive
+from bfc_bench.analysis.claims.base import Claim, Positive, name_fields, texts
 from bfc_bench.config import Settings
 from bfc_bench.errors import UsageError, suggest
 from bfc_bench.suite.axes import family, is_numeric, value_key
@@ -38,6 +37,22 @@ class SweptTask(Settings):
 
 class AlongAxis(Claim):
     """A claim that goes along an ``axis`` of a grid, if this is not the default, or over a ``sweep``."""
+
+    sweep: Annotated[tuple[SweptTask, ...], Field(min_length=2)] | None = None
+    """The points along the axis; by default those of the grid."""
+
+    @property
+    def predictors(self) -> tuple[str, ...]:
+        """Those that are named, or their members along the axis of a grid of learners."""
+        names = super().predictors
+        if self.sweep is None:
+            return names
+        return tuple(dict.fromkeys(point.label(name) for name in names for point in self.sweep))
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """The task, or those along the axis."""
+        return super().tasks if self.sweep is None else tuple(dict.fromkeys(point.task for point in self.sweep))
 
 
 def resolve_grids(values: Mapping[str, Any], suite: Suite, kind: type[Claim], where: str) -> dict[str, Any]:
@@ -71,9 +86,8 @@ class _Names:
     ) -> None:
         self.values, self.suite, self.at, self.where = values, suite, at, where
         self.goes_along = issubclass(kind, AlongAxis)
-        marks = {key: _mark(field) for key, field in kind.model_fields.items() if key in values}
-        self.marks = {key: mark for key, mark in marks.items() if mark is not None}
-        named = [entry for key in self.marks for name in _list(values[key]) for entry in self._of(key, name)]
+        self.marks = {key: mark for key, mark in name_fields(kind).items() if key in values}
+        named = [entry for key in self.marks for name in texts(values[key]) for entry in self._of(key, name)]
         axes = {axis for entry in named for axis in entry.axes}
         if unknown := [axis for axis in at if axis not in axes]:
             raise UsageError(
@@ -83,7 +97,7 @@ class _Names:
     def entries(self, what: str) -> dict[str, list[Any]]:
         """What each name of a task, or of a learner, stands for."""
         keys = [key for key, mark in self.marks.items() if mark.what == what]
-        return {name: self._matching(key, name) for key in keys for name in _list(self.values[key])}
+        return {name: self._matching(key, name) for key in keys for name in texts(self.values[key])}
 
     def members(self, *without: str) -> dict[str, Any]:
         """The fields with members in the place of grids, but for fields ``without``."""
@@ -113,7 +127,7 @@ class _Names:
                 f"{suggest(axis, [*known, 'd'])}"
             )
         if len(tasks) > 1:
-            raise UsageError(f"{self.where}: {self._which('task', _list(self.values['task'])[0], tasks)}")
+            raise UsageError(f"{self.where}: {self._which('task', texts(self.values['task'])[0], tasks)}")
         labels: dict[str, dict[float, str]] = {}
         for name, of_name in learners.items():
             self._require_fixed(axis, of_name)
@@ -147,7 +161,7 @@ class _Names:
         members, several = [], self.marks[key].several
         if not several and not isinstance(value, str):
             return value  # of a wrong type, or tasks along an axis
-        for name in _list(value):
+        for name in texts(value):
             label, slash, stage = name.partition("/")
             entries = self._matching(key, name)
             if len(entries) > 1 and not several:
@@ -179,17 +193,5 @@ class _Names:
         return [entry for entry in getattr(self.suite, self.marks[key].what) if name in (_name(entry), entry.grid)]
 
 
-def _mark(field: FieldInfo) -> NameOf | None:
-    """The mark of a field whose type is names, or names or None."""
-    inner = [mark for option in get_args(field.annotation) for mark in get_args(option)]
-    return next((mark for mark in (*field.metadata, *inner) if isinstance(mark, NameOf)), None)
-
-
 def _name(entry: Entry) -> str:
     return entry.name if isinstance(entry, TaskEntry) else entry.label
-
-
-def _list(value: Any) -> list[str]:
-    """The texts in a text or a list."""
-    values = [value] if isinstance(value, str) else value if isinstance(value, list | tuple) else []
-    return [item for item in values if isinstance(item, str)]

@@ -6,15 +6,16 @@ import math
 import re
 from abc import abstractmethod
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
+from dataclasses import dataclass
+from itertools import chain
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, model_validator
 
 from bfc_bench.analysis.claims.mean_evidence import Evidence, Region, short
-from bfc_bench.analysis.claims.measures import Point, SizesByCurve, locate
+from bfc_bench.analysis.claims.measures import Point, SizesByCurve
 from bfc_bench.analysis.claims.verdict import Finding, LookLevel, decide
-from bfc_bench.analysis.curves import METRIC_NAMES, metric_of
+from bfc_bench.analysis.curves import METRIC_NAMES, metric_of, shared_n
 from bfc_bench.analysis.theory import Theories
 from bfc_bench.config import Settings
 from bfc_bench.store.row import Row
@@ -61,6 +62,21 @@ class NameOf:
     several: bool = False
 
 
+def name_fields(kind: type[Claim]) -> dict[str, NameOf]:
+    """The marks of a claim's fields whose types are names, or names or None."""
+    marks = dict[str, NameOf]()
+    for name, field in kind.model_fields.items():
+        inner = [mark for option in get_args(field.annotation) for mark in get_args(option)]
+        marks.update((name, mark) for mark in (*field.metadata, *inner) if isinstance(mark, NameOf))
+    return marks
+
+
+def texts(value: Any) -> list[str]:
+    """The texts in a text or a list."""
+    values = [value] if isinstance(value, str) else value if isinstance(value, list | tuple) else []
+    return [item for item in values if isinstance(item, str)]
+
+
 _Names: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(_as_list), Field(min_length=1)]
 MetricName: TypeAlias = Annotated[str, AfterValidator(_metric)]
 TaskName: TypeAlias = Annotated[str, NameOf("task")]
@@ -90,14 +106,18 @@ class Claim(Settings):
     _theories: Theories = PrivateAttr(dict[Any, Any]())
 
     @property
-    @abstractmethod
     def predictors(self) -> tuple[str, ...]:
-        """Names of the predictors that the claim is about."""
+        """Names of the predictors that the claim is about: those in its fields whose types are labels."""
+        return self._named("learner")
 
     @property
-    @abstractmethod
     def tasks(self) -> tuple[str, ...]:
-        """Names of the tasks that the claim is about."""
+        """Names of the tasks that the claim is about: those in its fields whose types are names of tasks."""
+        return self._named("task")
+
+    def _named(self, what: Literal["task", "learner"]) -> tuple[str, ...]:
+        fields = [name for name, mark in name_fields(type(self)).items() if mark.what == what]
+        return tuple(chain.from_iterable(texts(getattr(self, name)) for name in fields))
 
     @abstractmethod
     def judge(self, rows: Sequence[Row]) -> Finding:
@@ -158,7 +178,8 @@ class Claim(Settings):
     def located(self, rows: Sequence[Row], task: str, d: int | None, n: int | None = None) -> Point:
         """A point of a task: d and n as given, else the largest that is planned for all learners of the claim.
 
-        If the claim is about N*, it is the point with all n.
+        If none is planned, it is the largest of the rows. Sizes that were run for the N* of single replicates do not
+        count. If the claim is about N*, it is the point with all n.
 
         Args:
             rows: Rows of the suite.
@@ -166,8 +187,16 @@ class Claim(Settings):
             d: Number of inputs, or None.
             n: Number of samples, or None.
         """
-        at = locate(rows, task, self.labels, d, n, self._planned)
-        return at if self.n_star_level is None else replace(at, n=None)
+        planned = self._planned.items()
+        plans = [{key[2]: sizes for key, sizes in planned if key[:2] == (task, label)} for label in self.labels]
+        plans = [plan for plan in plans if plan] or [{}]
+        of_labels = Rows.of(rows).where(task=task, label=self.labels, d=d)
+        d = d or max(set.intersection(*map(set, plans)), default=max(of_labels.d.tolist(), default=None))
+        if self.n_star_level is not None:
+            return Point(task, d, None)
+        n = n or max(set.intersection(*(set(plan.get(d or 0, ())) for plan in plans)), default=None)
+        by_label = of_labels.where(d=d).groups("label").values()
+        return Point(task, d, n or max((size for of_label in by_label for size in shared_n(of_label)), default=None))
 
     @property
     def confidence(self) -> float:
@@ -203,11 +232,6 @@ class PointClaim(Claim):
     """What is judged: a column of the rows or a path such as ``feature_errors.S2``. If you leave it out and the labels
     of the task are classes, it is the error rate."""
 
-    @property
-    def tasks(self) -> tuple[str, ...]:
-        """The task."""
-        return (self.task,)
-
     def at(self, rows: Sequence[Row]) -> Point:
         """The claim's point, with the largest d and n that are planned for all its learners where it gives none.
 
@@ -231,11 +255,6 @@ class LabelClaim(PointClaim):
     label: Label
     """A learner's label, or `LABEL/STAGE` for one of its intermediate predictors."""
 
-    @property
-    def predictors(self) -> tuple[str, ...]:
-        """The label."""
-        return (self.label,)
-
 
 class NStarClaim(Claim):
     """A claim about a metric at one n, or about N*(level)."""
@@ -258,6 +277,8 @@ class NStarClaim(Claim):
 class Bounded(Claim):
     """A claim that a quantity is ``at_most`` one number, ``at_least`` another, or both."""
 
+    needs_bound: ClassVar[bool] = True
+    """Whether one of the two must be given."""
     at_most: Finite | None = None
     """The upper bound."""
     at_least: Finite | None = None
@@ -265,6 +286,8 @@ class Bounded(Claim):
 
     @model_validator(mode="after")
     def _ordered(self) -> Bounded:
+        if self.needs_bound and self.at_most is None and self.at_least is None:
+            raise ValueError("at_most or at_least is required and missing")
         if self.at_most is not None and self.at_least is not None and self.at_most < self.at_least:
             raise ValueError(f"at_most must be at least at_least. Got {self.at_most} and {self.at_least}")
         return self

@@ -35,11 +35,6 @@ class Beats(LabelClaim, NStarClaim):
             raise ValueError(f"against must not name the label itself. Got {self.label!r}")
         return self
 
-    @property
-    def predictors(self) -> tuple[str, ...]:
-        """The label, then the others."""
-        return (self.label, *self.against)
-
     def undecided_part(self, rows: Sequence[Row]) -> Beats:
         """The claim about those others alone that are not beaten yet."""
         each = {name: self.model_copy(update={"against": (name,)}) for name in self.against}

@@ -9,13 +9,14 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, model_validator
 
-from bfc_bench.analysis.claims.axes import AlongAxis, SweptTask
+from bfc_bench.analysis.claims.axes import AlongAxis
 from bfc_bench.analysis.claims.base import (
     Bounded,
     Finite,
     Label,
     Labels,
     MetricName,
+    NStarClaim,
     Positive,
     TaskName,
     in_words,
@@ -38,7 +39,7 @@ SCATTERED = 0.05
 """Lack-of-fit p below which the scatter between dimensions limits the interval, and more replicates do not help."""
 
 
-class ExponentClaim(Bounded, AlongAxis):
+class ExponentClaim(Bounded, NStarClaim, AlongAxis):
     """The exponent s of N*(level) ~ d^s is within bounds, below that of other learners, or near an expected exponent.
 
     s is a slope over the d of the task, or over the values of ``axis``. The expected exponent is that of the learner's
@@ -47,6 +48,7 @@ class ExponentClaim(Bounded, AlongAxis):
     """
 
     kind: ClassVar[str] = "exponent"
+    needs_bound: ClassVar[bool] = False
     label: Label
     """A learner's label, or `LABEL/STAGE` for one of its intermediate predictors."""
     task: TaskName
@@ -55,8 +57,6 @@ class ExponentClaim(Bounded, AlongAxis):
     """What N* grows with: d, or an axis of a grid of tasks or learners."""
     d: Size | None = None
     """Input dimension, if the axis is not d; the largest of each task by default."""
-    sweep: Annotated[tuple[SweptTask, ...], Field(min_length=2)] | None = None
-    """The points along the axis; by default those of the grid."""
     level: Positive = 0.1
     """Error level that defines N*(level)."""
     metric: MetricName = "nmse"
@@ -101,29 +101,11 @@ class ExponentClaim(Bounded, AlongAxis):
             raise ValueError(f"below must not name the label itself. Got {self.label!r}")
         return self
 
-    @property
-    def predictors(self) -> tuple[str, ...]:
-        """The label, then the others; their members along the axis of a grid of learners."""
-        names = (self.label, *(self.below or ()))
-        if self.sweep is None:
-            return names
-        return tuple(dict.fromkeys(point.label(name) for name in names for point in self.sweep))
-
-    @property
-    def tasks(self) -> tuple[str, ...]:
-        """The task, or those along the axis."""
-        return (self.task,) if self.sweep is None else tuple(dict.fromkeys(point.task for point in self.sweep))
-
     def points(self, rows: Sequence[Row]) -> list[Point]:
         """All sizes of the task, or of those along the axis at one d."""
         if self.sweep is None:
             return super().points(rows)
         return [self.located(rows, task, self.d) for task in self.tasks]
-
-    @property
-    def n_star_level(self) -> float | None:
-        """The level."""
-        return self.level
 
     def judge(self, rows: Sequence[Row]) -> Finding:
         """From the censored regression of log N*, or of the log ratio of N*, on log d."""
@@ -134,6 +116,7 @@ class ExponentClaim(Bounded, AlongAxis):
         needed = "N*" if self.cost is None else IN_WORDS[self.cost]
         error = f"{in_words(self.metric)} ≤ {short(self.level)}"
         quantity = f"The exponent in {self.axis} of the {needed} of {self.label} for {error}"
+        limit = "" if self.asymptotic is None else f", asymptotically {short(self.asymptotic)}"
         if self.below is None:
             measured = list(ours)
             expected = self._expected(ours)
@@ -143,10 +126,10 @@ class ExponentClaim(Bounded, AlongAxis):
                 without = [key for key in map(_key, ours.values()) if self._theories.get(key) is None]
                 unreached = f"the theory of {self.label} does not reach the level at every {self.axis}"
                 evidence = nothing(no_theory(self._theories, *without[0]) if without else unreached)
-            return self.verdict(f"{quantity} is {bound}{self._limit} ({where}).", region, evidence, log=False)
+            return self.verdict(f"{quantity} is {bound}{limit} ({where}).", region, evidence, log=False)
         pieces = {name: self._evidence(ours, curves[name])[0] for name in self.below}
         margin = f", by {short(self.by)} or more" if self.by else ""
-        statement = f"{quantity} is below {that_of(self.below)}{margin}{self._limit} ({where})."
+        statement = f"{quantity} is below {that_of(self.below)}{margin}{limit} ({where})."
         return self.verdict(statement, Region(hi=0.0 - self.by), pieces, log=False)
 
     def _curves(self, rows: Sequence[Row], name: str) -> dict[Any, Curve]:
@@ -166,10 +149,6 @@ class ExponentClaim(Bounded, AlongAxis):
         if self.cost is None:
             return curves
         return [of.by_cost for of in cost_curves(rows, curves, self.cost) if of.by_cost is not None]
-
-    @property
-    def _limit(self) -> str:
-        return "" if self.asymptotic is None else f", asymptotically {short(self.asymptotic)}"
 
     def _expected(self, curves: Mapping[Any, Curve]) -> dict[Any, float]:
         """Expected sizes by d, or by value along the axis: the theory's N*, or B(d, p)."""

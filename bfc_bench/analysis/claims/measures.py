@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -38,22 +38,6 @@ class Point:
     def size(self) -> str:
         """The known sizes in words, such as ``d = 20, n = 400``."""
         return ", ".join(f"{name} = {value}" for name, value in (("d", self.d), ("n", self.n)) if value)
-
-
-def locate(
-    rows: Iterable[Row], task: str, labels: Collection[str], d: int | None, n: int | None, planned: SizesByCurve
-) -> Point:
-    """The point that a claim names; where it gives no d or n, the largest that is planned for all its learners there.
-
-    If none is, it is the largest of the rows. Sizes that were run for the N* of single replicates do not count.
-    """
-    plans = [{key[2]: sizes for key, sizes in planned.items() if key[:2] == (task, label)} for label in labels]
-    plans = [plan for plan in plans if plan] or [{}]
-    of_labels = Rows.of(rows).where(task=task, label=labels, d=d)
-    d = d or max(set.intersection(*map(set, plans)), default=max(of_labels.d.tolist(), default=None))
-    n = n or max(set.intersection(*(set(plan.get(d or 0, ())) for plan in plans)), default=None)
-    by_label = of_labels.where(d=d).groups("label").values()
-    return Point(task, d, n or max((size for of_label in by_label for size in shared_n(of_label)), default=None))
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from pydantic import model_validator
-
-from bfc_bench.analysis.claims.base import Bounded, LabelClaim
+from bfc_bench.analysis.claims.base import Bounded, LabelClaim, Positive
 from bfc_bench.analysis.claims.measures import mean_of, measure
 from bfc_bench.analysis.claims.verdict import Finding
 from bfc_bench.store.row import Row
@@ -21,15 +19,10 @@ class Reaches(LabelClaim, Bounded):
 
     kind: ClassVar[str] = "reaches"
 
-    @model_validator(mode="after")
-    def _bounded(self) -> Reaches:
-        for name in ("at_most", "at_least"):
-            bound = getattr(self, name)
-            if bound is not None and not bound > 0:
-                raise ValueError(f"{name} must be positive. Got {bound}")
-        if self.at_most is None and self.at_least is None:
-            raise ValueError("at_most or at_least is required and missing")
-        return self
+    at_most: Positive | None = None
+    """The upper bound."""
+    at_least: Positive | None = None
+    """The lower bound."""
 
     def judge(self, rows: Sequence[Row]) -> Finding:
         """From the t-interval of the mean log metric, or of the mean metric if it may be negative."""

@@ -47,8 +47,6 @@ class ScalingLawClaim(Bounded):
 
     @model_validator(mode="after")
     def _complete(self) -> ScalingLawClaim:
-        if self.at_most is None and self.at_least is None:
-            raise ValueError("at_most or at_least is required")
         if self.exponent not in ("n", self.second):
             raise ValueError(f"exponent must be n or the second number. Got {self.exponent!r} and {self.second!r}")
         if self.second == "n":
@@ -58,16 +56,6 @@ class ScalingLawClaim(Bounded):
         if self.second == "d" and self.d is not None:
             raise ValueError(f"d does not go with second = 'd', because all d are used. Got d = {self.d}")
         return self
-
-    @property
-    def predictors(self) -> tuple[str, ...]:
-        """The labels."""
-        return self.label
-
-    @property
-    def tasks(self) -> tuple[str, ...]:
-        """The tasks."""
-        return self.task
 
     def points(self, rows: Sequence[Row]) -> list[Point]:
         """All n of the tasks, at their d."""

@@ -63,19 +63,7 @@ class Slope(Bounded, NStarClaim, AlongAxis):
             raise ValueError(f"task goes with axis, in the place of sweep. Got task = {self.task!r}")
         if len({point.value for point in self.sweep}) < 2:
             raise ValueError("sweep must have 2 different values or more")
-        if self.at_most is None and self.at_least is None:
-            raise ValueError("at_most or at_least is required and missing")
         return self
-
-    @property
-    def predictors(self) -> tuple[str, ...]:
-        """The label, or its members along the axis of a grid of learners."""
-        return tuple(dict.fromkeys(point.label(self.label) for point in self.sweep))
-
-    @property
-    def tasks(self) -> tuple[str, ...]:
-        """The tasks of the sweep."""
-        return tuple(dict.fromkeys(point.task for point in self.sweep))
 
     def points(self, rows: Sequence[Row]) -> list[Point]:
         """The point of each task; all its n if the claim is about N*."""

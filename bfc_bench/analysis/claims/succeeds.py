@@ -11,7 +11,7 @@ from pydantic import Field
 
 from bfc_bench.analysis.claims.base import LabelClaim, Positive
 from bfc_bench.analysis.claims.mean_evidence import Region, short
-from bfc_bench.analysis.claims.measures import Measured, measure
+from bfc_bench.analysis.claims.measures import measure
 from bfc_bench.analysis.claims.verdict import Finding
 from bfc_bench.analysis.intervals import CONFIDENCE, clopper_pearson
 from bfc_bench.store.row import Row
@@ -43,25 +43,21 @@ class Succeeds(LabelClaim):
         trials = len(values) + measured.failed
         reached = sum(value <= self.level * (1 + 1e-12) for value in values)
         interval, region = clopper_pearson(reached, trials, self.confidence), Region(self.share, 1.0)
-        above = 2 * float(stats.binom.sf(reached - 1, trials, self.share)) if trials else math.nan
-        below = 2 * float(stats.binom.cdf(reached, trials, self.share)) if trials else math.nan
+        tails = stats.binom.sf(reached - 1, trials, self.share), stats.binom.cdf(reached, trials, self.share)
+        notes = [f"{reached} of {trials} replicates"] * bool(trials)
+        without_failure = math.ceil(math.log((1 - self.confidence) / 2) / math.log(self.share))
+        if reached == trials < without_failure:
+            notes.append(f"{without_failure} replicates without a failure are needed to support it")
         statement = (
             f"The {self.quantity} of {self.label} is at most {short(self.level)} with a probability of at least "
             f"{short(self.share)} ({at})."
         )
         return Finding(
             statement, region.word(interval.lo, interval.hi), interval.mean, interval.lo, interval.hi,
-            f"≥ {short(self.share)}", trials, min(1.0, above, below) if trials else math.nan,
-            note="; ".join(self._notes(measured, reached, trials)),
+            f"≥ {short(self.share)}", trials, min(1.0, 2 * float(min(tails))) if trials else math.nan,
+            note="; ".join([*notes, *measured.notes]),
             needed=trials_to_decide(reached, trials, self.share, self.confidence),
         )  # fmt: skip
-
-    def _notes(self, measured: Measured, reached: int, trials: int) -> list[str]:
-        notes = [f"{reached} of {trials} replicates"] * bool(trials)
-        needed = math.ceil(math.log((1 - self.confidence) / 2) / math.log(self.share))
-        if reached == trials < needed:
-            notes.append(f"{needed} replicates without a failure are needed to support it")
-        return [*notes, *measured.notes]
 
 
 def trials_to_decide(reached: int, trials: int, share: float, confidence: float = CONFIDENCE) -> float:

@@ -32,11 +32,6 @@ class Unchanged(PointClaim):
     tolerance: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
     """Fraction by which the two may differ."""
 
-    @property
-    def predictors(self) -> tuple[str, ...]:
-        """``before`` and ``after``."""
-        return (self.before, self.after)
-
     def judge(self, rows: Sequence[Row]) -> Finding:
         """From the paired t-interval of the log ratio, or from those of two differences."""
         at = self.at(rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -255,13 +256,9 @@ def _needed(region: Region, piece: Evidence, word: str, confidence: float) -> fl
     def decides(count: int) -> bool:
         return region.word(*piece.at(count).bounds(confidence)) == word
 
-    if not decides(MAX_REPLICATES):
-        return math.inf
-    too_few, enough = MIN_REPLICATES - 1, MAX_REPLICATES
-    while enough - too_few > 1:
-        middle = (too_few + enough) // 2
-        too_few, enough = (too_few, middle) if decides(middle) else (middle, enough)
-    return float(enough)
+    counts = range(MIN_REPLICATES, MAX_REPLICATES + 1)
+    first = bisect_left(counts, True, key=decides)
+    return float(counts[first]) if first < len(counts) else math.inf
 
 
 def _why_no_number(region: Region, pieces: Sequence[Evidence], inside: bool) -> str:
