@@ -190,25 +190,3 @@ def test_learners_and_tasks_without_a_common_cell_are_named(suite_file, refused)
     tasks = [{**SMALL, "name": name} for name in "ab"]
     suite = suite_file(task=tasks, learner=[{"name": "kernel-ridge", "tasks": ["a"]}])
     assert "have no cell in common" in refused("plan", suite, "--learner", "kernel-ridge", "--task", "b")
-
-
-EXTREME = {
-    "description = " + "[" * 3000 + "]" * 3000: "tables and lists must be nested at most 32 levels deep",
-    "a" + ".a" * 5000 + " = 1": "tables and lists must be nested at most 32 levels deep",
-    "seed = " + "9" * 6000: "integers must have at most 64 bits",
-    "seed = " + "9" * 4000: "integers must have at most 64 bits",
-}
-
-
-@pytest.mark.parametrize("line", EXTREME, ids=[line[:20] + line[-3:] for line in EXTREME])
-@pytest.mark.parametrize("how", ["file", "--set", "--executor-option"])
-def test_values_too_deep_or_too_large_are_one_line(line, how, suite_file, refused):
-    path = suite_file(learner=[{"name": "kernel-ridge"}])
-    if how == "file":
-        path.write_text(f"{line}\n{path.read_text()}")
-    elif line.startswith("a."):
-        pytest.skip("a key of the command line")
-    arguments = [] if how == "file" else [how, line.replace(" = ", "=", 1)]
-    told = refused("plan", path, *arguments)
-    assert EXTREME[line] in told
-    assert len(told.splitlines()) == 1
