@@ -127,20 +127,6 @@ def test_no_order_of_hooks_gives_away_a_name():
     assert load_plugins([first]).learner("kernel-ridge") is not Twin
 
 
-@pytest.mark.parametrize("style", ["wrapper", "hookwrapper"])
-def test_a_wrapper_is_refused_and_the_others_are_called(style):
-    def around(result):
-        yield
-
-    heard = []
-    plugins = load_plugins([plugin(bfc_result=(around, {style: True})), listener(heard)])
-    assert reasons(plugins) == [
-        "faulty: unavailable: does not fit the hooks: bfc_result is a wrapper; implement the hook itself"
-    ]
-    plugins.manager.hook.bfc_result(result=1)
-    assert heard == [1]
-
-
 @pytest.mark.parametrize("error", [RuntimeError, SystemExit])
 def test_an_event_that_raises_is_reported_once_and_the_others_are_called(error, caplog):
     def fails(result):
