@@ -13,11 +13,6 @@ def test_the_package_says_its_release():
     assert bb.__version__ == version("bfc-bench")
 
 
-def test_a_wrong_value_is_shown_once(suite_file, refused):
-    task = {"name": "t", "d": [4], "inputs": {"kind": "gaussian"}, "target": {"kind": "linear"}, "n": [40, 20, 80]}
-    assert refused("plan", suite_file(task=[task], learner=[{"name": "kernel-ridge"}])).count("Got [40, 20, 80]") == 1
-
-
 @pytest.mark.parametrize(
     ("statuses", "todo", "words"),
     [({"ok": 2, "failed": 1}, 5, "1 failed, 2 ok"), ({}, 36, "36 to do"), ({}, 0, "nothing to do")],
