@@ -5,15 +5,14 @@ import tomllib
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from types import UnionType
-from typing import Annotated, Any, Self, Union, get_args, get_origin
+from typing import Any, Self, get_args
 
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, ValidationError, ValidatorFunctionWrapHandler, field_validator
 from pydantic.fields import FieldInfo
 from pydantic_core import to_jsonable_python
 
 from bfc_bench.errors import OptionError, UsageError, suggest
-from bfc_bench.utils.plain_json import DEPTH, rank
+from bfc_bench.utils.plain_json import rank
 
 
 class Settings(BaseModel):
@@ -42,15 +41,14 @@ class Settings(BaseModel):
         state, fields = super().__getstate__(), type(self).model_fields
         return {**state, "__dict__": {name: value for name, value in state["__dict__"].items() if name in fields}}
 
-    @model_validator(mode="before")
+    @field_validator("*", mode="wrap")
     @classmethod
-    def _reject_booleans_as_numbers(cls, values: Any) -> Any:
+    def _reject_booleans_as_numbers(cls, value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
         """Python takes ``true`` for 1; an option that is a number must not."""
-        for name, value in values.items() if isinstance(values, Mapping) else ():
-            field = cls.model_fields.get(name)
-            if isinstance(value, bool) and field is not None and _is_number(field.annotation):
-                raise ValueError(f"{name} must be a number. Got {str(value).lower()}")
-        return values
+        validated = validate(value)
+        if isinstance(value, bool) and isinstance(validated, int | float) and not isinstance(validated, bool):
+            raise ValueError(f"must be a number. Got {str(value).lower()}")
+        return validated
 
     @classmethod
     def parse(cls, values: Mapping[str, Any], where: str) -> Self:
@@ -71,14 +69,6 @@ class Settings(BaseModel):
         names = [name for name in plain if name not in fields or not _is_default(fields[name], getattr(self, name))]
         inner = {name: value.changed() for name in names if isinstance(value := getattr(self, name), Settings)}
         return {name: inner.get(name, plain[name]) for name in names}
-
-
-def _is_number(annotation: Any) -> bool:
-    """Whether a field takes numbers but no booleans."""
-    parts = get_args(annotation) if get_origin(annotation) in (Annotated, Union, UnionType) else (annotation,)
-    if parts == (annotation,):
-        return annotation in (int, float)
-    return any(map(_is_number, parts)) and not {bool, Any} & set(parts)
 
 
 def plain_option(value: Any) -> Any:
@@ -194,38 +184,11 @@ def _model_in(annotation: Any) -> type[BaseModel] | None:
 def read_toml(path: Path) -> dict[str, Any]:
     """The content of a TOML file. Raises ``UsageError`` with file and position if it is not valid."""
     try:
-        return parse_toml(path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n"), str(path))
+        return tomllib.loads(path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n"))
     except UnicodeDecodeError as error:
         wrong = f"byte {error.start + 1} is {error.object[error.start]:#04x}"
         raise UsageError(f"{path}: must be a text in UTF-8; {wrong}. Save it in that encoding.") from None
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:
         raise UsageError(f"{path}: not valid TOML: {error}.") from None
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}.") from None
-
-
-def parse_toml(text: str, where: str) -> dict[str, Any]:
-    """The content of a TOML text. Raises ``TOMLDecodeError`` if it is not valid, and ``UsageError`` that begins with
-    ``where`` for tables and lists that are nested deeper than ``DEPTH`` and integers of more than 64 bits."""
-    try:
-        values = tomllib.loads(text)
-        _check_extent(values, DEPTH)
-    except tomllib.TOMLDecodeError:
-        raise
-    except RecursionError:
-        limit = f"tables and lists must be nested at most {DEPTH} levels deep. Got more."
-        raise UsageError(f"{where}: {limit}") from None
-    except ValueError:  # Python reads no integer of thousands of digits
-        raise UsageError(f"{where}: integers must have at most 64 bits, as TOML says. Got a larger one.") from None
-    return values
-
-
-def _check_extent(value: Any, depth: int) -> None:
-    """Raise as Python does for what is far larger: ``RecursionError`` beyond a depth, ``ValueError`` beyond 64 bits."""
-    if isinstance(value, int) and not -(2**63) <= value < 2**63:
-        raise ValueError
-    if isinstance(value, dict | list):
-        if depth == 0:
-            raise RecursionError
-        for inner in value.values() if isinstance(value, dict) else value:
-            _check_extent(inner, depth - 1)

@@ -86,7 +86,6 @@ FILES: dict[str, Callable[[int], Any]] = {
     "not-png": lambda n: {"a.png": b"GIF89a"},
     "not-json": lambda n: {"a.json": b"{NaN}"},
     "not-text": lambda n: {"a.csv": b"\xff"},
-    "case": lambda n: {"a.csv": b"", "A.csv": b""},
     "large": lambda n: {"a.csv": b"0" * 2_000_001, "b.csv": b"0" * 2_000_000},
     "many": lambda n: {f"{i}.csv": b"" for i in range(101)},
 }

@@ -33,6 +33,11 @@ EVERY_TIME = {("kernel-ridge", False), ("kernel-ridge", True), ("quad-densenet",
 """Learners of torch and of JAX, of signs and of classes; the others are slow, and keep the contract in every run."""
 
 
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
 def built_in():
     """(name, whether as a classifier) for every built-in learner that takes rows of numbers."""
     learners = load_plugins().learners
@@ -85,8 +90,7 @@ def test_parameters_are_the_options():
     assert "degree=4" in repr(estimator)
 
 
-def test_predicts_what_the_learner_predicts():
-    rng = np.random.default_rng(0)
+def test_predicts_what_the_learner_predicts(rng):
     x, y = rng.standard_normal((60, 3)), rng.standard_normal(60)
     learner = SklearnEstimator.variant("linear_model.Ridge")(alpha=0.1)
     expected = learner.fit(Data("s", 60, 3, x=x, y=y), Context()).predict(x)
@@ -104,8 +108,7 @@ def test_a_constant_column_is_only_centred_though_rounding_gives_it_a_deviation(
     np.testing.assert_allclose(estimator.predict(x + np.array([0, 1e-6])), estimator.predict(x), atol=1e-4)
 
 
-def test_units_of_inputs_and_values_do_not_matter():
-    rng = np.random.default_rng(0)
+def test_units_of_inputs_and_values_do_not_matter(rng):
     x = rng.standard_normal((200, 3))
     y = x[:, 0] ** 2
     estimator = as_sklearn(ReluMlp(width=16, depth=2, steps=300)).set_params(random_state=0)
@@ -117,8 +120,7 @@ def test_units_of_inputs_and_values_do_not_matter():
     assert far.score(x * 1e3 + 1e4, 1e4 * y - 1e5) == pytest.approx(score, abs=0.05)
 
 
-def test_inputs_that_must_be_as_they_are():
-    rng = np.random.default_rng(0)
+def test_inputs_that_must_be_as_they_are(rng):
     x = rng.standard_normal((40, 4))
     x /= np.linalg.norm(x, axis=1, keepdims=True)
     learner = load_learner("ntk-raw")
@@ -127,8 +129,7 @@ def test_inputs_that_must_be_as_they_are():
     assert as_sklearn(learner, standardize=False).fit(x, x[:, 0]).score(x, x[:, 0]) > 0.5
 
 
-def test_searches_the_learners_own_space_when_asked():
-    rng = np.random.default_rng(0)
+def test_searches_the_learners_own_space_when_asked(rng):
     x = rng.standard_normal((100, 2))
     y = np.sin(2 * x[:, 0])
     search = as_sklearn(KernelRidge(), search=True).fit(x, y)
@@ -142,8 +143,7 @@ def test_searches_the_learners_own_space_when_asked():
         as_sklearn("sklearn:linear_model.Ridge", search=True)
 
 
-def test_binary_learners_are_classifiers_of_any_two_classes():
-    rng = np.random.default_rng(0)
+def test_binary_learners_are_classifiers_of_any_two_classes(rng):
     x = rng.standard_normal((80, 2))
     y = np.where(x[:, 0] > 0, "right", "left")
     estimator = as_sklearn(SklearnEstimator.variant("svm.SVC")())
@@ -155,8 +155,7 @@ def test_binary_learners_are_classifiers_of_any_two_classes():
         two_only.fit(x, np.arange(80) % 3)
 
 
-def test_learners_of_classes_are_classifiers_of_any_number_of_texts_when_asked():
-    rng = np.random.default_rng(0)
+def test_learners_of_classes_are_classifiers_of_any_number_of_texts_when_asked(rng):
     names = np.array(["ash", "birch", "cedar"])
     y = rng.integers(3, size=90)
     x = np.array([[3, 0], [0, 3], [-3, -3]])[y] + rng.standard_normal((90, 2))
@@ -220,12 +219,7 @@ def test_settings_of_torch_stay_the_users():
 @pytest.mark.parametrize(
     ("name", "options", "columns", "why"),
     [
-        (
-            "kernel-ridge",
-            {"loss": "weighted", "classifier": True},
-            2,
-            "loss = 'weighted' must be used with real labels",
-        ),
+        ("kernel-ridge", {"loss": "weighted", "classifier": True}, 2, "'weighted' must be used with real labels"),
         ("kernel-ridge", {"kernel": "harmonic", "with_squares": False}, 1, "inputs of at least 2 dimensions"),
         ("patch-clustering", {}, 48, r"2\^L positions with alphabet = 8; the inputs have shape \(48,\)"),
         ("tree-cnn", {}, 48, r"2\^L positions with alphabet = 8; the inputs have shape \(48,\)"),

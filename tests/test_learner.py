@@ -74,16 +74,6 @@ def test_a_failure_of_the_batch_is_an_exception_of_fit(status, error):
     assert type(raised.value) is error
 
 
-def test_fit_batch_must_be_given():
-    class Forgetful(BatchLearner):
-        """Gives nothing."""
-
-        name: ClassVar[str] = "forgetful"
-
-    with pytest.raises(TypeError, match="fit_batch"):
-        Forgetful()
-
-
 CONTRACT = [value for name in bfc_bench.__all__ if isinstance(value := getattr(bfc_bench, name), type)]
 
 

@@ -21,15 +21,6 @@ from bfc_bench.learner import Learner
 from bfc_bench.suite.read import read_suite
 
 
-class Serial(Executor):
-    """Takes a name that is taken."""
-
-    name: ClassVar[str] = "serial"
-
-    def open(self, call, preload=None, jobs=None):
-        raise NotImplementedError
-
-
 class Twin(Mean):
     """Has a name of the framework's."""
 
@@ -87,8 +78,6 @@ def test_the_frameworks_own_parts_come_through_the_hook():
         ("metric", (Metric("nmse", max),), "the name 'nmse' is registered by two plugins: 'bfc_bench', which keeps"),
         ("suite", ("x", "x.toml"), "suite 'x.toml' must be a pathlib.Path, such as Path(__file__).with_name("),
         ("suite", ("x", Path("/nowhere/x.toml")), "is not there; does the distribution contain it?"),
-        ("executor", (Serial,), "the name 'serial' is registered by two plugins: 'bfc_bench', which keeps it"),
-        ("plot", ("", max), "plot builtins.max must have a name, a non-empty string. Got ''."),
         ("suite", ("x",), "bfc_register raised TypeError: "),
     ],
 )
@@ -98,7 +87,6 @@ def test_a_wrong_registration_is_listed_with_its_reason_and_stops_nothing(kind, 
     assert found.startswith("faulty: unavailable: ")
     assert reason in found
     assert plugins.learners.origin("kernel-ridge") == "bfc-bench:builtin"
-    assert plugins.executors.origin("serial") == "bfc_bench"
     assert plugins.learner("mean") is Mean
 
 
@@ -125,20 +113,6 @@ def test_hooks_that_do_not_fit_are_named():
 def test_no_order_of_hooks_gives_away_a_name():
     first = plugin(bfc_register=(lambda register: register.learner(Twin), {"tryfirst": True}))
     assert load_plugins([first]).learner("kernel-ridge") is not Twin
-
-
-@pytest.mark.parametrize("style", ["wrapper", "hookwrapper"])
-def test_a_wrapper_is_refused_and_the_others_are_called(style):
-    def around(result):
-        yield
-
-    heard = []
-    plugins = load_plugins([plugin(bfc_result=(around, {style: True})), listener(heard)])
-    assert reasons(plugins) == [
-        "faulty: unavailable: does not fit the hooks: bfc_result is a wrapper; implement the hook itself"
-    ]
-    plugins.manager.hook.bfc_result(result=1)
-    assert heard == [1]
 
 
 @pytest.mark.parametrize("error", [RuntimeError, SystemExit])
@@ -185,20 +159,8 @@ class Raises(Executor):
         raise IndexError("on purpose")
 
 
-class Odd(Executor):
-    """Has an option."""
-
-    place: ClassVar = "session"
-
-    name: ClassVar[str] = "odd"
-    turns: int = 1
-
-    def open(self, call, preload=None, jobs=None):
-        return []
-
-
 def test_an_executor_that_cannot_be_opened_names_its_plugin(suite_file, tmp_path):
-    plugins = load_plugins([registers("executor", Raises), registers("executor", Odd), registers("learner", Mean)])
+    plugins = load_plugins([registers("executor", Raises), registers("learner", Mean)])
     path = suite_file(learner=[{"name": "mean"}])
 
     def run(**options):
@@ -206,10 +168,8 @@ def test_an_executor_that_cannot_be_opened_names_its_plugin(suite_file, tmp_path
 
     with pytest.raises(PluginError, match=r"executor 'broken' of plugin 'faulty': open raised IndexError"):
         run(executor="broken")
-    with pytest.raises(UsageError, match=r"executor 'odd': unknown option 'turn'. Did you mean 'turns'\?"):
-        run(executor="odd", executor_options={"turn": 2})
-    with pytest.raises(UsageError, match=r"executor 'odd': turns must be a valid integer.* Got 'often'"):
-        run(executor="odd", executor_options={"turns": "often"})
+    with pytest.raises(UsageError, match=r"executor 'processes': unknown option 'stat'. Did you mean 'start'\?"):
+        run(executor="processes", executor_options={"stat": "spawn"})
 
 
 def test_a_plot_that_fails_leaves_the_others(caplog):

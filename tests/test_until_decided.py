@@ -123,20 +123,13 @@ def test_the_looks_cannot_be_had_again(suite, tmp_path):
         assert again.ended[0].why == "no look is left: the last is at 8 replicates"
 
 
-def test_without_a_limit_all_looks_of_the_suite_are_made(suite, tmp_path):
+def test_a_run_makes_no_look_beyond_its_replicates_and_one_without_a_limit_makes_all(suite, tmp_path):
     """A suite may plan looks beyond the 20 replicates at which looks end that a run makes for itself."""
-    path, store = suite(suite.near | {"id": "open"}, looks=[3, 22]), tmp_path / "s"
-    assert decide(path, store, last=3).ended[0].why == "its next look is at 22 replicates"
+    path, store = suite(suite.near | {"id": "open"}, looks=[3, 5, 22]), tmp_path / "s"
+    (ended,) = decide(path, store, last=5).ended
+    assert (ended.why, points(store)) == ("its next look is at 22 replicates", [("r", 4, 20, 3), ("r", 4, 20, 4)])
     (ended,) = run_until_decided(path, RunOptions(store=store, executor="serial")).ended
     assert ended.replicates == 22
-
-
-def test_a_run_makes_no_look_beyond_its_replicates_and_a_later_one_goes_on(suite, tmp_path):
-    path, store = suite(suite.near | {"id": "open"}, looks=[3, 5, 8, 12]), tmp_path / "s"
-    (ended,) = decide(path, store, last=5).ended
-    assert (ended.why, points(store)) == ("its next look is at 8 replicates", [("r", 4, 20, 3), ("r", 4, 20, 4)])
-    decide(path, store, last=8)
-    assert points(store)[-1] == ("r", 4, 20, 7)
 
 
 def test_what_is_added_for_one_claim_moves_no_other_and_no_sample_size_of_the_report(suite, tmp_path):
@@ -362,19 +355,6 @@ def test_the_looks_stand_in_the_report_and_the_verb(suite, tmp_path, printed):
     assert "after look 1 of 3, at 98.12 %" in printed("claims", path, "clear", "--store", store)
     with open_store(store) as held:
         assert held[str(path)].reported
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--hours", "1"], "--hours needs --until-decided"),
-        (["--up-to", "9"], "--up-to needs --until-decided"),
-        (["--until-decided", "--hours", "0"], "--hours must be positive. Got 0"),
-        (["--until-decided", "--up-to", "2"], "--up-to must be at least 3"),
-    ],
-)
-def test_options_that_cannot_be_meant_are_refused(suite, tmp_path, refused, options, message):
-    assert message in refused("run", suite(), "--store", tmp_path / "s", *options)
 
 
 def test_claims_about_what_is_left_out_are_left_alone(suite, tmp_path):

@@ -69,7 +69,7 @@ def compare(
 
 
 def _print_json(comparisons: Sequence[Comparison | ThresholdComparison]) -> None:
-    print(encoded([comparison.as_dict() for comparison in comparisons], "json", raw=True).decode(), end="")
+    print(encoded([comparison.as_dict() for comparison in comparisons], "json").decode(), end="")
 
 
 def _print_factors(comparisons: Sequence[ThresholdComparison]) -> None:

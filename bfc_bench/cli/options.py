@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, get_args
 
@@ -18,22 +18,20 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-def _suites(incomplete: str) -> list[str]:
-    """Names of suites that begin with the text, for shell completion; the shell completes files itself."""
-    from bfc_bench.plugins.manager import load_plugins
+def _names_of(kind: str) -> Callable[[str], list[str]]:
+    """For shell completion: the names of a kind that begin with a text; the shell completes files itself."""
 
-    return [name for name in load_plugins().suites if name.startswith(incomplete)]
+    def names(incomplete: str) -> list[str]:
+        from bfc_bench.plugins.manager import load_plugins
 
+        return [name for name in load_plugins().registries[kind] if name.startswith(incomplete)]
 
-def _learners(incomplete: str) -> list[str]:
-    """Names of learners that begin with the text, for shell completion."""
-    from bfc_bench.plugins.manager import load_plugins
-
-    return [name for name in load_plugins().learners if name.startswith(incomplete)]
+    return names
 
 
 SuiteArgument: TypeAlias = Annotated[
-    str, typer.Argument(metavar="SUITE", help="Name of a suite or path of a suite file.", autocompletion=_suites)
+    str,
+    typer.Argument(metavar="SUITE", help="Name of a suite or path of a suite file.", autocompletion=_names_of("suite")),
 ]
 StoreOption: TypeAlias = Annotated[
     Path,
@@ -48,7 +46,10 @@ SetOption: TypeAlias = Annotated[
 LearnerOption: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
-        "--learner", metavar="NAME", help="Restrict to this learner or label. Repeatable.", autocompletion=_learners
+        "--learner",
+        metavar="NAME",
+        help="Restrict to this learner or label. Repeatable.",
+        autocompletion=_names_of("learner"),
     ),
 ]
 LabelOption: TypeAlias = Annotated[

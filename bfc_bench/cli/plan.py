@@ -48,7 +48,6 @@ def plan(
     from bfc_bench.plugins.manager import load_plugins
     from bfc_bench.run.options import RunOptions
     from bfc_bench.run.session import executor_of
-    from bfc_bench.store.new_folder import check_can_be_made
     from bfc_bench.store.unpacking import store_folder
     from bfc_bench.strategies.api import grid_of, located
     from bfc_bench.strategies.rounds import results
@@ -62,8 +61,6 @@ def plan(
     last = options.last_look(until_decided, up_to, locate)
     run = RunOptions(store=store_folder(store), redo=options.redo_of(redo), plugins=plugins)
     with results(grid, run) as stored:
-        if stored is None:
-            check_can_be_made(store)
         plan = next_plan(grid, run, stored, _device(chosen, device), chosen, last)
         claims = stored.replicates_needed() if stored and stored.sessions else None
     forecast = _Forecast(plan, jobs, chosen)

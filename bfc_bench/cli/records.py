@@ -91,18 +91,16 @@ def print_records(stored: StoredSuite, what: str, kept: Mapping[str, Sequence[st
         print(f"{stored.name} has no {what}.")
 
 
-def encoded(records: Sequence[Record], format: Format, *, raw: bool) -> bytes:
+def encoded(records: Sequence[Record], format: Format) -> bytes:
     """Records as CSV, JSON or parquet."""
     import pandas as pd
-
-    from bfc_bench.store.export import without_formula
 
     if format == "json":
         return (json.dumps([finite(record) for record in records], indent=1, ensure_ascii=False) + "\n").encode()
     frame = pd.DataFrame(records)
     if format == "parquet":
         return bytes(frame.to_parquet(index=False))
-    return str((frame if raw else frame.map(without_formula)).to_csv(index=False)).encode()
+    return str(frame.to_csv(index=False)).encode()
 
 
 def latex(stored: StoredSuite, what: str, header: Sequence[str], lines: Iterable[Sequence[str]]) -> bytes:

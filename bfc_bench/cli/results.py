@@ -59,14 +59,10 @@ def results(
             help=f"Rows of a table to print; 0 for all. In a terminal {SHOWN} by default.",
         ),
     ] = None,
-    raw: Annotated[
-        bool, typer.Option("--raw", help="In CSV, write texts unchanged, also those that begin like formulas.")
-    ] = False,
 ) -> None:
     """Print or export the results of a suite: its rows, one per cell, or what is computed from them.
 
-    `--all`, `--status`, `--columns` and `--first` are for cells. CSV has no `stages` unless `--columns` names them, and
-    texts that a spreadsheet would take for formulas begin with an apostrophe.
+    `--all`, `--status`, `--columns` and `--first` are for cells. CSV has no `stages` unless `--columns` names them.
     """
     from bfc_bench.store.export import axis_columns
     from bfc_bench.store.row import AXES, COLUMNS
@@ -75,7 +71,7 @@ def results(
     named = [name.strip() for name in columns.split(",")] if columns else []
     if unknown := [name for name in named if name.partition(".")[0] not in (*COLUMNS, AXES[:-1])]:
         raise UsageError(f"--columns: there is no column {unknown[0]!r}.{suggest(unknown[0], COLUMNS)}")
-    _check_output(format, output, first, raw=raw)
+    _check_output(format, output, first)
     of_cells = {"--all": every, "--status": status, "--columns": named, "--first": first is not None}
     if what != "cells" and (wrong := [option for option, value in of_cells.items() if value]):
         raise UsageError(f"{wrong[0]} is for --what cells. Got --what {what}.")
@@ -88,18 +84,18 @@ def results(
             raise UsageError(f"--columns: the rows have no axis {unknown[0]!r}.{suggest(unknown[0], axes)}")
         filters = _checked_filters(asked_for, lambda name: stored.distinct(name, every=every))
         if what == "cells":
-            _export_cells(stored, filters, named, axes, first, format, output, every=every, raw=raw)
+            _export_cells(stored, filters, named, axes, first, format, output, every=every)
         elif format == "table":
             print_records(stored, what, filters)
         elif format == "latex":
             _write(output, [latex(stored, what, *for_readers(stored, what, filters))])
         else:
-            _write(output, [encoded(selected_records(stored, what, filters), format, raw=raw)])
+            _write(output, [encoded(selected_records(stored, what, filters), format)])
 
 
 def _export_cells(
     stored: StoredSuite, kept: Mapping[str, Sequence[str]], named: list[str], axes: dict[str, list[Any]],
-    first: int | None, format: Format, output: Path | None, *, every: bool, raw: bool,
+    first: int | None, format: Format, output: Path | None, *, every: bool,
 ) -> None:  # fmt: skip
     """Print or write the rows with the values in ``kept``, with the columns ``named``, or all.
 
@@ -129,19 +125,17 @@ def _export_cells(
             case "latex":
                 _write(output, [latex(stored, "cells", *_table(list(rows), named, list(axes)))])
             case "csv":
-                _write(output, csv_parts(rows, named, raw=raw))
+                _write(output, csv_parts(rows, named))
             case "json":
                 _write(output, json_parts(rows, named))
             case "parquet":
                 _write(output, [parquet_bytes(rows, named, axes)])
 
 
-def _check_output(format: str, output: Path | None, first: int | None, *, raw: bool) -> None:
+def _check_output(format: str, output: Path | None, first: int | None) -> None:
     """Raise ``UsageError`` if an option does not go with the format."""
     if first is not None and format != "table":
         raise UsageError(f"--first is for --format table. Got --format {format}.")
-    if raw and format != "csv":
-        raise UsageError(f"--raw is for --format csv. Got --format {format}.")
     if format == "table" and output is not None:
         raise UsageError("--output is for --format csv, latex, json or parquet.")
     if format == "parquet" and output is None and sys.stdout.isatty():

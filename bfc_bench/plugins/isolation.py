@@ -40,13 +40,6 @@ class IsolatingManager(pluggy.PluginManager):
         super().__init__(project)
         self._report = report
 
-    def parse_hookimpl_opts(self, plugin: object, name: str) -> pluggy.HookimplOpts | None:
-        """The options of an implementation. Raises ``PluginValidationError`` for a wrapper, which is never called."""
-        options = super().parse_hookimpl_opts(plugin, name)
-        if options and (options["wrapper"] or options["hookwrapper"]):
-            raise pluggy.PluginValidationError(plugin, f"{name} is a wrapper; implement the hook itself")
-        return options
-
     def register(
         self, plugin: object, name: str | None = None, passes: tuple[type[BaseException], ...] = (KeyboardInterrupt,)
     ) -> str | None:

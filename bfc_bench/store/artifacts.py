@@ -38,8 +38,6 @@ def checked_files(given: object) -> dict[str, bytes]:
         raise ValueError(f"artifacts() must give at most {MAX_FILES} files. Got {len(files)}")
     for name, content in files.items():
         _check(name, content)
-    if len({name.lower() for name in files}) < len(files):
-        raise ValueError(f"names of artifacts must differ in more than case. Got {sorted(files)}")
     if (size := sum(map(len, files.values()))) > MAX_BYTES:
         raise ValueError(f"artifacts must take at most {MAX_BYTES / 1e6:g} MB together. Got {size / 1e6:.3g} MB")
     return files

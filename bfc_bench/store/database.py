@@ -78,14 +78,11 @@ class Database:
             )
         try:
             return opening.enter_context(closing(_connect(self.path, "ro")))
-        except sqlite3.OperationalError as error:
+        except sqlite3.OperationalError:
             # In a read-only folder SQLite cannot make the index of the write-ahead log. An empty log needs none.
-            if os.access(self.directory, os.W_OK):
-                raise
             log = self.path.with_name(f"{self.path.name}-wal")
-            if log.exists() and log.stat().st_size:
-                advice = "its folder is read-only and holds a log. Copy the folder to a disk that you can write"
-                raise OSError(f"{error}; {advice}") from None
+            if os.access(self.directory, os.W_OK) or (log.exists() and log.stat().st_size):
+                raise
             return opening.enter_context(closing(_connect(self.path, "ro", "&immutable=1")))
 
     @contextmanager

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
 from itertools import islice
@@ -19,9 +18,6 @@ from bfc_bench.store.row import AXES, COLUMNS, Row, flat
 if TYPE_CHECKING:
     import pandas as pd
 
-
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
-_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 ROWS_PER_GROUP = 10_000
 """Rows in one row group of a parquet file."""
 
@@ -90,24 +86,12 @@ def json_parts(rows: Iterable[Row], columns: Sequence[str] = COLUMNS) -> Iterato
     yield b"[]\n" if separator == "[\n" else b"\n]\n"
 
 
-def csv_parts(rows: Iterable[Row], columns: Sequence[str] = COLUMNS, *, raw: bool = False) -> Iterator[bytes]:
+def csv_parts(rows: Iterable[Row], columns: Sequence[str] = COLUMNS) -> Iterator[bytes]:
     """Parts of a CSV file with one line per row; lists are JSON texts."""
     writer = csv.writer(SimpleNamespace(write=str.encode), lineterminator="\n")  # ``writerow`` returns what it writes
     yield writer.writerow(columns)
     for row in rows:
-        texts = map(as_text, row.cells(columns))
-        yield writer.writerow(texts if raw else map(without_formula, texts))
-
-
-def without_formula(value: Any) -> Any:
-    """A cell of a CSV file; a text that a spreadsheet would take for a formula gets a leading apostrophe.
-
-    These are texts that begin with one of ``= + - @``, tab or a line break and are not numbers
-    (https://owasp.org/www-community/attacks/CSV_Injection).
-    """
-    if not isinstance(value, str) or not value.startswith(_FORMULA_STARTS) or _NUMBER.fullmatch(value):
-        return value
-    return f"'{value}"
+        yield writer.writerow(map(as_text, row.cells(columns)))
 
 
 def parquet_bytes(

@@ -7,18 +7,9 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryFile, mkdtemp
+from tempfile import mkdtemp
 
 from bfc_bench.errors import OutputError, StoreError
-
-
-def check_can_be_made(path: Path) -> None:
-    """Raise ``StoreError`` if a store cannot be made in ``path``; nothing that can be seen is written."""
-    path = Path(os.path.abspath(path))
-    try:
-        TemporaryFile(dir=next(folder for folder in (path, *path.parents) if folder.exists())).close()
-    except OSError as error:
-        raise StoreError(f"The store in {path} cannot be written: {error.strerror}.") from None
 
 
 @contextmanager

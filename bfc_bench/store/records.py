@@ -8,10 +8,9 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from functools import cache
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
-from pydantic import ConfigDict, Field, Json, TypeAdapter, with_config
-from typing_extensions import TypedDict  # pydantic accepts that of typing only from Python 3.12
+from pydantic import Json, TypeAdapter
 
 from bfc_bench.store.database import Database
 from bfc_bench.store.row import Count, Identity, Name, Time, parse, validated
@@ -24,39 +23,12 @@ CELL, ROW, TRACEBACK = 0, 11, 12
 STARTED, FINISHED, PROVENANCE = 3, 4, 6
 """Places of columns in a record of the table ``sessions``."""
 
-_strictly = with_config(ConfigDict(strict=True, allow_inf_nan=False, extra="allow"))
-
-
-@_strictly
-class _Provenance(TypedDict, total=False):
-    """The parts of a run's provenance that readers use."""
-
-    command: str | None
-    git: str | None
-    host: str | None
-    platform: str | None
-    processor: str | None
-    python: str | None
-    packages: dict[str, Any]
-    executor_options: dict[str, Any]
-    precision: dict[str, Any]
-
-
-@_strictly
-class _Definition(TypedDict, total=False):
-    """The parts of a run's definition that readers use without parsing it as a suite."""
-
-    levels: list[Annotated[float, Field(gt=0)]]
-    task: list[dict[str, Any]]
-    learner: list[dict[str, Any]]
-    looks: list[int]
-
 
 @cache
 def _adapter(table: str) -> TypeAdapter[Any]:
     records: dict[str, Any] = {
         "definitions": tuple[Name, Count, Literal["task", "learner"], Name, Identity],
-        "sessions": tuple[Identity, Name, Count, Time | None, Time | None, Json[_Definition], Json[_Provenance]],
+        "sessions": tuple[Identity, Name, Count, Time | None, Time | None, Json[dict[str, Any]], Json[dict[str, Any]]],
     }
     return TypeAdapter(records[table])
 

@@ -6,7 +6,6 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from bfc_bench.config import parse_toml
 from bfc_bench.errors import UsageError, suggest
 
 CREATED = ("budget", "executor", "locate")
@@ -23,12 +22,11 @@ def changed(values: dict[str, Any], changes: Iterable[str] | None, option: str =
         path, equals, text = change.partition("=")
         if not equals or not path.strip():
             raise UsageError(f"{option} {change}: must have the form KEY=VALUE.")
-        value = read_value(text, f"{option} {path.strip()}")
         try:
             table, key = _place(values, path.strip().split("."))
         except KeyError as error:
             raise UsageError(f"{option} {change}: {error.args[0]}") from None
-        table[key] = value
+        table[key] = _value(text)
     return values
 
 
@@ -50,11 +48,11 @@ def _place(here: Any, parts: Sequence[str], parents: Sequence[str] = ()) -> tupl
     return _place(here.setdefault(first, {}), rest, [*parents, first])
 
 
-def read_value(text: str, where: str = "value") -> Any:
-    """The value of a TOML expression; other text is taken as it is. Raises ``UsageError`` as ``parse_toml`` does."""
+def _value(text: str) -> Any:
+    """The value of a TOML expression; other text is taken as it is."""
     try:
-        return parse_toml(f"value = {text}", where)["value"]
-    except tomllib.TOMLDecodeError:
+        return tomllib.loads(f"value = {text}")["value"]
+    except ValueError:
         return text
 
 

@@ -31,8 +31,8 @@ BROKEN = {
     ("learner.quad-densenet.tune={lr=0.1}",): ["tune.lr must be a list", "Got 0.1"],
     ("learner.quad-densenet.tune=[]",): ["tune must be a table of lists, or a list of such tables", "Got []"],
     ("learner.quad-densenet.tasks=['teacher']",): ["unknown task 'teacher'", "Did you mean 'teacher-L3'?"],
-    ("task.teacher-L3.n=[200, 100]",): ["n must be strictly increasing", "[200, 100]"],
-    ("task.teacher-L3.d=[3]",): ["task 'teacher-L3'", "d = 3", "4"],
+    ("task.teacher-L3.n=[200, 100]",): ["n must be strictly increasing", "Got [200, 100]"],
+    ("task.teacher-L3.d=[3]",): ["task 'teacher-L3'", "d = 3"],
     ("task.teacher-L3.inputs.kind='unifrom'",): ["unknown input distribution 'unifrom'", "'uniform'"],
     ("replicatess=2",): ["unknown option 'replicatess'", "Did you mean 'replicates'?"],
     ("learner.quad-densnet.options.steps=3",): ["no entry called 'quad-densnet'", "Did you mean 'quad-densenet'?"],
@@ -45,7 +45,7 @@ def test_a_wrong_value_names_its_place_and_the_range(changes, refused, tmp_path)
     store = tmp_path / "store"
     message = refused("run", "smoke", "--store", store, *(part for c in changes for part in ("--set", c)))
     for expected in BROKEN[changes]:
-        assert expected in message, message
+        assert message.count(expected) == 1, message
     assert not store.exists()
 
 
@@ -73,6 +73,12 @@ def test_what_the_theory_excludes_is_allowed_with_a_warning(cli, tmp_path):
         (["check", "no/such/suite.toml"], "there is no file and no part 'no/such/suite.toml'"),
         (["run", "smoke", "--task", "teacher"], "the suite has no such task. Did you mean 'teacher-L3'?"),
         (["run", "smoke", "--jobs", "0"], "--jobs"),
+        (["run", "smoke", "--hours", "1"], "--hours needs --until-decided"),
+        (["run", "smoke", "--up-to", "9"], "--up-to needs --until-decided"),
+        (["run", "smoke", "--until-decided", "--hours", "0"], "--hours must be positive. Got 0"),
+        (["run", "smoke", "--until-decided", "--up-to", "2"], "--up-to must be at least 3"),
+        (["run", "smoke", "--locate", "1.1", "--until-decided"], "--locate and --until-decided"),
+        (["run", "smoke", "--locate", "1"], "locate: factor must be greater than or equal to 1.1. Got 1.0"),
         (["run", "smoke", "-n100"], "n is a key of tasks: write --set task.NAME.n=..."),
         (["run", "smoke", "--set", "locat.factor=1.5"], "unknown key 'locat'. Did you mean 'locate'?"),
         (["run", "smoke", "--set", "replicates.x.y=1"], "'replicates.x.y' does not name a key"),
@@ -190,25 +196,3 @@ def test_learners_and_tasks_without_a_common_cell_are_named(suite_file, refused)
     tasks = [{**SMALL, "name": name} for name in "ab"]
     suite = suite_file(task=tasks, learner=[{"name": "kernel-ridge", "tasks": ["a"]}])
     assert "have no cell in common" in refused("plan", suite, "--learner", "kernel-ridge", "--task", "b")
-
-
-EXTREME = {
-    "description = " + "[" * 3000 + "]" * 3000: "tables and lists must be nested at most 32 levels deep",
-    "a" + ".a" * 5000 + " = 1": "tables and lists must be nested at most 32 levels deep",
-    "seed = " + "9" * 6000: "integers must have at most 64 bits",
-    "seed = " + "9" * 4000: "integers must have at most 64 bits",
-}
-
-
-@pytest.mark.parametrize("line", EXTREME, ids=[line[:20] + line[-3:] for line in EXTREME])
-@pytest.mark.parametrize("how", ["file", "--set", "--executor-option"])
-def test_values_too_deep_or_too_large_are_one_line(line, how, suite_file, refused):
-    path = suite_file(learner=[{"name": "kernel-ridge"}])
-    if how == "file":
-        path.write_text(f"{line}\n{path.read_text()}")
-    elif line.startswith("a."):
-        pytest.skip("a key of the command line")
-    arguments = [] if how == "file" else [how, line.replace(" = ", "=", 1)]
-    told = refused("plan", path, *arguments)
-    assert EXTREME[line] in told
-    assert len(told.splitlines()) == 1

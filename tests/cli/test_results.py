@@ -14,7 +14,6 @@ import bfc_bench as bb
 from bfc_bench import RunOptions, run_suite
 from bfc_bench.cli.app import run
 from bfc_bench.cli.results import _table
-from bfc_bench.store.export import csv_parts, without_formula
 from bfc_bench.store.row import Row
 
 
@@ -72,18 +71,6 @@ def test_csv_has_stages_only_if_they_are_named(printed):
         lines = printed("results", "bfc-toys", "--store", toys, "--format", "csv", *columns)
         header = lines.partition("\n")[0].split(",")
         assert {name.partition(".")[0] for name in header} & {"stages"} == expected
-
-
-def test_texts_that_look_like_formulas_are_quoted_in_csv_unless_raw(tmp_path):
-    texts = {"=cmd|' /C calc'!A0": True, "@SUM(A1)": True, "+x": True, "-x": True, "\t=1": True, "\r=1": True}
-    texts |= {"-5": False, "+1e-3": False, "-.5": False, "kernel": False, "": False, "-5=1": True, "-inf()": True}
-    for text, quoted in texts.items():
-        assert without_formula(text) == ("'" * quoted + text), text
-    assert without_formula(-5.0) == -5.0
-    row = Row("0" * 16, "s", 1, "t", "mean", "=1+1", {}, 4, 10, 0, "ok", nmse=-0.5)
-    columns = ["label", "nmse"]
-    assert b"".join(csv_parts([row], columns)) == b"label,nmse\n'=1+1,-0.5\n"
-    assert b"".join(csv_parts([row], columns, raw=True)) == b"label,nmse\n=1+1,-0.5\n"
 
 
 def test_nested_values_are_columns_of_their_own_as_in_the_frame(stored, tmp_path, printed, refused):

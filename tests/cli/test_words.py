@@ -13,21 +13,6 @@ def test_the_package_says_its_release():
     assert bb.__version__ == version("bfc-bench")
 
 
-def test_a_wrong_value_is_shown_once(suite_file, refused):
-    task = {"name": "t", "d": [4], "inputs": {"kind": "gaussian"}, "target": {"kind": "linear"}, "n": [40, 20, 80]}
-    assert refused("plan", suite_file(task=[task], learner=[{"name": "kernel-ridge"}])).count("Got [40, 20, 80]") == 1
-
-
-def test_a_plan_for_a_store_that_cannot_be_made_says_what_the_run_says(suite_file, tmp_path, printed, refused):
-    suite, blocked = suite_file(learner=[{"name": "kernel-ridge"}]), tmp_path / "file"
-    blocked.write_text("")
-    said = [refused(verb, suite, "--store", blocked / "store") for verb in ("plan", "run")]
-    assert said[0] == said[1]
-    assert "cannot be written" in said[0]
-    printed("plan", suite, "--store", tmp_path / "new" / "store")
-    assert not (tmp_path / "new").exists()
-
-
 @pytest.mark.parametrize(
     ("statuses", "todo", "words"),
     [({"ok": 2, "failed": 1}, 5, "1 failed, 2 ok"), ({}, 36, "36 to do"), ({}, 0, "nothing to do")],

@@ -25,7 +25,6 @@ REFUSED = {
     "not-png": "artifact 'a.png' must have the format of its ending. Got b'GIF89a'",
     "not-json": "artifact 'a.json' must have the format of its ending",
     "not-text": "artifact 'a.csv' must have the format of its ending",
-    "case": "names of artifacts must differ in more than case",
     "large": "artifacts must take at most 4 MB together. Got 4 MB",
     "many": "artifacts() must give at most 100 files. Got 101",
 }

@@ -1,15 +1,12 @@
 """A merge into a new folder copies the rows of one moment, also while a run writes."""
 
-import shutil
 import subprocess
 import sys
 from dataclasses import replace
 
 import pytest
-from stored_rows import read_results
 from synthetic import row
 
-from bfc_bench import RunOptions, open_store, run_suite
 from bfc_bench.errors import StoreError
 from bfc_bench.store.merge import merge
 from bfc_bench.store.row import cell_id, curve_digest
@@ -51,22 +48,6 @@ def test_a_copy_of_a_store_that_is_being_written_is_of_one_moment(tmp_path):
     finally:
         writer.kill()
         writer.communicate()
-
-
-def test_a_copy_goes_on_as_the_store_would(faulty, suite_file, tmp_path, printed):
-    path = suite_file(learner=[{"name": "mean"}], replicates=2)
-    run_suite(path, RunOptions(store=tmp_path / "a", executor="serial"))
-    with open_store(tmp_path / "a") as results:
-        results["tiny"].report()
-    printed("merge", tmp_path / "a", "--into", tmp_path / "b")
-    assert read_results(path, store=tmp_path / "b") == read_results(path, store=tmp_path / "a")
-    shutil.rmtree(tmp_path / "a")
-    assert run_suite(path, RunOptions(store=tmp_path / "b", executor="serial")).statuses == {}
-    assert {p.name for p in (tmp_path / "b").iterdir()} == {"results.sqlite", "lock"}
-    assert {(tmp_path / "b").stat().st_mode & 0o777, (tmp_path / "b/results.sqlite").stat().st_mode & 0o777} == {
-        0o700,
-        0o600,
-    }
 
 
 def test_what_cannot_be_copied_leaves_nothing(tmp_path, tmpfs):

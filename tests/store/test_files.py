@@ -87,17 +87,6 @@ def test_names_lead_nowhere_but_into_the_folder(tmp_path):
     (folder / "out").symlink_to(tmp_path)
     (folder / "loop").symlink_to("loop")
     os.mkfifo(folder / "pipe")
-    for names in (
-        ["../x"],
-        ["/x"],
-        ["a", "../.."],
-        ["a/../../x"],
-        ["."],
-        [""],
-        ["out"],
-        ["out", "x"],
-        ["pipe"],
-        ["\0"],
-    ):
+    for name in ("../x", "/x", "a/../..", "a/../../x", ".", "", "out", "out/x", "pipe", "\0"):
         with pytest.raises(OutputError):
-            inside(folder, *names)
+            inside(folder, name)

@@ -27,26 +27,7 @@ def store_of(folder, *rows, files=None):
     return folder
 
 
-@pytest.mark.parametrize(
-    "odd",
-    [
-        {"cell": "../../../../root/.ssh"},
-        {"nmse": [0.5]},
-        {"options": None},
-        {"label": "l" * 190},
-        {"label": "\x1b[31ml"},
-        {"finished_at": "yesterday"},
-        {"metrics": {"m": "x"}},
-        {"artifacts": {"a.png": 1}},
-        {"status": "fine"},
-        {"suite": "../s"},
-        {"peak_memory_bytes": 10**30},
-        {"trained_together": 10**30},
-        {"learner_version": 10**30},
-        {"seed": 2**63},
-    ],
-    ids=lambda odd: f"{next(iter(odd))}={str(next(iter(odd.values())))[:20]}",
-)
+@pytest.mark.parametrize("odd", [{"nmse": [0.5]}, {"suite": "../s"}])
 def test_a_row_that_could_not_be_written_is_refused_with_its_number(odd, tmp_path):
     folder = store_of(tmp_path / "s", replace(ROW, cell=cell_id(curve_digest("td", "ld", "l"), 2, 4, 0), n=4), ROW)
     change(folder, "UPDATE rows SET row = ? WHERE cell = ?", json.dumps(ROW.as_dict() | odd), ROW.cell)
@@ -70,18 +51,7 @@ def test_a_row_that_could_not_be_written_is_refused_with_its_number(odd, tmp_pat
         ("started_at", -1.0),
         ("started_at", 2e11),
         ("definition", "[1]"),
-        ("definition", '{"levels": [NaN]}'),
-        ("definition", '{"levels": 0.1}'),
-        ("definition", '{"levels": [0]}'),
-        ("definition", '{"levels": [0.1, "0.2"]}'),
-        ("definition", '{"task": {}}'),
-        ("definition", '{"task": ["t"]}'),
-        ("definition", '{"learner": 1}'),
-        ("definition", '{"looks": {"at": [3, 5]}}'),
-        ("definition", '{"learner": ["l"]}'),
         ("provenance", "no"),
-        ("provenance", '{"command": 1}'),
-        ("provenance", '{"packages": []}'),
     ],
 )
 def test_a_run_of_a_suite_that_cannot_be_is_refused(column, value, tmp_path):
