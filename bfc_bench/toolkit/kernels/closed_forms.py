@@ -25,10 +25,6 @@ class Rbf(ProductKernel):
         """See ``ProductKernel.finish``; scales are squared norms."""
         torch.exp(products.mul_(2).sub_(left.unsqueeze(1)).sub_(right).clamp_(max=0).mul_(self.gamma), out=out)
 
-    def diagonal(self, points: PreparedPoints) -> Tensor:
-        """Ones."""
-        return torch.ones_like(points.scale)
-
 
 @dataclass(frozen=True)
 class Laplace(Kernel):
@@ -40,10 +36,6 @@ class Laplace(Kernel):
         """See ``Kernel.tile``; from differences, since products would lose small distances to rounding."""
         distances = torch.cdist(x.features, z.features, compute_mode="donot_use_mm_for_euclid_dist")
         torch.exp(distances.mul_(-sqrt(self.gamma)), out=out)
-
-    def diagonal(self, points: PreparedPoints) -> Tensor:
-        """Ones."""
-        return torch.ones_like(points.scale)
 
 
 @dataclass(frozen=True)
