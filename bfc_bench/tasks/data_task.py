@@ -258,8 +258,7 @@ class DataProblem(Problem):
         rows = self._split[1] if self._split else np.arange(len(contents.points))
         if not contents.test and not self._split:
             rows = np.setdiff1d(rows, self._tested)
-        order: np.ndarray = rows[self._ordered(contents.points.y[rows], "order")]
-        return order
+        return np.asarray(rows[self._ordered(contents.points.y[rows], "order")])
 
     def _ordered(self, y: Float, purpose: str) -> np.ndarray:
         """A random order of the points; if stratified, each class has its share in every prefix."""
@@ -283,8 +282,7 @@ class DataProblem(Problem):
         return self.task.coded(np.asarray(y, float))
 
     def _raw(self, part: LabelledPoints, rows: np.ndarray) -> Float:
-        x: Float = np.asarray(part.x[rows], float) / self.task.contents.divisor
-        return x
+        return np.asarray(part.x[rows], float) / self.task.contents.divisor
 
     def _seen(self, x: Float, n: int) -> Float:
         """Points (m, k) as learners with n training points see them, read-only."""

@@ -29,7 +29,7 @@ class Hypercube(Inputs):
 
     def sample(self, rng: np.random.Generator, m: int, law: InputLaw) -> Float:
         """m independent points, (m, d), with entries -1.0 and +1.0."""
-        return 2.0 * rng.integers(0, 2, (m, law.d)) - 1.0
+        return np.asarray(2.0 * rng.integers(0, 2, (m, law.d)) - 1.0)
 
 
 class Sphere(Inputs):
