@@ -13,7 +13,7 @@ from bfc_bench.errors import UsageError
 from bfc_bench.learner import DataSpec, TaskFacts
 from bfc_bench.seeds import BLOCK
 from bfc_bench.tasks.base import DataSet, DataSetContents, Float, LabelledPoints, Labelling
-from bfc_bench.tasks.load_data import digest_of, frozen, read, read_expected
+from bfc_bench.tasks.load_data import digest_of, frozen, read, read_planned
 from bfc_bench.tasks.preprocessing import (
     Preprocessing,
     TableEncoding,
@@ -58,15 +58,9 @@ class DataTask(Task):
     @cached_property
     def contents(self) -> DataSetContents:
         """The points. Raises ``UsageError`` if they are invalid, or have changed since the run was planned."""
-        if not self.digest:
-            return read(self.data, self.where)
-        contents, digest = read_expected(type(self.data), canonical_json(self.data.plain()), self.where, self.digest)
-        if digest != self.digest:
-            raise UsageError(
-                f"{self.where}: the data have changed since the run was planned. Start the run again: "
-                "cells on other data are other cells."
-            )
-        return contents
+        if self.digest:
+            return read_planned(type(self.data), canonical_json(self.data.plain()), self.where, self.digest)
+        return read(self.data, self.where)
 
     @cached_property
     def contents_digest(self) -> str:

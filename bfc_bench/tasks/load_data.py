@@ -27,10 +27,18 @@ def read(data: DataSet, where: str) -> DataSetContents:
 
 
 @lru_cache(maxsize=4)
-def read_expected(kind: type[DataSet], options: str, where: str, digest: str) -> tuple[DataSetContents, str]:
-    """The contents of a data set and their digest, cached for processes that fit many cells."""
+def read_planned(kind: type[DataSet], options: str, where: str, digest: str) -> DataSetContents:
+    """The contents of a data set that a run was planned with, cached for processes that fit many cells.
+
+    Raises ``UsageError`` if their digest is another one now.
+    """
     contents = read(kind.parse(json.loads(options), where), where)
-    return contents, digest_of(contents)
+    if digest_of(contents) != digest:
+        raise UsageError(
+            f"{where}: the data have changed since the run was planned. Start the run again: "
+            "cells on other data are other cells."
+        )
+    return contents
 
 
 def _checked(contents: DataSetContents, where: str) -> DataSetContents:

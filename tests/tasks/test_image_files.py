@@ -9,7 +9,7 @@ import pytest
 from data_files import idx, load, mnist_files, refuses, write
 
 from bfc_bench.plugins.manager import load_plugins
-from bfc_bench.tasks.build import build_part
+from bfc_bench.run.build_task import build_part
 from bfc_bench.tasks.data.images import pooled
 
 RNG = np.random.default_rng(0)

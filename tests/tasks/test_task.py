@@ -8,8 +8,8 @@ import pytest
 
 from bfc_bench.errors import UsageError
 from bfc_bench.plugins.manager import load_plugins
+from bfc_bench.run.build_task import build_task
 from bfc_bench.seeds import BLOCK
-from bfc_bench.tasks.build import build_task
 from bfc_bench.tasks.inputs.uniform import Hypercube, Sphere, Uniform
 from bfc_bench.tasks.labels import Clean, Noise
 from bfc_bench.tasks.targets.lowrank_poly import LowrankPoly
@@ -130,7 +130,7 @@ def test_a_task_travels_between_processes():
 def test_a_task_is_built_from_plain_data():
     target = {"kind": "quadratic-densenet", "widths": [3, 2], "alphas": [1, 0.3]}
     parts = {"inputs": {"kind": "uniform"}, "target": target, "labels": {"kind": "clean"}}
-    built = build_task("t", **parts, kinds=load_plugins(), where="suite 's': task 't'")
+    built = build_task("t", **parts, plugins=load_plugins(), where="suite 's': task 't'")
     assert built == TeacherTask("t", Uniform(), TARGET, labels=Clean())
     assert built.definition() == {
         "name": "t",
