@@ -1,7 +1,5 @@
 """Reads data sets: checks what they return, makes it read-only and computes its digest."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from dataclasses import replace

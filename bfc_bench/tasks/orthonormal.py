@@ -1,7 +1,5 @@
 """Random orthonormal rows."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bfc_bench.tasks.base import Float

@@ -1,7 +1,5 @@
 """CIFAR-10 and CIFAR-100: 50,000 images of 32 x 32 in three colours to train on and 10,000 to test on."""
 
-from __future__ import annotations
-
 import gzip
 import tarfile
 import zlib

@@ -1,7 +1,5 @@
 """Base class of image data sets, whose rows are images of bytes, and average pooling."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """MNIST and Fashion-MNIST: 60,000 images of 28 x 28 to train on and 10,000 to test on, in ten classes; IDX files."""
 
-from __future__ import annotations
-
 import gzip
 import zlib
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Data sets in NumPy ``.npz`` files."""
 
-from __future__ import annotations
-
 import zipfile
 import zlib
 from pathlib import Path

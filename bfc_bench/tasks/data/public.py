@@ -3,8 +3,6 @@
 A run never downloads. ``fetch``, used by the verb ``data get``, downloads and checks the MD5 sum.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress

@@ -4,8 +4,6 @@ Known are pandas and Polars frames, dicts of columns, data sets of Hugging Face'
 ``features``), and torch data sets, whose items are pairs (x, y).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

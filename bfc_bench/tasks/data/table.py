@@ -1,7 +1,5 @@
 """Data sets in tables: CSV and parquet files."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Gaussian inputs: independent, with one coordinate missing, of a power law, correlated; and tails of other powers."""
 
-from __future__ import annotations
-
 from math import exp, lgamma, sqrt
 from typing import Annotated, ClassVar, TypeAlias
 

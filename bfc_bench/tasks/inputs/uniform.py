@@ -1,7 +1,5 @@
 """Uniform inputs: in a cube, on the corners of the hypercube, and on the unit sphere."""
 
-from __future__ import annotations
-
 from math import sqrt
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Binary labels that say on which side of a linear threshold the target is."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 

@@ -1,7 +1,5 @@
 """Quadratic DenseNets as target functions: the network for given weights, and the drawing of random weights."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from math import sqrt
 

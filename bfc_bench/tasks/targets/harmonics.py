@@ -1,7 +1,5 @@
 """Parts of a target by degree, and the errors of a prediction in them, on the sphere S^{d-1}."""
 
-from __future__ import annotations
-
 import re
 from itertools import islice
 

@@ -1,7 +1,5 @@
 """Types and checks of options that targets share."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Annotated, TypeAlias

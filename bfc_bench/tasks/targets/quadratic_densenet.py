@@ -1,7 +1,5 @@
 """The quadratic DenseNet teacher."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Self

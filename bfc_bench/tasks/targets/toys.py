@@ -1,7 +1,5 @@
 """The small examples of the paper and the talk, and the talk's DenseNet, whose first layer is trained too."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from math import sqrt
 from typing import Annotated, ClassVar, Literal, TypeAlias

@@ -3,8 +3,6 @@
 Shapes: m and n points.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
