@@ -2,14 +2,30 @@
 
 import hashlib
 import json
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 
 from bfc_bench.errors import UsageError, describe_error
 from bfc_bench.tasks.base import DataSet, DataSetContents, Float, LabelledPoints
 from bfc_bench.utils.plain_json import canonical_json
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turns the error of a file that is missing, truncated or damaged into a ``UsageError`` that names it."""
+    try:
+        yield
+    except (OSError, EOFError, tarfile.TarError, zipfile.BadZipFile, zlib.error) as error:
+        text = getattr(error, "strerror", None) or " ".join(str(error).split())
+        raise UsageError(f"{path} cannot be read: {text}.") from None
 
 
 def read(data: DataSet, where: str) -> DataSetContents:

@@ -39,7 +39,7 @@ def test_idx_files_are_read_packed_or_not(nowhere, packed):
 IDX = {
     "truncated": (idx(IMAGES)[:-1], ["is truncated", "40 x 6 x 4 values take 976 bytes. Got 975"]),
     "magic": (b"\0\1" + idx(IMAGES)[2:], ["must begin with 00 00 08. Got 00 01 08 03"]),
-    "gzip": (gzip.compress(idx(IMAGES))[:-30], ["is truncated or damaged"]),
+    "gzip": (gzip.compress(idx(IMAGES))[:-30], ["cannot be read"]),
     "floats": (idx(IMAGES.astype(">f4"), 0x0D), ["must begin with 00 00 08. Got 00 00 0d 03"]),
     "fewer": (idx(IMAGES[:7]), ["x must have shape (N, d) and y shape (N,)", "Got (7, 24) and (40,)"]),
     "huge": (bytes([0, 0, 8, 3]) + b"\xff" * 12, ["is truncated", "4294967295 x 4294967295 x 4294967295"]),
@@ -157,6 +157,6 @@ def test_a_damaged_archive_is_one_line(nowhere):
     refuses("y must hold numbers of classes, 0 ... 9", kind="cifar-10")
     tar(place, binary_10())
     place.write_bytes(place.read_bytes()[:5000])
-    refuses("cifar-10-binary.tar.gz", "truncated or damaged", kind="cifar-10")
+    refuses("cifar-10-binary.tar.gz cannot be read", kind="cifar-10")
     place.write_bytes(b"none")
-    refuses("cifar-10-binary.tar.gz", "truncated or damaged", kind="cifar-10")
+    refuses("cifar-10-binary.tar.gz cannot be read", kind="cifar-10")

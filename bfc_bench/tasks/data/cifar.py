@@ -1,17 +1,16 @@
 """CIFAR-10 and CIFAR-100: 50,000 images of 32 x 32 in three colours to train on and 10,000 to test on."""
 
-import gzip
 import tarfile
-import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 
-from bfc_bench.errors import UsageError, error_text
+from bfc_bench.errors import UsageError
 from bfc_bench.tasks.base import DataSetContents, LabelledPoints
 from bfc_bench.tasks.data.images import ImageSet
+from bfc_bench.tasks.load_data import reading
 
 SHAPE = (3, 32, 32)
 PIXELS = 3072
@@ -78,13 +77,9 @@ class Cifar100(Cifar10):
 
 def _read(source: Path) -> dict[str, bytes]:
     """The files of a folder or an archive, by name. Raises ``UsageError``."""
-    try:
+    with reading(source):
         if source.is_dir():
             return {path.name: path.read_bytes() for path in source.iterdir() if path.is_file()}
         with tarfile.open(source) as archive:
             files = {Path(item.name).name: archive.extractfile(item) for item in archive if item.isfile()}
             return {name: file.read() for name, file in files.items() if file}
-    except (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise UsageError(f"{source} is truncated or damaged: {' '.join(error_text(error).split())}.") from None
-    except OSError as error:
-        raise UsageError(f"{source} cannot be read: {error.strerror or error}.") from None

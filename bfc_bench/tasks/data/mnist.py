@@ -1,7 +1,6 @@
 """MNIST and Fashion-MNIST: 60,000 images of 28 x 28 to train on and 10,000 to test on, in ten classes; IDX files."""
 
 import gzip
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar
@@ -11,14 +10,20 @@ import numpy as np
 from bfc_bench.errors import UsageError
 from bfc_bench.tasks.base import DataSetContents, LabelledPoints
 from bfc_bench.tasks.data.images import ImageSet
+from bfc_bench.tasks.load_data import reading
 
+GZIP = b"\x1f\x8b"
+"""How a file that gzip has compressed begins."""
 BYTES = b"\0\0\x08"
 """How a file of bytes begins. LeCun, Cortes and Burges, *The MNIST database*."""
 
 
 def read_idx(path: Path) -> np.ndarray:
     """The bytes in an IDX file, which may be compressed by gzip. Raises ``UsageError`` that names the file."""
-    content = _bytes(path)
+    with reading(path):
+        content = path.read_bytes()
+        if content.startswith(GZIP):
+            content = gzip.decompress(content)
     if len(content) < 4 or not content.startswith(BYTES):
         raise UsageError(f"{path}: an IDX file of bytes must begin with 00 00 08. Got {content[:4].hex(' ')}.")
     start = 4 + 4 * content[3]
@@ -29,16 +34,6 @@ def read_idx(path: Path) -> np.ndarray:
         sides = " x ".join(map(str, shape))
         raise UsageError(f"{path} is {what}: {sides} values take {size:,} bytes. Got {len(content):,}.")
     return np.frombuffer(content, np.uint8, offset=start).reshape(shape)
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        content = path.read_bytes()
-        return gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise UsageError(f"{path} is truncated or damaged: {error}.") from None
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror or error}.") from None
 
 
 class Mnist(ImageSet):
