@@ -117,10 +117,8 @@ class DataTask(Task):
             return len(time_split(contents.times, tested)[1])
         return len(contents.points) - tested
 
-    def check_teacher(self, other: Task) -> str | None:
+    def _check_draws(self, other: Self) -> str | None:
         """Tasks that share an order of points need the same data."""
-        if not isinstance(other, DataTask):
-            return f"both need data; the other has {other.source}"
         if self.data != other.data or self.test_size != other.test_size:
             return "both need the same data and test_size"
         return None

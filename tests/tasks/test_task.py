@@ -1,6 +1,5 @@
 """Tasks and problems: prefixes, streams, identity, laziness, errors."""
 
-import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -114,10 +113,6 @@ def test_tasks_that_do_not_exist_say_why(inputs, d, reason):
     with pytest.raises(UsageError, match=f"task 'noisy': {reason}"):
         problem(replace(TASK, inputs=inputs), d=d)
     assert TASK.check(D) is None
-
-
-def test_a_task_travels_between_processes():
-    assert np.array_equal(problem(pickle.loads(pickle.dumps(TASK))).train(20).y, problem().train(20).y)
 
 
 def test_a_task_is_built_from_plain_data():

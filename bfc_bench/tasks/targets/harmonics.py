@@ -40,4 +40,4 @@ def degree_errors(x: Float, residual: Float, p: int) -> Float:
         values = legendre_sequence(d, p, np.clip(x[rows] @ x.T, -1, 1))
         sums += [residual[rows] @ value @ residual for value in islice(values, 1, None)]
     dimensions = np.array([harmonics_dimension(d, k) for k in range(1, p + 1)], dtype=float)
-    return dimensions * (sums - residual @ residual) / (m * (m - 1))
+    return np.asarray(dimensions * (sums - residual @ residual) / (m * (m - 1)))
