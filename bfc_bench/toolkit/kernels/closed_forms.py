@@ -52,7 +52,7 @@ class Harmonic(ProductKernel):
     def finish(self, products: Tensor, left: Tensor, right: Tensor, scratch: Sequence[Tensor], out: Tensor) -> None:
         """See ``ProductKernel.finish``; scales are squared norms.
 
-        The recurrence of ``tasks.targets.harmonics.legendre``, multiplied by powers of the norms, so that points of
+        The recurrence of ``utils.legendre.legendre``, multiplied by powers of the norms, so that points of
         norm 0 need no case of their own.
         """
         before, norms, here = scratch
