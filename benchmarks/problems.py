@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from bfc_bench.learner import Context, Data
 from bfc_bench.plugins.manager import Plugins
+from bfc_bench.run.build_task import build_task
 from bfc_bench.seeds import seed_of
-from bfc_bench.tasks.build import build_task
 from bfc_bench.tasks.teacher_task import TeacherProblem, TeacherTask
 
 
@@ -18,7 +18,7 @@ def teacher_problems(plugins: Plugins, d: int, count: int, test_size: int = 1000
         inputs={"kind": "uniform"},
         target={"kind": "quadratic-densenet", "widths": [4, 2], "alphas": [1.0, 0.3]},
         labels={"kind": "clean"},
-        kinds=plugins,
+        plugins=plugins,
         where="benchmarks",
     )
     assert isinstance(task, TeacherTask)

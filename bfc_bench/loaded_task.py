@@ -16,13 +16,13 @@ import numpy as np
 from bfc_bench.errors import Diverged, UsageError
 from bfc_bench.learner import Array, Context, Data, Failure
 from bfc_bench.plugins.manager import load_plugins
+from bfc_bench.run.build_task import build_task
 from bfc_bench.run.fitting import check_prediction
 from bfc_bench.run.grid import task_of
 from bfc_bench.suite.find import suite_path
 from bfc_bench.suite.model import Suite
 from bfc_bench.suite.read import read_suite
 from bfc_bench.tasks.base import Float
-from bfc_bench.tasks.build import build_task
 from bfc_bench.tasks.drawn_problem import DrawnProblem
 from bfc_bench.tasks.metrics import METRICS
 from bfc_bench.tasks.task import Problem, Task
@@ -89,10 +89,10 @@ def task(
     Raises:
         UsageError: A table is wrong, or the task does not exist in d dimensions.
     """
-    what, kinds = f"task {name!r}", load_plugins()
+    what = f"task {name!r}"
     built = build_task(
         name, inputs=inputs, target=target, law=law, data=data, labels=labels, unlabeled=unlabeled,
-        kinds=kinds, where=what,
+        plugins=load_plugins(), where=what,
     )  # fmt: skip
     if d is None and (d := built.dimension) is None:
         raise UsageError(f"{what}: d must be given.")

@@ -7,7 +7,7 @@ import pytest
 
 from bfc_bench.errors import UsageError
 from bfc_bench.plugins.manager import load_plugins
-from bfc_bench.tasks.build import build_part
+from bfc_bench.run.build_task import build_part
 from bfc_bench.tasks.load_data import read
 
 

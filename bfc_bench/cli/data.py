@@ -80,8 +80,8 @@ def show(
 
 def _data_set(plugins: Plugins, name: str, changes: list[str]) -> DataSet:
     """The data set with the options that ``--set`` gives."""
+    from bfc_bench.run.build_task import build_part
     from bfc_bench.suite.changes import changed
-    from bfc_bench.tasks.build import build_part
 
     return build_part(changed({"kind": name}, changes), plugins.data, "data")
 

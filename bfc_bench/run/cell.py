@@ -24,7 +24,7 @@ from bfc_bench.run.work_units import TRAIN_POINTS, Batch, CellFit, Copies, load_
 from bfc_bench.store.artifacts import checked_files, digests
 from bfc_bench.store.row import BESIDES, Row, Status
 from bfc_bench.tasks.feature_errors import measure_features
-from bfc_bench.tasks.metrics import BUILT_IN, METRICS, Metric, TargetValues
+from bfc_bench.tasks.metrics import BUILT_IN, METRICS, Metric, TargetValues, nmse
 from bfc_bench.tasks.task import learner_seed
 from bfc_bench.toolkit.arrays import to_numpy
 from bfc_bench.toolkit.groups import in_groups
@@ -306,5 +306,5 @@ def _train_nmse(item: CellFit, prediction: Any) -> float | None:
     truth = TargetValues(item.train.y[:TRAIN_POINTS])
     if truth.constant:
         return None
-    error = truth.nmse(prediction.astype(np.float64))
+    error = nmse(prediction.astype(np.float64), truth)
     return error if math.isfinite(error) else None

@@ -15,9 +15,9 @@ from bfc_bench.errors import UsageError, suggest
 from bfc_bench.learner import Learner
 from bfc_bench.plugins.manager import Plugins
 from bfc_bench.registry import broken_plugins
+from bfc_bench.run.build_task import build_task
 from bfc_bench.store.row import cell_id, curve_digest
 from bfc_bench.suite.model import LearnerEntry, Suite, TaskEntry, candidates
-from bfc_bench.tasks.build import build_task
 from bfc_bench.tasks.metrics import BUILT_IN, Metric
 from bfc_bench.tasks.task import Task
 from bfc_bench.utils.plain_json import canonical_json, digest
@@ -205,7 +205,7 @@ def _task(entry: TaskEntry, suite: Suite, plugins: Plugins, where: str) -> tuple
         unlabeled=entry.unlabeled,
         teacher=keys.get(entry.teacher, entry.teacher) if entry.teacher else str(entry.grid or ""),
         test_size=entry.test_size,
-        kinds=plugins,
+        plugins=plugins,
         where=where,
     )
     try:

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from bfc_bench.config import Settings
 from bfc_bench.errors import UsageError
 from bfc_bench.learner import Column, LabelKind
 
-Float = np.ndarray
+Float: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 
 
 class Inputs(Settings, ABC):
@@ -337,9 +337,9 @@ class Labelling:
 class LabelledPoints:
     """N points of a data set."""
 
-    x: Float
+    x: np.ndarray
     """(N, d), of any real type; converted to float64 when points are drawn."""
-    y: Float
+    y: np.ndarray
     """(N,): real values, or the numbers 0 ... C - 1 of classes."""
 
     def __len__(self) -> int:

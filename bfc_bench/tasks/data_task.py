@@ -13,7 +13,7 @@ from bfc_bench.errors import UsageError
 from bfc_bench.learner import DataSpec, TaskFacts
 from bfc_bench.seeds import BLOCK
 from bfc_bench.tasks.base import DataSet, DataSetContents, Float, LabelledPoints, Labelling
-from bfc_bench.tasks.load_data import digest_of, frozen, read, read_expected
+from bfc_bench.tasks.load_data import digest_of, frozen, read, read_planned
 from bfc_bench.tasks.preprocessing import (
     Preprocessing,
     TableEncoding,
@@ -58,15 +58,9 @@ class DataTask(Task):
     @cached_property
     def contents(self) -> DataSetContents:
         """The points. Raises ``UsageError`` if they are invalid, or have changed since the run was planned."""
-        if not self.digest:
-            return read(self.data, self.where)
-        contents, digest = read_expected(type(self.data), canonical_json(self.data.plain()), self.where, self.digest)
-        if digest != self.digest:
-            raise UsageError(
-                f"{self.where}: the data have changed since the run was planned. Start the run again: "
-                "cells on other data are other cells."
-            )
-        return contents
+        if self.digest:
+            return read_planned(type(self.data), canonical_json(self.data.plain()), self.where, self.digest)
+        return read(self.data, self.where)
 
     @cached_property
     def contents_digest(self) -> str:
@@ -123,10 +117,8 @@ class DataTask(Task):
             return len(time_split(contents.times, tested)[1])
         return len(contents.points) - tested
 
-    def check_teacher(self, other: Task) -> str | None:
+    def _check_draws(self, other: Self) -> str | None:
         """Tasks that share an order of points need the same data."""
-        if not isinstance(other, DataTask):
-            return f"both need data; the other has {other.source}"
         if self.data != other.data or self.test_size != other.test_size:
             return "both need the same data and test_size"
         return None
@@ -258,8 +250,7 @@ class DataProblem(Problem):
         rows = self._split[1] if self._split else np.arange(len(contents.points))
         if not contents.test and not self._split:
             rows = np.setdiff1d(rows, self._tested)
-        order: np.ndarray = rows[self._ordered(contents.points.y[rows], "order")]
-        return order
+        return np.asarray(rows[self._ordered(contents.points.y[rows], "order")])
 
     def _ordered(self, y: Float, purpose: str) -> np.ndarray:
         """A random order of the points; if stratified, each class has its share in every prefix."""
@@ -283,8 +274,7 @@ class DataProblem(Problem):
         return self.task.coded(np.asarray(y, float))
 
     def _raw(self, part: LabelledPoints, rows: np.ndarray) -> Float:
-        x: Float = np.asarray(part.x[rows], float) / self.task.contents.divisor
-        return x
+        return np.asarray(part.x[rows], float) / self.task.contents.divisor
 
     def _seen(self, x: Float, n: int) -> Float:
         """Points (m, k) as learners with n training points see them, read-only."""

@@ -1,7 +1,5 @@
 """A problem whose points are drawn from a law, block by block, when they are needed."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from functools import cached_property

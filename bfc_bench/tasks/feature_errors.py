@@ -3,8 +3,6 @@
 Shapes: m points, k width of the target's layer, k' width of the learned one.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 

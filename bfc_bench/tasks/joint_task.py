@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from bfc_bench.learner import TaskFacts
 from bfc_bench.seeds import BLOCK
@@ -44,10 +44,7 @@ class JointTask(Task):
             return f"d must be {self.dimension}, as the options of {self.law.kind!r} say, or left out"
         return self.law.check(d) or self._check_values(d) or self.labels.check_data()
 
-    def check_teacher(self, other: Task) -> str | None:
-        """Why this task cannot have the law of another, or None."""
-        if not isinstance(other, JointTask):
-            return f"both need a joint law; the other has {other.source}"
+    def _check_draws(self, other: Self) -> str | None:
         if type(self.law) is not type(other.law):
             return f"both need one kind of joint law, not {self.law.kind!r} and {other.law.kind!r}"
         return self.law.check_teacher(other.law)

@@ -1,17 +1,31 @@
 """Reads data sets: checks what they return, makes it read-only and computes its digest."""
 
-from __future__ import annotations
-
 import hashlib
 import json
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 
 from bfc_bench.errors import UsageError, describe_error
 from bfc_bench.tasks.base import DataSet, DataSetContents, Float, LabelledPoints
 from bfc_bench.utils.plain_json import canonical_json
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turns the error of a file that is missing, truncated or damaged into a ``UsageError`` that names it."""
+    try:
+        yield
+    except (OSError, EOFError, tarfile.TarError, zipfile.BadZipFile, zlib.error) as error:
+        text = getattr(error, "strerror", None) or " ".join(str(error).split())
+        raise UsageError(f"{path} cannot be read: {text}.") from None
 
 
 def read(data: DataSet, where: str) -> DataSetContents:
@@ -27,10 +41,18 @@ def read(data: DataSet, where: str) -> DataSetContents:
 
 
 @lru_cache(maxsize=4)
-def read_expected(kind: type[DataSet], options: str, where: str, digest: str) -> tuple[DataSetContents, str]:
-    """The contents of a data set and their digest, cached for processes that fit many cells."""
+def read_planned(kind: type[DataSet], options: str, where: str, digest: str) -> DataSetContents:
+    """The contents of a data set that a run was planned with, cached for processes that fit many cells.
+
+    Raises ``UsageError`` if their digest is another one now.
+    """
     contents = read(kind.parse(json.loads(options), where), where)
-    return contents, digest_of(contents)
+    if digest_of(contents) != digest:
+        raise UsageError(
+            f"{where}: the data have changed since the run was planned. Start the run again: "
+            "cells on other data are other cells."
+        )
+    return contents
 
 
 def _checked(contents: DataSetContents, where: str) -> DataSetContents:

@@ -64,34 +64,14 @@ class TargetValues:
         self.target = np.asarray(target, float)
         """(m,)."""
 
-    def nmse(self, prediction: Float) -> float:
-        """E(F - G*)^2 / Var G* over the m points: 1 for the constant mean; not finite where a prediction is not.
-
-        Raises ``ValueError`` if the shapes differ or the target is constant, so that no relative error exists.
-        """
-        prediction = np.asarray(prediction, float)
-        if prediction.shape != self.target.shape or self.target.ndim != 1 or not len(self.target):
-            shapes = f"{prediction.shape} and {self.target.shape}"
-            raise ValueError(f"nmse: expected two arrays (m,), m > 0. Got shapes {shapes}.")
-        with np.errstate(over="ignore", invalid="ignore"):
-            squares = (prediction - self.target) ** 2
-            return float(squares.sum() / len(squares)) / self._variance
-
-    def trimmed_nmse(self, prediction: Float) -> float:
-        """NMSE without the points whose target values are farthest from their median.
-
-        The floor(``TRIMMED_SHARE`` m) points are chosen by the target alone, so they are the same for every learner.
-        Both the error and the variance are those of the remaining points. Raises ``ValueError`` like ``nmse``.
-        """
-        return self._trimmed.nmse(prediction[self._kept])
-
     @cached_property
     def constant(self) -> bool:
         """Whether all values are equal, so that no relative error exists."""
         return bool(np.ptp(self.target) == 0)
 
     @cached_property
-    def _variance(self) -> float:
+    def variance(self) -> float:
+        """Var G* over the m points. Raises ``ValueError`` if it is 0, so that no relative error exists."""
         variance = float(np.var(self.target))
         if self.constant or variance == 0:  # rounding may give a constant some variance
             count = len(self.target)
@@ -99,13 +79,15 @@ class TargetValues:
         return variance
 
     @cached_property
-    def _kept(self) -> np.ndarray:
+    def kept(self) -> np.ndarray:
+        """The points that trimming keeps, without the floor(``TRIMMED_SHARE`` m) that are farthest from the median."""
         distance = np.abs(self.target - np.median(self.target))
         return np.argsort(distance, kind="stable")[: len(self.target) - int(TRIMMED_SHARE * len(self.target))]
 
     @cached_property
-    def _trimmed(self) -> TargetValues:
-        return TargetValues(self.target[self._kept])
+    def trimmed(self) -> TargetValues:
+        """The values of the points that trimming keeps."""
+        return TargetValues(self.target[self.kept])
 
 
 def nmse(prediction: Float, truth: TargetValues) -> float:
@@ -114,7 +96,9 @@ def nmse(prediction: Float, truth: TargetValues) -> float:
     The default of curves, levels and claims for real labels. Where the target has heavy tails, a few points may decide
     it: compare nmse_trimmed.
     """
-    return truth.nmse(prediction)
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares = (prediction - truth.target) ** 2
+        return float(squares.sum() / len(squares)) / truth.variance
 
 
 def nmse_trimmed(prediction: Float, truth: TargetValues) -> float:
@@ -122,7 +106,7 @@ def nmse_trimmed(prediction: Float, truth: TargetValues) -> float:
 
     For targets with heavy tails: whether the rest of the target is learned. The points are the same for every learner.
     """
-    return truth.trimmed_nmse(prediction)
+    return nmse(prediction[truth.kept], truth.trimmed)
 
 
 def error_rate(prediction: Float, truth: TargetValues) -> float:

@@ -3,8 +3,6 @@
 Shapes: n training points, m points, k columns of the data, d columns of numbers that learners get.
 """
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import dataclass
 from typing import Self, TypeAlias

@@ -3,8 +3,6 @@
 Shapes: N rows.
 """
 
-from __future__ import annotations
-
 from heapq import heappop, heappush
 
 import numpy as np

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from math import prod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -105,9 +105,15 @@ class Task(ABC):
             return f"a row of shape {shape} has {prod(shape)} numbers, not d = {d}"
         return self.labels.check_values(self.values_kind)
 
-    @abstractmethod
     def check_teacher(self, other: Task) -> str | None:
         """Why this task cannot have the teacher and the inputs of another, or None."""
+        if not isinstance(other, type(self)):
+            return f"both need {self.source}; the other has {other.source}"
+        return self._check_draws(other)
+
+    @abstractmethod
+    def _check_draws(self, other: Self) -> str | None:
+        """Why equal streams draw other things for another task of this class, or None."""
 
     @property
     def parts(self) -> Mapping[str, Inputs | Family | DataSet | Labels]:

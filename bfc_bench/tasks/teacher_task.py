@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import sqrt
 from types import MappingProxyType
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from bfc_bench.errors import UsageError
 from bfc_bench.learner import TaskFacts
@@ -49,10 +49,7 @@ class TeacherTask(Task):
             or self.labels.check_inputs(self.inputs)
         )
 
-    def check_teacher(self, other: Task) -> str | None:
-        """Why this task cannot have the teacher and the inputs of another, or None."""
-        if not isinstance(other, TeacherTask):
-            return f"both need a target; the other has {other.source}"
+    def _check_draws(self, other: Self) -> str | None:
         if self.inputs != other.inputs:
             return "both need the same inputs"
         if type(self.target) is not type(other.target):

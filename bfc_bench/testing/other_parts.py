@@ -11,10 +11,10 @@ import numpy as np
 from bfc_bench.analysis.claims import Claim, Finding
 from bfc_bench.analysis.claims.verdict import SIGNS
 from bfc_bench.plugins.manager import load_plugins
+from bfc_bench.run.build_task import build_part
 from bfc_bench.run.grid import make_grid
 from bfc_bench.store.row import Row
 from bfc_bench.suite.read import read_suite
-from bfc_bench.tasks.build import build_part
 from bfc_bench.testing.examples import rng
 from bfc_bench.testing.requirement import require, requirement, skip
 

@@ -7,8 +7,6 @@ for Symmetric Band Reduction).
 Shapes: n points, r columns, w the width of the band, m the order of what is left to reduce.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import torch

@@ -5,8 +5,6 @@ Each is drawn without looking at data. A map with fewer features is the first pa
 Shapes: m points, p inputs, D features.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import partial

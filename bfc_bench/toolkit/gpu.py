@@ -1,7 +1,5 @@
 """GPUs: what the driver reports, how much memory a process may take, and settings that make results repeatable."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import sys

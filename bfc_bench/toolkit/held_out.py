@@ -1,7 +1,5 @@
 """Held-out points, by which tuning and learners judge their choices."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TypeVar
 

@@ -1,7 +1,5 @@
 """Minimises a function by L-BFGS on any device, until its relative progress is small."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch

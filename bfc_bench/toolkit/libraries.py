@@ -1,7 +1,5 @@
 """Says which of the optional libraries are installed, and how to install the others."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version

@@ -4,8 +4,6 @@ Install it with ``pip install --no-deps neural-tangents==0.6.5 frozendict``; its
 Names that JAX has removed are restored before the import. ``nt.stax`` kernels work.
 """
 
-from __future__ import annotations
-
 import importlib
 import sys
 from functools import cache

@@ -1,7 +1,5 @@
 """Finds degrees of spherical harmonics that no function of a learner contains, whatever n is (parity traps)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -7,8 +7,6 @@ targets. The ridge is absolute, so that no prefix depends on the points after it
 Shapes: N points, K sizes, r targets.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -6,8 +6,6 @@ of its tasks.
 Shapes: m points, d input dimension.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

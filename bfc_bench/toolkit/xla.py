@@ -5,8 +5,6 @@ before a buffer and end the process (jaxlib 0.8.3 to 0.10.2). Limited to AVX2 it
 tenth slower (docs/performance.md), and CPUs of several makers use the same instructions.
 """
 
-from __future__ import annotations
-
 import os
 import platform
 import sys

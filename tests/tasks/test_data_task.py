@@ -54,14 +54,6 @@ def rows(x):
     return set(x[:, 0].astype(int).tolist())
 
 
-def test_smaller_samples_are_prefixes_of_larger_ones_bit_for_bit():
-    made = problem(task(unlabeled=20))
-    large, small = made.train(200), problem(task(unlabeled=20)).train(50)
-    np.testing.assert_array_equal(large.x[:50], small.x)
-    np.testing.assert_array_equal(large.y[:50], small.y)
-    assert large.sample == small.sample
-
-
 @pytest.mark.parametrize("unlabeled", [0, 50])
 def test_training_test_and_unlabelled_points_are_disjoint_and_all_that_there_are(unlabeled):
     made = problem(task(unlabeled=unlabeled))
@@ -185,22 +177,11 @@ def test_whitening_changes_points_as_little_as_can_be():
 
 def test_what_hardly_varies_is_not_blown_up():
     """Along a direction of variance v below the floor f the whitened variance is v / f."""
-    scales = np.array([1.0, 1.0, 1.0, 1e-2, 1e-9])
-    mixed(5, scales)
+    mixed(5, np.array([1.0, 1.0, 1.0, 1e-2, 0.0]))
     raw, white = problem(task()).train(200).x, problem(task(whiten="zca")).train(200).x
     variances = np.linalg.eigvalsh(covariance(raw))
     expected = np.minimum(1, variances / (1e-3 * variances.mean()))
     np.testing.assert_allclose(np.linalg.eigvalsh(covariance(white)), np.sort(expected), rtol=1e-6, atol=1e-9)
-
-
-def test_fewer_points_than_columns_can_be_whitened():
-    mixed(60, np.ones(60))
-    made = problem(task(whiten="zca"))
-    values = np.linalg.eigvalsh(covariance(made.train(20).x))
-    np.testing.assert_allclose(values[-19:], 1, rtol=1e-8)
-    np.testing.assert_allclose(values[:-19], 0, atol=1e-8)
-    assert np.isfinite(made.test_inputs(20)).all()
-    assert np.abs(made.test_inputs(20)).max() < 1e3
 
 
 @pytest.mark.parametrize("counts", [[70, 20, 10], [100] * 10, [2, 500, 3, 3], [1] * 30 + [300], [5], [0, 4, 4]])
@@ -252,7 +233,6 @@ def test_two_classes_are_minus_1_and_1():
     )
     made = task()
     assert (made.kind, made.classes) == ("binary", 0)
-    assert set(problem(made).train(100).y.tolist()) == {-1.0, 1.0}
     order = problem(made)._order[:100]
     np.testing.assert_array_equal(problem(made).train(100).y, np.where(order % 2, 1.0, -1.0))
 

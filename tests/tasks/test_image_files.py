@@ -9,7 +9,7 @@ import pytest
 from data_files import idx, load, mnist_files, refuses, write
 
 from bfc_bench.plugins.manager import load_plugins
-from bfc_bench.tasks.build import build_part
+from bfc_bench.run.build_task import build_part
 from bfc_bench.tasks.data.images import pooled
 
 RNG = np.random.default_rng(0)
@@ -39,9 +39,9 @@ def test_idx_files_are_read_packed_or_not(nowhere, packed):
 IDX = {
     "truncated": (idx(IMAGES)[:-1], ["is truncated", "40 x 6 x 4 values take 976 bytes. Got 975"]),
     "magic": (b"\0\1" + idx(IMAGES)[2:], ["must begin with 00 00 08. Got 00 01 08 03"]),
-    "gzip": (gzip.compress(idx(IMAGES))[:-30], ["is truncated or damaged"]),
+    "gzip": (gzip.compress(idx(IMAGES))[:-30], ["cannot be read"]),
     "floats": (idx(IMAGES.astype(">f4"), 0x0D), ["must begin with 00 00 08. Got 00 00 0d 03"]),
-    "fewer": (idx(IMAGES[:7]), ["one for each of 7 images"]),
+    "fewer": (idx(IMAGES[:7]), ["x must have shape (N, d) and y shape (N,)", "Got (7, 24) and (40,)"]),
     "huge": (bytes([0, 0, 8, 3]) + b"\xff" * 12, ["is truncated", "4294967295 x 4294967295 x 4294967295"]),
 }
 
@@ -80,8 +80,7 @@ def test_what_is_nowhere_says_what_to_type(kind, tmp_path):
 def test_labels_of_mnist_are_ten(nowhere):
     mnist(nowhere)
     (nowhere / "train-labels-idx1-ubyte.gz").write_bytes(gzip.compress(idx(LABELS % 9)))
-    (nowhere / "t10k-labels-idx1-ubyte.gz").write_bytes(gzip.compress(idx(LABELS % 9)))
-    refuses("mnist: labels must be 0 ... 9", kind="mnist")
+    refuses("each class needs 2 points or more; '9' has 0", kind="mnist")
 
 
 # --- pooling
@@ -151,13 +150,13 @@ def test_cifar_100_has_the_fine_classes(nowhere):
 def test_a_damaged_archive_is_one_line(nowhere):
     place = nowhere / "cifar-10-binary.tar.gz"
     tar(place, {**binary_10(), "test_batch.bin": b"1234"})
-    refuses("test_batch.bin is truncated: 4 bytes are no multiple of 3073", kind="cifar-10")
+    refuses("test_batch.bin is missing or truncated", "records of 3073 bytes", kind="cifar-10")
     tar(place, {key: value for key, value in binary_10().items() if key != "data_batch_2.bin"})
-    refuses("there is no file 'data_batch_2.bin'", kind="cifar-10")
-    tar(place, {**binary_10(), "test_batch.bin": b"\n" * 3073})
-    refuses("labels must be in 0 ... 9. Got 10", kind="cifar-10")
+    refuses("data_batch_2.bin is missing or truncated", kind="cifar-10")
+    tar(place, {**binary_10(), "test_batch.bin": b"\n" * 2 * 3073})
+    refuses("y must hold numbers of classes, 0 ... 9", kind="cifar-10")
     tar(place, binary_10())
     place.write_bytes(place.read_bytes()[:5000])
-    refuses("cifar-10-binary.tar.gz", "truncated or damaged", kind="cifar-10")
+    refuses("cifar-10-binary.tar.gz cannot be read", kind="cifar-10")
     place.write_bytes(b"none")
-    refuses("cifar-10-binary.tar.gz", "truncated or damaged", kind="cifar-10")
+    refuses("cifar-10-binary.tar.gz cannot be read", kind="cifar-10")

@@ -87,13 +87,6 @@ def test_sigma_has_unit_rows_and_the_given_condition(d, condition):
     np.testing.assert_allclose(singular[:-1] / singular[1:], condition ** (1 / max(d - 1, 1)), rtol=1e-9)
 
 
-def test_sigma_differs_between_draws():
-    """It is correlated: with unit rows, only this gives a condition above 1."""
-    rng = np.random.default_rng(0)
-    first, second = (equal_row_factor(rng, 10, 2.0) for _ in range(2))
-    assert np.max(np.abs(first @ first.T - second @ second.T)) > 0.1
-
-
 def test_mixture_has_the_fourth_moment_of_its_components():
     """E(w.x)^4 = 3 mean_c (w^T C_c w)^2, which differs from one Gaussian of the same covariance."""
     law = gaussian.GaussianMixture(components=2, condition=5).law(np.random.default_rng(4), D)

@@ -60,8 +60,8 @@ class InIntervals(Teacher):
         return np.digitize(x[:, 0], [-1.0, 0.0, 1.0]).astype(float)
 
 
-def grammar(classes=3, levels=2, labels=None):
-    law = RandomHierarchy(vocabulary=4, synonyms=2, branching=2, levels=levels, classes=classes)
+def grammar(levels=2, labels=None):
+    law = RandomHierarchy(vocabulary=4, synonyms=2, branching=2, levels=levels, classes=3)
     return JointTask("t", law, labels=labels or Clean())
 
 
@@ -81,13 +81,6 @@ def test_samples_are_nested_and_labels_are_class_numbers():
     assert set(large.y) == {0.0, 1.0, 2.0}
     others = (large.x[1024:1124], made.problem(0, 16, 1, 2000).train(100).x, problem.test_x[:100])
     assert not any(np.array_equal(other, small.x) for other in others)
-
-
-def test_two_classes_are_signs():
-    made = grammar(classes=2)
-    problem = made.problem(0, 16, 0, 2000)
-    assert (made.kind, made.classes) == ("binary", 0)
-    assert set(problem.train(50).y) == set(problem.test_y) == {-1.0, 1.0}
 
 
 def test_flipped_labels_are_measured_against_the_classes():

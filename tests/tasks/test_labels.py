@@ -1,4 +1,4 @@
-"""Real labels: clean, noisy, and at a given distance from the target."""
+"""Labels that are clean, noisy, flipped, at a given distance from the target, or its sign."""
 
 import numpy as np
 import pytest
@@ -6,8 +6,9 @@ import pytest
 from bfc_bench.tasks.base import Labelling
 from bfc_bench.tasks.drawn_problem import SCALE_POINTS
 from bfc_bench.tasks.inputs.gaussian import Gaussian
-from bfc_bench.tasks.inputs.uniform import Uniform
-from bfc_bench.tasks.labels import Agnostic, Clean, Flip, Noise
+from bfc_bench.tasks.inputs.uniform import Sphere, Uniform
+from bfc_bench.tasks.labels import Agnostic, Clean, Flip, Noise, Sign
+from bfc_bench.tasks.targets.lowrank_poly import LowrankPoly
 from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
 from bfc_bench.tasks.teacher_task import TeacherTask
 
@@ -62,13 +63,10 @@ def test_a_flipped_label_is_never_the_class_that_it_was_and_each_other_one_equal
     assert set(np.unique(flipped)) <= (set(range(classes)) if classes else {-1.0, 1.0})
 
 
-def test_an_adversary_is_bounded_by_the_root_of_opt_and_always_reaches_it():
-    np.testing.assert_allclose(np.abs(label(ADVERSARIAL) - VALUES), np.sqrt(0.04) * 3.0, rtol=1e-9)
-
-
-def test_an_adversary_is_a_function_of_x_alone():
-    again = label(ADVERSARIAL, X[::-1], VALUES[::-1], seed=2)[::-1]
-    assert np.array_equal(label(ADVERSARIAL), again)
+def test_an_adversary_is_a_function_of_x_alone_that_always_reaches_the_root_of_opt():
+    labels = label(ADVERSARIAL)
+    np.testing.assert_allclose(np.abs(labels - VALUES), np.sqrt(0.04) * 3.0, rtol=1e-9)
+    assert np.array_equal(labels, label(ADVERSARIAL, X[::-1], VALUES[::-1], seed=2)[::-1])
 
 
 def test_an_adversary_follows_another_teacher_of_its_replicate():
@@ -93,6 +91,15 @@ def test_opt_is_reached_in_training_and_in_testing(labels, inputs):
         )
     assert np.var(p.test_y) == pytest.approx(p.labelling.deviation**2)
     assert p.facts({"opt"}) == {"opt": pytest.approx(0.04)}
+
+
+@pytest.mark.parametrize("form", ["gegenbauer", "monomial"])
+def test_signs_are_those_of_the_centred_target_and_both_classes_are_seen(form):
+    p = TeacherTask("sign", Sphere(), LowrankPoly(degree=2, form=form), labels=Sign()).problem(0, 6, 0, 20_000)
+    values = p.drawn(p.test_x) - p.labelling.mean
+    assert np.array_equal(p.test_y[values != 0], np.sign(values[values != 0]))
+    assert 0.25 < np.mean(p.test_y > 0) < 0.75
+    assert p.spec(10).kind == p.train(10).kind == p.task.facts(6).kind == "binary"
 
 
 def test_test_labels_have_noise_of_their_own():

@@ -11,7 +11,7 @@ from data_files import load, refuses
 from bfc_bench.errors import UsageError
 from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.run.array_guard import to_frame
-from bfc_bench.tasks.build import build_part
+from bfc_bench.run.build_task import build_part
 from bfc_bench.tasks.data.arrays import saved
 from bfc_bench.tasks.data_task import DataTask
 from bfc_bench.tasks.labels import Clean

@@ -8,7 +8,7 @@ import pytest
 from bfc_bench.errors import UsageError
 from bfc_bench.tasks.inputs.gaussian import Gaussian
 from bfc_bench.tasks.inputs.uniform import Hypercube, Sphere, Uniform
-from bfc_bench.tasks.targets.densenet_teacher import CHUNK, DensenetTeacher
+from bfc_bench.tasks.targets.densenet_teacher import DensenetTeacher
 from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
 
 D = 8
@@ -119,16 +119,6 @@ def test_sharing_weights_is_part_of_a_teacher():
     shared = QuadraticDensenet.parse({**L3, "share_skips": True}, "test")
     assert shared.check_teacher(QuadraticDensenet.parse(L3, "test")) == "both need the same share_skips"
     assert "share_skips" not in QuadraticDensenet.parse(L3, "test").changed()
-
-
-@pytest.mark.parametrize("m", [0, 1, CHUNK, CHUNK + 3])
-def test_points_are_evaluated_one_by_one(m):
-    law, teacher = draw(L3)
-    x = law.sample(np.random.default_rng(9), CHUNK + 3)[:m]
-    values = teacher(x)
-    assert values.shape == (m,)
-    for i in {0, m // 2, m - 1} if m else ():
-        np.testing.assert_allclose(values[i], teacher(x[i : i + 1])[0], rtol=1e-12)
 
 
 def test_default_skips():

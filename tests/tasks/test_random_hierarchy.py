@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bfc_bench.seeds import stream
-from bfc_bench.tasks.laws.random_hierarchy import Grammar, RandomHierarchy, one_hot, symbols_of
+from bfc_bench.tasks.laws.random_hierarchy import RandomHierarchy, one_hot, symbols_of
 
 SIZES = [
     {"vocabulary": 8, "synonyms": 4, "branching": 2, "levels": 3, "classes": 2},
@@ -99,43 +99,3 @@ def test_strings_without_a_parent_have_no_class_and_no_hidden_symbol():
     lost = made.hidden(x)["S2"].reshape(-1, 2, 4).sum(axis=2)
     assert set(np.unique(lost)) == {0.0, 1.0}
     assert (classes[(lost == 0).any(axis=1)] == -1).all()
-
-
-def explained(grammar):
-    """R^2 of the class given one symbol of levels 0, ..., L - 1 alone, the mean over the level's positions.
-
-    This is the variance of P(class | symbol), summed over classes, over that of the class, 1 - 1 / C.
-    """
-    shares = []
-    for given_class in grammar.given_class():
-        p = given_class.mean(axis=0)  # (positions, v)
-        classes = len(given_class)
-        posterior = np.divide(given_class / classes, p, out=np.zeros_like(given_class), where=p > 0)
-        shares.append(float(((posterior**2).sum(axis=0) * p).sum(axis=1).mean() - 1 / classes) / (1 - 1 / classes))
-    return shares
-
-
-def test_what_one_symbol_explains_is_the_r2_of_a_regression_on_it():
-    made = source(vocabulary=8, synonyms=4, branching=2, levels=2, classes=2)
-    x, y = made.sample(stream("points"), 60_000)
-    for found, layer in zip(explained(made.grammar), (x, made.hidden(x)["S2"]), strict=True):
-        r2 = []
-        for block in np.split(layer, layer.shape[1] // 8, axis=1):
-            weights = np.linalg.lstsq(block, y - y.mean(), rcond=None)[0]
-            r2.append(np.var(block @ weights) / np.var(y))
-        assert found == pytest.approx(np.mean(r2), abs=0.005)
-
-
-def test_a_symbol_of_one_class_alone_explains_it():
-    grammar = Grammar((np.array([[[0, 1]], [[1, 0]]]),), (np.ones(1),), 2)
-    assert explained(grammar) == [1.0]
-    same_first = Grammar((np.array([[[0, 1]], [[0, 0]]]),), (np.ones(1),), 2)
-    assert explained(same_first) == [0.5]  # the first symbol explains nothing, the second everything
-
-
-def test_what_a_symbol_explains_falls_with_each_level_below_it():
-    law = RandomHierarchy(vocabulary=8, synonyms=4, levels=4, classes=2)
-    means = np.mean([explained(Grammar.draw(stream(r), law)) for r in range(40)], axis=0)
-    ratios = means[1:] / means[:-1]
-    # Each level keeps a share of the order of 1 / m: the correlation is an average over m strings with random signs.
-    assert ((ratios > 2) & (ratios < 16)).all()

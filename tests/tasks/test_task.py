@@ -1,6 +1,5 @@
 """Tasks and problems: prefixes, streams, identity, laziness, errors."""
 
-import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -8,11 +7,10 @@ import pytest
 
 from bfc_bench.errors import UsageError
 from bfc_bench.plugins.manager import load_plugins
+from bfc_bench.run.build_task import build_task
 from bfc_bench.seeds import BLOCK
-from bfc_bench.tasks.build import build_task
 from bfc_bench.tasks.inputs.uniform import Hypercube, Sphere, Uniform
 from bfc_bench.tasks.labels import Clean, Noise
-from bfc_bench.tasks.targets.lowrank_poly import LowrankPoly
 from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
 from bfc_bench.tasks.teacher_task import TeacherProblem, TeacherTask
 
@@ -109,28 +107,18 @@ def test_the_oracle_gets_what_it_asks_for_and_nothing_else():
 
 
 @pytest.mark.parametrize(
-    ("task", "d", "reason"),
-    [
-        (replace(TASK, inputs=Sphere()), 1, "sphere inputs need d >= 2"),
-        (TASK, 2, r"widths\[0\] = 3 is above the input dimension 2"),
-        (replace(TASK, target=LowrankPoly(degree=4)), D, "form = 'gegenbauer' needs sphere inputs, not 'uniform'"),
-        (replace(TASK, inputs=Hypercube()), D, "x\\^2 is constant on hypercube inputs"),
-    ],
+    ("inputs", "d", "reason"), [(Sphere(), 1, "sphere inputs"), (Uniform(), 2, "widths"), (Hypercube(), D, "x.2 is")]
 )
-def test_tasks_that_do_not_exist_say_why(task, d, reason):
+def test_tasks_that_do_not_exist_say_why(inputs, d, reason):
     with pytest.raises(UsageError, match=f"task 'noisy': {reason}"):
-        problem(task, d=d)
+        problem(replace(TASK, inputs=inputs), d=d)
     assert TASK.check(D) is None
-
-
-def test_a_task_travels_between_processes():
-    assert np.array_equal(problem(pickle.loads(pickle.dumps(TASK))).train(20).y, problem().train(20).y)
 
 
 def test_a_task_is_built_from_plain_data():
     target = {"kind": "quadratic-densenet", "widths": [3, 2], "alphas": [1, 0.3]}
     parts = {"inputs": {"kind": "uniform"}, "target": target, "labels": {"kind": "clean"}}
-    built = build_task("t", **parts, kinds=load_plugins(), where="suite 's': task 't'")
+    built = build_task("t", **parts, plugins=load_plugins(), where="suite 's': task 't'")
     assert built == TeacherTask("t", Uniform(), TARGET, labels=Clean())
     assert built.definition() == {
         "name": "t",

@@ -1,11 +1,11 @@
-"""The toy examples against their formulas."""
+"""The toy examples and the teacher of the talk against their formulas."""
 
 import numpy as np
 import pytest
 
 from bfc_bench.tasks.inputs.gaussian import Gaussian
 from bfc_bench.tasks.inputs.uniform import Uniform
-from bfc_bench.tasks.targets.toys import SlideCorrection, SlideQuartic, ToyOverfit, ToyRich
+from bfc_bench.tasks.targets.toys import SlideCorrection, SlideDensenet, SlideQuartic, ToyOverfit, ToyRich
 
 D = 7
 TOYS = [ToyOverfit, ToyRich, SlideQuartic, SlideCorrection]
@@ -61,3 +61,23 @@ def test_hidden_features_are_those_of_the_text():
     x, teacher = draw(SlideCorrection())
     np.testing.assert_allclose(teacher.hidden(x)["S2"], x[:, :2])
     np.testing.assert_allclose(teacher.hidden(x)["S3"], np.sqrt(0.3) * (x[:, :2] ** 2 + x[:, 2:4]))
+
+
+def test_the_teacher_of_the_talk_follows_its_definition():
+    alphas = (1.0, 0.5, 0.25)
+    x, teacher = draw(SlideDensenet(widths=(4, 3, 2), alphas=alphas))
+    w1, w2, w3 = teacher.weights
+    g1 = (x @ w1[0].T) ** 2
+    g2 = (x @ w2[0].T + g1 @ w2[2].T) ** 2
+    g3 = (x @ w3[0].T + g1 @ w3[2].T + g2 @ w3[3].T) ** 2
+    by_definition = sum(a * g @ w for a, g, w in zip(alphas, (g1, g2, g3), teacher.readouts, strict=True))
+    np.testing.assert_allclose(teacher(x), by_definition, rtol=1e-10)
+    skips = [[0], [0, 2], [0, 2, 3]]
+    assert [sorted(layer) for layer in teacher.weights] == skips
+    assert teacher.facts == {"alphas": list(alphas), "widths": [4, 3, 2], "skips": skips, "depth": 4}
+
+
+@pytest.mark.parametrize(("signs", "expected"), [("random", {-1.0, 1.0}), ("positive", {1.0})])
+def test_signs_are_drawn_or_positive(signs, expected):
+    _, teacher = draw(SlideDensenet(widths=(7, 7, 7), alphas=(1.0, 1.0, 1.0), signs=signs))
+    assert set(np.concatenate(teacher.readouts)) == expected

@@ -1,7 +1,5 @@
 """Kinds of data sets, one per file."""
 
-from __future__ import annotations
-
 from bfc_bench.tasks.base import DataSet
 from bfc_bench.tasks.data.cifar import Cifar10, Cifar100
 from bfc_bench.tasks.data.mnist import FashionMnist, Mnist

@@ -1,7 +1,5 @@
 """Saves arrays and tables of a Python session to files, so that other processes can read them."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 from collections.abc import Mapping, Sequence

@@ -1,24 +1,19 @@
 """CIFAR-10 and CIFAR-100: 50,000 images of 32 x 32 in three colours to train on and 10,000 to test on."""
 
-from __future__ import annotations
-
-import gzip
 import tarfile
-import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 
-from bfc_bench.errors import UsageError, error_text
+from bfc_bench.errors import UsageError
 from bfc_bench.tasks.base import DataSetContents, LabelledPoints
 from bfc_bench.tasks.data.images import ImageSet
-from bfc_bench.tasks.data.public import fetch, find, missing
+from bfc_bench.tasks.load_data import reading
 
 SHAPE = (3, 32, 32)
 PIXELS = 3072
-SOURCE = "https://www.cs.toronto.edu/~kriz/"
 
 
 class Cifar10(ImageSet):
@@ -28,48 +23,38 @@ class Cifar10(ImageSet):
     """
 
     kind: ClassVar[str] = "cifar-10"
-    places: ClassVar[tuple[str, str]] = ("cifar-10-batches-bin", "cifar-10-binary.tar.gz")
-    """Folder and archive."""
-    checksum: ClassVar[str] = "c32a1d4ab5d03f1284b67883e8d87530"
-    """MD5 of the archive."""
+    source: ClassVar[str] = "https://www.cs.toronto.edu/~kriz/"
+    checksums: ClassVar[Mapping[str, str]] = {"cifar-10-binary.tar.gz": "c32a1d4ab5d03f1284b67883e8d87530"}
+    folder: ClassVar[str] = "cifar-10-batches-bin"
+    """Folder that the archive contains."""
     train: ClassVar[tuple[str, ...]] = tuple(f"data_batch_{number}.bin" for number in range(1, 6))
     test: ClassVar[tuple[str, ...]] = ("test_batch.bin",)
     labels: ClassVar[int] = 1
     """Number of labels before an image; the last one is read."""
 
+    def forms(self, name: str) -> tuple[str, ...]:
+        """The archive may be unpacked."""
+        return self.folder, name
+
     def images(self) -> DataSetContents:
         """x (50000, 3072), y (50000,), and 10,000 images to test on."""
-        source = find(self.kind, self.places)
+        [source] = self.files()
         files = _read(source)
-        classes = self._names(files, source)
-        points, test = (self._part(files, source, names, len(classes)) for names in (self.train, self.test))
-        return DataSetContents(points, test, classes, SHAPE)
+        points, test = (self._part(files, source, names) for names in (self.train, self.test))
+        return DataSetContents(points, test, self._names(files), SHAPE)
 
-    def missing_files(self) -> str | None:
-        """What to type if the files are missing."""
-        return missing(self.kind, self.places)
-
-    def get(self) -> str:
-        """Fetch the archive."""
-        name = self.places[1]
-        return str(fetch(self.kind, {name: (SOURCE + name, self.checksum)}) / name)
-
-    def _part(self, files: Mapping[str, bytes], source: Path, names: Sequence[str], classes: int) -> LabelledPoints:
+    def _part(self, files: Mapping[str, bytes], source: Path, names: Sequence[str]) -> LabelledPoints:
         """The images of several files."""
         parts, size = [], self.labels + PIXELS
         for name in names:
-            if name not in files:
-                raise UsageError(f"{source}: there is no file {name!r}; it is incomplete or damaged.")
-            if not (content := files[name]) or len(content) % size:
-                raise UsageError(f"{source}: {name} is truncated: {len(content):,} bytes are no multiple of {size}.")
+            content = files.get(name, b"")
+            if not content or len(content) % size:
+                raise UsageError(f"{source}: {name} is missing or truncated; it must hold records of {size} bytes.")
             parts.append(np.frombuffer(content, np.uint8).reshape(-1, size))
         records = np.concatenate(parts)
-        y = records[:, self.labels - 1].astype(np.int64)
-        if y.max() >= classes:
-            raise UsageError(f"{source}: labels must be in 0 ... {classes - 1}. Got {y.max()}.")
-        return LabelledPoints(records[:, self.labels :], y)
+        return LabelledPoints(records[:, self.labels :], records[:, self.labels - 1].astype(np.int64))
 
-    def _names(self, files: Mapping[str, bytes], source: Path) -> tuple[str, ...]:
+    def _names(self, files: Mapping[str, bytes]) -> tuple[str, ...]:
         return "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"
 
 
@@ -77,28 +62,24 @@ class Cifar100(Cifar10):
     """A hundred kinds of things: 60,000 images of 3 x 32 x 32. Krizhevsky (2009)."""
 
     kind: ClassVar[str] = "cifar-100"
-    places: ClassVar[tuple[str, str]] = ("cifar-100-binary", "cifar-100-binary.tar.gz")
-    checksum: ClassVar[str] = "03b5dce01913d631647c71ecec9e9cb8"
+    checksums: ClassVar[Mapping[str, str]] = {"cifar-100-binary.tar.gz": "03b5dce01913d631647c71ecec9e9cb8"}
+    folder: ClassVar[str] = "cifar-100-binary"
     train: ClassVar[tuple[str, ...]] = ("train.bin",)
     test: ClassVar[tuple[str, ...]] = ("test.bin",)
     labels: ClassVar[int] = 2
 
-    def _names(self, files: Mapping[str, bytes], source: Path) -> tuple[str, ...]:
+    def _names(self, files: Mapping[str, bytes]) -> tuple[str, ...]:
         names = files.get("fine_label_names.txt", b"").decode(errors="replace").split()
         if len(names) != 100:
-            raise UsageError(f"{source}: fine_label_names.txt must name 100 classes.")
+            raise UsageError("fine_label_names.txt must name 100 classes.")
         return tuple(names)
 
 
 def _read(source: Path) -> dict[str, bytes]:
     """The files of a folder or an archive, by name. Raises ``UsageError``."""
-    try:
+    with reading(source):
         if source.is_dir():
             return {path.name: path.read_bytes() for path in source.iterdir() if path.is_file()}
         with tarfile.open(source) as archive:
             files = {Path(item.name).name: archive.extractfile(item) for item in archive if item.isfile()}
             return {name: file.read() for name, file in files.items() if file}
-    except (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise UsageError(f"{source} is truncated or damaged: {' '.join(error_text(error).split())}.") from None
-    except OSError as error:
-        raise UsageError(f"{source} cannot be read: {error.strerror or error}.") from None

@@ -1,7 +1,5 @@
 """Converts labels of a data set to numbers of classes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -235,8 +235,7 @@ def _since_1970(series: Any) -> np.ndarray:
     if getattr(series.dtype, "tz", None) is not None:
         series = series.dt.tz_convert("UTC").dt.tz_localize(None)
     start = pd.Timestamp(0).as_unit(series.dt.unit)  # in nanoseconds it would exclude years such as 9999 and 1600
-    days: np.ndarray = ((series - start) / pd.Timedelta(days=1)).to_numpy(dtype=float)
-    return days
+    return np.asarray(((series - start) / pd.Timedelta(days=1)).to_numpy(dtype=float))
 
 
 def targets(parts: Sequence[Part], name: str, classes: bool | None) -> tuple[list[np.ndarray], tuple[str, ...]]:
@@ -270,15 +269,15 @@ def _target(part: Part, name: str, classes: bool | None) -> Any:
 
 def split_keys(part: Part, options: ColumnOptions) -> dict[str, Any]:
     """What ``split`` splits by: ``{"groups": numbers}`` or ``{"times": times}``, (N,); nothing without it."""
+    import pandas as pd
+
     split = options.split
     if split is None:
         return {}
     part.require(split.column)
     part.complete(split.column, "Each row needs one for the split.")
     if split.group is not None:
-        codes: dict[Any, int] = {}
-        values = part.frame[split.group].astype(object)
-        return {"groups": np.array([codes.setdefault(value, len(codes)) for value in values])}
+        return {"groups": pd.factorize(part.frame[split.group].astype(object))[0]}
     times = values_of(part, split.column, options.model_copy(update={"categories": []}))
     if times.dtype.kind != "f":
         raise UsageError(

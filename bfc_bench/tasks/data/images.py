@@ -1,29 +1,56 @@
 """Base class of image data sets, whose rows are images of bytes, and average pooling."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
-from typing import Annotated
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field
 
 from bfc_bench.errors import UsageError
 from bfc_bench.tasks.base import DataSet, DataSetContents, LabelledPoints
+from bfc_bench.tasks.data.public import fetch, find
 
 WHITE = 255
 """The largest value of a byte, which becomes 1 when points are drawn."""
 
 
 class ImageSet(DataSet):
-    """Images of bytes with classes."""
+    """Images of bytes with classes, in public files."""
 
+    source: ClassVar[str]
+    """Address of the folder with the files."""
+    checksums: ClassVar[Mapping[str, str]]
+    """MD5 of each file at ``source``."""
+    package: ClassVar[str] = ""
+    """Debian's package with the files."""
     pool: Annotated[int, Field(strict=True, ge=1)] = 1
     """Every block of pool x pool pixels is replaced by its mean."""
 
     @abstractmethod
     def images(self) -> DataSetContents:
         """The images with x in bytes, as in the files, and ``shape`` (channels, height, width)."""
+
+    @abstractmethod
+    def forms(self, name: str) -> tuple[str, ...]:
+        """The names that a file of ``checksums`` may have here, packed and unpacked, in the order of search."""
+
+    def missing_files(self) -> str | None:
+        """What to type if a file is missing."""
+        try:
+            self.files()
+        except UsageError as error:
+            return str(error)
+        return None
+
+    def get(self) -> str:
+        """Fetch the files."""
+        return str(fetch(self.kind, {name: (self.source + name, md5) for name, md5 in self.checksums.items()}))
+
+    def files(self) -> list[Path]:
+        """Where the files lie, in the order of ``checksums``. Raises ``UsageError`` that says what to type."""
+        return [find(self.kind, self.forms(name), self.package) for name in self.checksums]
 
     def load(self) -> DataSetContents:
         """All images. x holds sums of bytes, with the divisor that brings them to [0, 1] when points are drawn."""

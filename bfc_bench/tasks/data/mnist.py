@@ -1,9 +1,6 @@
 """MNIST and Fashion-MNIST: 60,000 images of 28 x 28 to train on and 10,000 to test on, in ten classes; IDX files."""
 
-from __future__ import annotations
-
 import gzip
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar
@@ -13,15 +10,20 @@ import numpy as np
 from bfc_bench.errors import UsageError
 from bfc_bench.tasks.base import DataSetContents, LabelledPoints
 from bfc_bench.tasks.data.images import ImageSet
-from bfc_bench.tasks.data.public import fetch, find, missing
+from bfc_bench.tasks.load_data import reading
 
+GZIP = b"\x1f\x8b"
+"""How a file that gzip has compressed begins."""
 BYTES = b"\0\0\x08"
 """How a file of bytes begins. LeCun, Cortes and Burges, *The MNIST database*."""
 
 
 def read_idx(path: Path) -> np.ndarray:
     """The bytes in an IDX file, which may be compressed by gzip. Raises ``UsageError`` that names the file."""
-    content = _bytes(path)
+    with reading(path):
+        content = path.read_bytes()
+        if content.startswith(GZIP):
+            content = gzip.decompress(content)
     if len(content) < 4 or not content.startswith(BYTES):
         raise UsageError(f"{path}: an IDX file of bytes must begin with 00 00 08. Got {content[:4].hex(' ')}.")
     start = 4 + 4 * content[3]
@@ -32,19 +34,6 @@ def read_idx(path: Path) -> np.ndarray:
         sides = " x ".join(map(str, shape))
         raise UsageError(f"{path} is {what}: {sides} values take {size:,} bytes. Got {len(content):,}.")
     return np.frombuffer(content, np.uint8, offset=start).reshape(shape)
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        content = path.read_bytes()
-        return gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise UsageError(f"{path} is truncated or damaged: {error}.") from None
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror or error}.") from None
-
-
-FILES = tuple(f"{part}-{content}-ubyte" for part in ("train", "t10k") for content in ("images-idx3", "labels-idx1"))
 
 
 class Mnist(ImageSet):
@@ -58,29 +47,17 @@ class Mnist(ImageSet):
         "t10k-images-idx3-ubyte.gz": "9fb629c4189551a2d022fa330f9573f3",
         "t10k-labels-idx1-ubyte.gz": "ec29112dd5afa0611ce80d1b7f02629c",
     }
-    """MD5 of each file at ``source``."""
-    package: ClassVar[str] = ""
-    """Debian's package with the files."""
     names: ClassVar[tuple[str, ...]] = tuple("0123456789")
 
     def images(self) -> DataSetContents:
         """x (60000, 784), y (60000,), and 10,000 images to test on."""
-        x, y, x_test, y_test = (read_idx(find(self.kind, _both_forms(name), self.package)) for name in FILES)
-        for images, labels in ((x, y), (x_test, y_test)):
-            if images.ndim != 3 or images.shape[1:] != x.shape[1:]:
-                raise UsageError(f"{self.kind} must hold images. Got an array of shape {images.shape}.")
-            if labels.shape != (len(images),) or np.unique(labels).tolist() != list(range(10)):
-                raise UsageError(f"{self.kind}: labels must be 0 ... 9, one for each of {len(images)} images.")
+        x, y, x_test, y_test = map(read_idx, self.files())
         points, test = (LabelledPoints(a.reshape(len(a), -1), b.astype(int)) for a, b in ((x, y), (x_test, y_test)))
         return DataSetContents(points, test, self.names, (1, *x.shape[1:]))
 
-    def missing_files(self) -> str | None:
-        """What to type if a file is missing."""
-        return missing(self.kind, *map(_both_forms, FILES), package=self.package)
-
-    def get(self) -> str:
-        """Fetch the four files."""
-        return str(fetch(self.kind, {name: (self.source + name, md5) for name, md5 in self.checksums.items()}))
+    def forms(self, name: str) -> tuple[str, ...]:
+        """A file may be compressed or not."""
+        return name, name.removesuffix(".gz")
 
 
 class FashionMnist(Mnist):
@@ -99,7 +76,3 @@ class FashionMnist(Mnist):
         *("T-shirt/top", "Trouser", "Pullover", "Dress", "Coat"),
         *("Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot"),
     )
-
-
-def _both_forms(name: str) -> tuple[str, ...]:
-    return f"{name}.gz", name

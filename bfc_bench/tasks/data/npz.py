@@ -1,18 +1,15 @@
 """Data sets in NumPy ``.npz`` files."""
 
-from __future__ import annotations
-
-import zipfile
-import zlib
 from pathlib import Path
 from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field
 
-from bfc_bench.errors import UsageError, error_text, suggest
+from bfc_bench.errors import UsageError, suggest
 from bfc_bench.tasks.base import DataSet, DataSetContents, LabelledPoints
 from bfc_bench.tasks.data.classes import numbered
+from bfc_bench.tasks.load_data import reading
 
 
 class Npz(DataSet):
@@ -47,24 +44,16 @@ class Npz(DataSet):
 
 def read_npz(path: Path) -> dict[str, np.ndarray]:
     """The arrays of a file; arrays of objects, which are pickles, are refused with a ``UsageError``."""
-    name = ""
-    try:
-        with path.open("rb") as file:
-            loaded, arrays = np.load(file, allow_pickle=False), {}
-            if isinstance(loaded, np.ndarray):
-                raise UsageError(
-                    f"{path} must be a .npz file with arrays x and y. Got one array, as np.save writes it."
-                )
-            for name in loaded.files:
-                arrays[name] = loaded[name]
-            return arrays
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror or error}.") from None
-    except (ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error, NotImplementedError) as error:
-        if "allow_pickle" in error_text(error):
-            what = f"array {name!r} holds objects" if name else "it is no .npz file"
-            raise UsageError(f"{path}: {what}. Arrays must hold numbers, or text in y; no pickle is read.") from None
-        raise UsageError(f"{path} is truncated or damaged: {error_text(error)}.") from None
+    with reading(path), path.open("rb") as file:
+        try:
+            loaded = np.load(file, allow_pickle=False)
+            if not isinstance(loaded, np.ndarray):
+                return {name: loaded[name] for name in loaded.files}
+        except ValueError as error:
+            raise UsageError(
+                f"{path}: arrays must hold numbers, or text in y, and no pickle is read: {error}."
+            ) from None
+    raise UsageError(f"{path} must be a .npz file with arrays x and y. Got one array, as np.save writes it.")
 
 
 def _rows(x: np.ndarray) -> np.ndarray:

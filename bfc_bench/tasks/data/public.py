@@ -3,8 +3,6 @@
 A run never downloads. ``fetch``, used by the verb ``data get``, downloads and checks the MD5 sum.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -27,28 +25,16 @@ def folders(kind: str) -> list[Path]:
 
 
 def find(kind: str, names: Sequence[str], package: str = "") -> Path:
-    """The first of several files or folders that exists. Raises ``UsageError`` with what ``missing`` says."""
-    if (folder := _found(kind, names)) is None:
-        raise UsageError(_advice(kind, names, package))
-    return folder
-
-
-def missing(kind: str, *files: Sequence[str], package: str = "") -> str | None:
-    """What to type if one of the files, each given by its possible names, is in none of the folders."""
-    return next((_advice(kind, names, package) for names in files if _found(kind, names) is None), None)
-
-
-def _found(kind: str, names: Sequence[str]) -> Path | None:
-    paths = (folder / name for folder in folders(kind) for name in names)
-    return next((path for path in paths if path.exists()), None)
-
-
-def _advice(kind: str, names: Sequence[str], package: str) -> str:
+    """The first of several files or folders that exists. Raises ``UsageError`` that says what to type."""
+    searched = folders(kind)
+    for folder in searched:
+        for name in names:
+            if (folder / name).exists():
+                return folder / name
     or_package = f", or `apt-get install {package}` on Debian" if package else ""
-    searched = ", ".join(map(str, folders(kind)))
-    return (
-        f"{kind}: there is no {' or '.join(names)} in {searched}. `bfc-bench data get {kind}` fetches it{or_package}; "
-        f"--data DIR or {DATA_VARIABLE} name another folder."
+    raise UsageError(
+        f"{kind}: there is no {' or '.join(names)} in {', '.join(map(str, searched))}. `bfc-bench data get {kind}` "
+        f"fetches it{or_package}; --data DIR or {DATA_VARIABLE} name another folder."
     )
 
 

@@ -4,8 +4,6 @@ Known are pandas and Polars frames, dicts of columns, data sets of Hugging Face'
 ``features``), and torch data sets, whose items are pairs (x, y).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -57,25 +55,21 @@ def as_frame(x: Any, name: str = "x") -> Any:
             raise UsageError(
                 f"{name} has the parts {', '.join(map(repr, splits))}; give one of them, such as x[{splits[0]!r}]."
             )
-        return _frame({str(key): list(values) for key, values in x.items()}, {}, name)
-    if hasattr(x, "column_names") and hasattr(x, "features"):  # Hugging Face
-        return _frame({column: list(x[column]) for column in x.column_names}, dict(x.features or {}), name)
-    if hasattr(x, "get_column") and hasattr(x, "columns"):  # Polars
-        return _frame({column: x.get_column(column).to_list() for column in x.columns}, {}, name)
-    return None
-
-
-def _frame(columns: Mapping[str, list[Any]], features: Mapping[str, Any], name: str) -> Any:
-    """A frame of columns of equal length; numbers of a feature with ``names`` become these."""
-    import pandas as pd
-
+        names = list(x)
+    elif hasattr(x, "column_names") and hasattr(x, "features"):  # Hugging Face
+        names = x.column_names
+    elif hasattr(x, "get_column") and hasattr(x, "columns"):  # Polars
+        names = x.columns
+    else:
+        return None
+    columns = {str(column): list(x[column]) for column in names}
     if len(lengths := {len(values) for values in columns.values()}) > 1:
         raise UsageError(f"{name}: all columns must have one length. Got {sorted(lengths)}.")
     frame = pd.DataFrame({column: pd.Series(values) for column, values in columns.items()})
-    for column, feature in features.items():
-        if names := getattr(feature, "names", None):
+    for column, feature in (getattr(x, "features", None) or {}).items():
+        if classes := getattr(feature, "names", None):  # its numbers stand for these
             codes = [-1 if value is None or value < 0 else int(value) for value in columns[column]]
-            frame[column] = pd.Categorical.from_codes(codes, categories=list(names))
+            frame[column] = pd.Categorical.from_codes(codes, categories=list(classes))
     return frame
 
 

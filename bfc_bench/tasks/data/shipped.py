@@ -1,7 +1,5 @@
 """The small data sets that scikit-learn ships."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 import numpy as np

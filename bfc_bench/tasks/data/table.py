@@ -1,7 +1,5 @@
 """Data sets in tables: CSV and parquet files."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +10,7 @@ from pydantic import Field
 from bfc_bench.errors import UsageError, error_text
 from bfc_bench.tasks.base import DataSet, DataSetContents, LabelledPoints, TableColumns
 from bfc_bench.tasks.data.columns import ColumnOptions, Part, encode, split_keys, targets
+from bfc_bench.tasks.load_data import reading
 
 SUFFIXES = (".csv", ".tsv", ".txt", ".parquet")
 
@@ -80,7 +79,8 @@ class Table(ColumnOptions, DataSet):
         if file.suffix not in SUFFIXES:
             raise UsageError(f"{path}: a table must end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}.")
         try:
-            return self._with_targets(self._read(file))
+            with reading(file):
+                return self._with_targets(self._read(file))
         except UnicodeError:
             raise UsageError(
                 f"{path} must be text in {self.encoding}. Set encoding, for example to 'latin-1' or 'utf-16'; in "
@@ -88,8 +88,6 @@ class Table(ColumnOptions, DataSet):
             ) from None
         except LookupError:
             raise UsageError(f"{path}: encoding must be one that Python knows. Got {self.encoding!r}.") from None
-        except OSError as error:
-            raise UsageError(f"{path} cannot be read: {error.strerror or error}.") from None
         except (ValueError, ImportError, Warning) as error:  # errors of pandas and of pyarrow are ValueErrors
             text = " ".join(error_text(error).split()).rstrip(".")
             raise UsageError(f"{path} is no table: {text}. {self._remark(file)}".strip()) from None

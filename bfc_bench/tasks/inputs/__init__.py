@@ -1,7 +1,5 @@
 """Input distributions."""
 
-from __future__ import annotations
-
 from bfc_bench.tasks.base import Inputs
 from bfc_bench.tasks.inputs.gaussian import (
     ExponentialPower,

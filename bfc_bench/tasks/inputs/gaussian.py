@@ -1,7 +1,5 @@
 """Gaussian inputs: independent, with one coordinate missing, of a power law, correlated; and tails of other powers."""
 
-from __future__ import annotations
-
 from math import exp, lgamma, sqrt
 from typing import Annotated, ClassVar, TypeAlias
 
@@ -70,9 +68,7 @@ class GaussianPowerLaw(Inputs):
 
     def sample(self, rng: np.random.Generator, m: int, law: InputLaw) -> Float:
         """m independent points, (m, d)."""
-        x: Float = rng.standard_normal((m, law.d))
-        x *= np.sqrt(self.square_mean(law))
-        return x
+        return rng.standard_normal((m, law.d)) * np.sqrt(self.square_mean(law))
 
     def square_mean(self, law: InputLaw) -> Float:
         """E[x_i^2] = i^-a, (d,)."""
@@ -118,8 +114,7 @@ class GaussianNonspherical(Inputs):
 
     def sample(self, rng: np.random.Generator, m: int, law: InputLaw) -> Float:
         """m independent points, (m, d)."""
-        x: Float = rng.standard_normal((m, law.d)) @ law.drawn["sigma"].T
-        return x
+        return rng.standard_normal((m, law.d)) @ law.drawn["sigma"].T
 
 
 class GaussianMixture(Inputs):

@@ -1,7 +1,5 @@
 """Uniform inputs: in a cube, on the corners of the hypercube, and on the unit sphere."""
 
-from __future__ import annotations
-
 from math import sqrt
 from typing import ClassVar
 
@@ -29,7 +27,7 @@ class Hypercube(Inputs):
 
     def sample(self, rng: np.random.Generator, m: int, law: InputLaw) -> Float:
         """m independent points, (m, d), with entries -1.0 and +1.0."""
-        return 2.0 * rng.integers(0, 2, (m, law.d)) - 1.0
+        return np.asarray(2.0 * rng.integers(0, 2, (m, law.d)) - 1.0)
 
 
 class Sphere(Inputs):

@@ -1,7 +1,5 @@
 """Kinds of labelling."""
 
-from __future__ import annotations
-
 from bfc_bench.tasks.base import Labels
 from bfc_bench.tasks.labels.agnostic import Agnostic
 from bfc_bench.tasks.labels.pointwise import Clean, Flip, Noise, Sign

@@ -1,7 +1,5 @@
 """Labels at a given distance from the target: agnostic learning."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from math import sqrt
 from typing import Annotated, Any, ClassVar, Literal

@@ -1,7 +1,5 @@
 """Labels that depend on the value of a point alone: clean, noisy, of flipped classes, and the sign."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, ClassVar
 

@@ -1,7 +1,5 @@
 """Binary labels that say on which side of a linear threshold the target is."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
@@ -53,8 +51,7 @@ class BeyondThreshold(Labels):
         extra = rng.standard_normal((len(x), 1))
         if self.form == "coordinate":
             return np.hstack([extra - labelling.mean, x])
-        seen: Float = np.hstack([extra, x]) @ labelling.drawn["basis"]
-        return seen
+        return np.asarray(np.hstack([extra, x]) @ labelling.drawn["basis"])
 
     def label(self, rng: np.random.Generator, seen: Float, values: Float, labelling: Labelling) -> Float:
         """-1.0 or +1.0, (m,)."""

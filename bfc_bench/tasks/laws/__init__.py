@@ -1,7 +1,5 @@
 """Joint laws of (x, y), one per file."""
 
-from __future__ import annotations
-
 from bfc_bench.tasks.base import JointLaw
 from bfc_bench.tasks.laws.random_hierarchy import RandomHierarchy
 

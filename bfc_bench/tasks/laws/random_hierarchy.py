@@ -65,15 +65,14 @@ class Grammar:
             parsed.append(symbols)
         return parsed
 
-    def given_class(self) -> list[np.ndarray]:
-        """P(symbol at a position | class) of levels 0, ..., L - 1: (C, s^L, v), ..., (C, s, v)."""
+    def given_class(self) -> np.ndarray:
+        """P(symbol at a position of the sequence | class), (C, s^L, v)."""
         classes = len(self.rules[0])
-        p, levels = np.eye(classes)[:, None, :], []
+        p = np.eye(classes)[:, None, :]
         for rule, frequency in zip(self.rules, self.frequencies, strict=True):
             probabilities = np.einsum("k,pksv->psv", frequency, rule[..., None] == np.arange(self.vocabulary))
             p = np.einsum("cip,psv->cisv", p, probabilities).reshape(classes, -1, self.vocabulary)
-            levels.append(p)
-        return levels[::-1]
+        return p
 
 
 def one_hot(symbols: np.ndarray, vocabulary: int) -> np.ndarray:
@@ -166,4 +165,4 @@ class SequenceSource(PointSource):
     @property
     def square_mean(self) -> Float:
         """The probability of each symbol at each position, (d,)."""
-        return np.asarray(self.grammar.given_class()[0].mean(axis=0)).ravel()
+        return np.asarray(self.grammar.given_class().mean(axis=0)).ravel()

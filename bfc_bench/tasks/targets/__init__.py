@@ -1,7 +1,5 @@
 """Targets."""
 
-from __future__ import annotations
-
 from bfc_bench.tasks.base import Target
 from bfc_bench.tasks.targets.hard_densenets import HardKernel, HardPoly
 from bfc_bench.tasks.targets.index_model import IndexModel

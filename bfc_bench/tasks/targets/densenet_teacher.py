@@ -1,7 +1,5 @@
 """Quadratic DenseNets as target functions: the network for given weights, and the drawing of random weights."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from math import sqrt
 
@@ -11,8 +9,6 @@ from bfc_bench.errors import UsageError
 from bfc_bench.tasks.base import Float, InputLaw, Teacher
 from bfc_bench.tasks.orthonormal import orthonormal_rows
 
-CHUNK = 8192
-"""Number of points evaluated at a time, which bounds the memory of a teacher."""
 PROBES = 16384
 """Number of points on which the size of a contribution is measured when a teacher is drawn."""
 
@@ -39,18 +35,13 @@ class DensenetTeacher(Teacher):
 
     def __call__(self, x: Float) -> Float:
         """G*(x), (m,), for x (m, d)."""
-        return np.concatenate([self._value(chunk) for chunk in _chunks(x)])
+        terms = zip(self.alphas, self._layers(x), self.readouts, strict=True)
+        return np.asarray(sum(alpha * (s**2 @ readout) for alpha, s, readout in terms))
 
     def hidden(self, x: Float) -> Mapping[str, Float]:
         """sqrt(alpha_l) S_l(x), {"S2": (m, k_2), ...}."""
-        parts = [self._layers(chunk) for chunk in _chunks(x)]
-        layers = [np.concatenate(layer) for layer in zip(*parts, strict=True)]
-        return {f"S{i}": sqrt(alpha) * s for i, (alpha, s) in enumerate(zip(self.alphas, layers, strict=True), start=2)}
-
-    def _value(self, x: Float) -> Float:
-        terms = zip(self.alphas, self._layers(x), self.readouts, strict=True)
-        total: Float = sum(alpha * (s**2 @ readout) for alpha, s, readout in terms)
-        return total
+        layers = zip(self.alphas, self._layers(x), strict=True)
+        return {f"S{i}": sqrt(alpha) * s for i, (alpha, s) in enumerate(layers, start=2)}
 
     def _layers(self, x: Float) -> list[Float]:
         """S_2, ..., S_L at x."""
@@ -103,18 +94,12 @@ def _stretch(rng: np.random.Generator, width: int, condition: float) -> Float:
     Its eigenvectors are a Haar rotation; at condition 1 it is the identity.
     """
     vectors = orthonormal_rows(rng, width, width)
-    stretch: Float = (vectors.T * condition ** rng.uniform(-1.0, 1.0, width)) @ vectors
-    return stretch
+    return (vectors.T * condition ** rng.uniform(-1.0, 1.0, width)) @ vectors
 
 
 def widest_skips(depth: int) -> list[list[int]]:
     """J_2, ..., J_L with every link that the index rule of BFC line 170 allows: J_l = {0, ..., l-3} and l-1."""
     return [[*range(layer - 2), layer - 1] for layer in range(2, depth + 1)]
-
-
-def _chunks(x: Float) -> list[Float]:
-    """x in pieces of at most ``CHUNK`` rows, at least one piece."""
-    return [x[start : start + CHUNK] for start in range(0, max(len(x), 1), CHUNK)]
 
 
 def _first_features(x: Float, square_mean: Float) -> list[Float]:
@@ -126,5 +111,4 @@ def _first_features(x: Float, square_mean: Float) -> list[Float]:
 
 def _weighted_sum(weights: Mapping[int, Float], features: Sequence[Float]) -> Float:
     """S_l = sum_j W_{l,j} G_j, (m, k_l)."""
-    total: Float = sum(features[j] @ w.T for j, w in weights.items())
-    return total
+    return np.asarray(sum(features[j] @ w.T for j, w in weights.items()))

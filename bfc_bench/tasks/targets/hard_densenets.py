@@ -8,21 +8,17 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from bfc_bench.tasks.base import Float, InputLaw, Inputs, Target
+from bfc_bench.tasks.base import Float, InputLaw
 from bfc_bench.tasks.targets.densenet_teacher import DensenetTeacher, widest_skips
-from bfc_bench.tasks.targets.options import Alphas, constant_squares
+from bfc_bench.tasks.targets.options import Alphas, OfSquares
 
 
-class HardDensenet(Target):
+class HardDensenet(OfSquares):
     """A DenseNet whose weights are fixed, or whose first weights are sparse."""
 
     swept: ClassVar[frozenset[str]] = frozenset({"alphas"})
     alphas: Alphas
     """alpha_2, ..., alpha_L, positive, not increasing; the theorems for kernels have alpha_L < .1."""
-
-    def check_inputs(self, inputs: Inputs) -> str | None:
-        """G_1 = x^2 - E[x^2] must not vanish."""
-        return constant_squares(inputs)
 
 
 class HardKernel(HardDensenet):

@@ -1,7 +1,5 @@
 """Parts of a target by degree, and the errors of a prediction in them, on the sphere S^{d-1}."""
 
-from __future__ import annotations
-
 import re
 from itertools import islice
 
@@ -42,5 +40,4 @@ def degree_errors(x: Float, residual: Float, p: int) -> Float:
         values = legendre_sequence(d, p, np.clip(x[rows] @ x.T, -1, 1))
         sums += [residual[rows] @ value @ residual for value in islice(values, 1, None)]
     dimensions = np.array([harmonics_dimension(d, k) for k in range(1, p + 1)], dtype=float)
-    errors: Float = dimensions * (sums - residual @ residual) / (m * (m - 1))
-    return errors
+    return np.asarray(dimensions * (sums - residual @ residual) / (m * (m - 1)))

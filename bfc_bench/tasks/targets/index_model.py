@@ -101,8 +101,7 @@ class IndexTeacher(Teacher):
 
     def __call__(self, x: Float) -> Float:
         """G*(x), (m,), for x (m, d)."""
-        values: Float = self._terms(x) @ self.coefficients
-        return values
+        return self._terms(x) @ self.coefficients
 
     def hidden(self, x: Float) -> Mapping[str, Float]:
         """The projections {"S2": (m, r)}, in the order of the directions; ``span_errors`` measures their span."""

@@ -39,5 +39,4 @@ class LinearTeacher(Teacher):
 
     def __call__(self, x: Float) -> Float:
         """G*(x), (m,), for x (m, d)."""
-        values: Float = x @ self.w
-        return values
+        return x @ self.w

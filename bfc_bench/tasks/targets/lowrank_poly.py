@@ -104,5 +104,4 @@ class LowrankTeacher(Teacher):
         """G*(x), (m,), for x (m, d), of norm 1 for the Gegenbauer form."""
         t = x @ self.directions.T
         terms = t**self.degree if self.form == "monomial" else zonal(x.shape[1], self.degree, t)
-        values: Float = terms @ self.coefficients
-        return values
+        return terms @ self.coefficients

@@ -1,7 +1,5 @@
 """Types and checks of options that targets share."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Annotated, TypeAlias
@@ -64,6 +62,9 @@ def one_per_width(values: Sequence[object], info: ValidationInfo) -> None:
         raise ValueError(f"must have one entry per width, {len(widths)} in all")
 
 
-def constant_squares(inputs: Inputs) -> str | None:
-    """Why a target built on the squares x_i^2 does not go with an input law, or None."""
-    return "x^2 is constant on hypercube inputs, so that G_1 = 0" if isinstance(inputs, Hypercube) else None
+class OfSquares(Target):
+    """A target of the squares x_i^2, which must not be constant."""
+
+    def check_inputs(self, inputs: Inputs) -> str | None:
+        """Why the target does not go with an input law, or None."""
+        return "x^2 is constant on hypercube inputs, so that G_1 = 0" if isinstance(inputs, Hypercube) else None

@@ -1,7 +1,5 @@
 """The quadratic DenseNet teacher."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Self
@@ -9,14 +7,14 @@ from typing import Annotated, Any, ClassVar, Self
 import numpy as np
 from pydantic import Field, FiniteFloat, ValidationInfo, field_validator, model_validator
 
-from bfc_bench.tasks.base import InputLaw, Inputs
+from bfc_bench.tasks.base import InputLaw
 from bfc_bench.tasks.targets.densenet_teacher import DensenetTeacher, draw_weights
-from bfc_bench.tasks.targets.options import RandomDensenet, constant_squares, one_per_width
+from bfc_bench.tasks.targets.options import OfSquares, RandomDensenet, one_per_width
 
 Skips = tuple[tuple[int, ...], ...]
 
 
-class QuadraticDensenet(RandomDensenet):
+class QuadraticDensenet(OfSquares, RandomDensenet):
     """G* = sum_l alpha_l Sum(G_l), l = 2..L, of degree 2^L. BFC section 2 (lines 163-190).
 
     G_0 = x, G_1 = x^2 - E[x^2], S_l = sum_{j in J_l} W_{l,j} G_j (k_l-dimensional), G_l = S_l^2. Each W_{l,j} is a
@@ -71,10 +69,6 @@ class QuadraticDensenet(RandomDensenet):
                     f"They have {widths[layer - 3]} and {widths[layer - 1]}"
                 )
         return super().check(d)
-
-    def check_inputs(self, inputs: Inputs) -> str | None:
-        """G_1 = x^2 - E[x^2] must not vanish."""
-        return constant_squares(inputs)
 
     def check_teacher(self, other: Self) -> str | None:
         """Layers are drawn from below, so one may be deeper; common layers need equal widths and skips."""

@@ -75,8 +75,7 @@ class StaircaseTeacher(Teacher):
         """G*(x), (m,), for x (m, d) of norm 1."""
         t = x @ self.directions.T
         steps = [a * zonal(x.shape[1], k + 1, t[:, k]) for k, a in enumerate(self.coefficients)]
-        values: Float = np.sum(steps, axis=0)
-        return values
+        return np.asarray(np.sum(steps, axis=0))
 
     def part_errors(self, x: Float, prediction: Float) -> Mapping[str, float]:
         """The error of each degree over that degree's variance a_k^2, {"degree1": 0.1, ...}: 1 - R^2.

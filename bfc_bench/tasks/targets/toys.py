@@ -1,7 +1,5 @@
 """The small examples of the paper and the talk, and the talk's DenseNet, whose first layer is trained too."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from math import sqrt
 from typing import Annotated, ClassVar, Literal, TypeAlias
@@ -9,16 +7,16 @@ from typing import Annotated, ClassVar, Literal, TypeAlias
 import numpy as np
 from pydantic import Field, FiniteFloat
 
-from bfc_bench.tasks.base import Float, InputLaw, Inputs, Target
+from bfc_bench.tasks.base import Float, InputLaw
 from bfc_bench.tasks.targets.densenet_teacher import DensenetTeacher, draw_weights
-from bfc_bench.tasks.targets.options import RandomDensenet, constant_squares
+from bfc_bench.tasks.targets.options import OfSquares, RandomDensenet
 
 Weight: TypeAlias = Annotated[FiniteFloat, Field(gt=0)]
 Layer: TypeAlias = dict[int, Float]
 """Weights of a layer by the layer that they read; 0 is x, 1 is x^2."""
 
 
-class Toy(Target):
+class Toy(OfSquares):
     """A fixed small network of the first ``coordinates`` inputs."""
 
     swept: ClassVar[frozenset[str]] = frozenset({"alpha"})
@@ -37,10 +35,6 @@ class Toy(Target):
     def check(self, d: int) -> str | None:
         """Why there are too few coordinates, or None."""
         return f"{self.kind} needs d >= {self.coordinates}, not {d}" if d < self.coordinates else None
-
-    def check_inputs(self, inputs: Inputs) -> str | None:
-        """The squares of the inputs must not be constant."""
-        return constant_squares(inputs)
 
     def draw(self, rng: np.random.Generator, law: InputLaw) -> DensenetTeacher:
         """The network in d dimensions."""

@@ -10,8 +10,6 @@ NTK(x, x) = (depth + 1) |x|^2/d.
 Shapes: m and n points, d input dimension.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import pi, sqrt

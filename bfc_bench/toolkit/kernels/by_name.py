@@ -1,7 +1,5 @@
 """Makes a kernel by its name."""
 
-from __future__ import annotations
-
 from typing import Literal, TypeAlias
 
 from bfc_bench.toolkit.kernels.arccos import ReluNetwork

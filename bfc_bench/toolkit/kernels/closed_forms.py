@@ -3,8 +3,6 @@
 Shapes: m and n points.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
@@ -25,10 +23,6 @@ class Rbf(ProductKernel):
         """See ``ProductKernel.finish``; scales are squared norms."""
         torch.exp(products.mul_(2).sub_(left.unsqueeze(1)).sub_(right).clamp_(max=0).mul_(self.gamma), out=out)
 
-    def diagonal(self, points: PreparedPoints) -> Tensor:
-        """Ones."""
-        return torch.ones_like(points.scale)
-
 
 @dataclass(frozen=True)
 class Laplace(Kernel):
@@ -40,10 +34,6 @@ class Laplace(Kernel):
         """See ``Kernel.tile``; from differences, since products would lose small distances to rounding."""
         distances = torch.cdist(x.features, z.features, compute_mode="donot_use_mm_for_euclid_dist")
         torch.exp(distances.mul_(-sqrt(self.gamma)), out=out)
-
-    def diagonal(self, points: PreparedPoints) -> Tensor:
-        """Ones."""
-        return torch.ones_like(points.scale)
 
 
 @dataclass(frozen=True)
@@ -62,7 +52,7 @@ class Harmonic(ProductKernel):
     def finish(self, products: Tensor, left: Tensor, right: Tensor, scratch: Sequence[Tensor], out: Tensor) -> None:
         """See ``ProductKernel.finish``; scales are squared norms.
 
-        The recurrence of ``tasks.targets.harmonics.legendre``, multiplied by powers of the norms, so that points of
+        The recurrence of ``utils.legendre.legendre``, multiplied by powers of the norms, so that points of
         norm 0 need no case of their own.
         """
         before, norms, here = scratch

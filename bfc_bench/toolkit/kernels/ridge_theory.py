@@ -17,8 +17,6 @@ Gaussian and independent; on the sphere they hold within a few percent from n of
 Shapes: K eigenvalues.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import exp, inf, log
 

@@ -7,8 +7,6 @@ polynomials P_k(1) = 1 in d dimensions, and lambda_k = E[k(t) P_k(t)] for t = <x
 Shapes: K degrees, m nodes.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import lru_cache
 

@@ -11,6 +11,7 @@ from bfc_bench.learner import Context, Failure, Job
 from bfc_bench.tasks.inputs.gaussian import Gaussian
 from bfc_bench.tasks.inputs.uniform import Uniform
 from bfc_bench.tasks.labels import Clean
+from bfc_bench.tasks.metrics import nmse, nmse_trimmed
 from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
 from bfc_bench.tasks.targets.toys import SlideQuartic
 from bfc_bench.tasks.teacher_task import TeacherTask
@@ -26,7 +27,7 @@ def errors(learner, inputs, target, d, n, replicates):
     fitted = QuadDenseNet.fit_batch(jobs)
     assert not any(isinstance(one, Failure) for one in fitted), fitted
     predictions = [one.predict(p.test_x) for one, p in zip(fitted, problems, strict=True)]
-    return np.array([[p.truth.nmse(f), p.truth.trimmed_nmse(f)] for f, p in zip(predictions, problems, strict=True)])
+    return np.array([[nmse(f, p.truth), nmse_trimmed(f, p.truth)] for f, p in zip(predictions, problems, strict=True)])
 
 
 L3 = QuadraticDensenet(widths=(4, 2), alphas=(1.0, 0.3))

@@ -38,12 +38,6 @@ def test_ends_and_rounding_beyond_them(kernel):
     assert at(kernel, ends).tolist() == [0.0, 0.0, 0.5, 0.5]
 
 
-def test_derivatives_chain():
-    """k1' = k0: differentiating a kernel in rho differentiates both activations (Price's theorem)."""
-    rho, h = np.linspace(-0.95, 0.95, 9), 1e-5
-    assert np.allclose((at(k1, rho + h) - at(k1, rho - h)) / (2 * h), at(k0, rho), atol=1e-9)
-
-
 @pytest.mark.parametrize("bias", [0.0, 0.7])
 @pytest.mark.parametrize("depth", [1, 2, 3])
 def test_textbook_recursion(depth, bias):

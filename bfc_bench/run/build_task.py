@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from bfc_bench.config import Settings
 from bfc_bench.errors import UsageError
+from bfc_bench.plugins.manager import Plugins
 from bfc_bench.registry import Registry
-from bfc_bench.tasks.base import DataSet, Inputs, JointLaw, Labels, Target
 from bfc_bench.tasks.data_task import DataTask
 from bfc_bench.tasks.joint_task import JointTask
 from bfc_bench.tasks.task import Task
 from bfc_bench.tasks.teacher_task import TeacherTask
 
 Part = TypeVar("Part", bound=Settings)
-
-
-class Kinds(Protocol):
-    """The registered kinds of the parts of a task, as ``Plugins`` has them."""
-
-    inputs: Registry[type[Inputs]]
-    targets: Registry[type[Target]]
-    labels: Registry[type[Labels]]
-    data: Registry[type[DataSet]]
-    laws: Registry[type[JointLaw]]
 
 
 def build_task(
@@ -38,19 +28,19 @@ def build_task(
     unlabeled: int = 0,
     teacher: str = "",
     test_size: int | None = None,
-    kinds: Kinds,
+    plugins: Plugins,
     where: str,
 ) -> Task:
     """A task on ``inputs`` with a ``target``, on ``data``, or of a joint ``law``."""
-    labelling = build_part(labels, kinds.labels, f"{where}: labels")
+    labelling = build_part(labels, plugins.labels, f"{where}: labels")
     if data is not None:
-        read = build_part(data, kinds.data, f"{where}: data")
+        read = build_part(data, plugins.data, f"{where}: data")
         return DataTask(name, read, test_size, labels=labelling, unlabeled=unlabeled, teacher=teacher)
     if law is not None:
-        joint = build_part(law, kinds.laws, f"{where}: law")
+        joint = build_part(law, plugins.laws, f"{where}: law")
         return JointTask(name, joint, labels=labelling, unlabeled=unlabeled, teacher=teacher)
-    x = build_part(inputs or {}, kinds.inputs, f"{where}: inputs")
-    f = build_part(target or {}, kinds.targets, f"{where}: target")
+    x = build_part(inputs or {}, plugins.inputs, f"{where}: inputs")
+    f = build_part(target or {}, plugins.targets, f"{where}: target")
     return TeacherTask(name, x, f, labels=labelling, unlabeled=unlabeled, teacher=teacher)
 
 
