@@ -13,7 +13,7 @@ import pytest
 
 from bfc_bench import open_store
 from bfc_bench.errors import StoreError
-from bfc_bench.extras.bundle import archive, cells
+from bfc_bench.extras.bundle import archive
 from bfc_bench.extras.bundle.archive import CITATION, CLAIMS, MANIFEST, STORE
 from bfc_bench.extras.bundle.verify import verify
 from bfc_bench.extras.bundle.write import bundle
@@ -132,8 +132,11 @@ def test_a_bundle_is_verified_by_its_rows_and_by_cells_that_are_run_again(made, 
 
 def test_the_drawn_cells_of_a_suite_run_in_one_session_each_in_a_batch_of_its_own(made, monkeypatch):
     sessions, batches = [], []
-    run_cells, run_batch = cells.run_cells, session.run_batch
-    monkeypatch.setattr(cells, "run_cells", lambda *its, **more: sessions.append(its[1]) or run_cells(*its, **more))
+    run_cells, run_batch = session.run_cells, session.run_batch
+    monkeypatch.setattr(
+        "bfc_bench.extras.bundle.verify.run_cells",
+        lambda *its, **more: sessions.append(its[1]) or run_cells(*its, **more),
+    )
     monkeypatch.setattr(session, "run_batch", lambda batch: batches.append(batch) or run_batch(batch))
     found = verify(made / "made.zip", cells=5, executor="serial")
     assert [len(drawn) for drawn in sessions] == [5] == [found.cells.total()]
