@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bfc_bench.extras.mlflow.client import NOTE, connection, default_uri, ensure_experiment
-from bfc_bench.extras.mlflow.owner import remove
-from bfc_bench.extras.mlflow.sync import SyncReport, find_runs, sync
+from bfc_bench.extras.mlflow.sync import SyncReport, find_runs, remove, sync
 from bfc_bench.report.source_key import key_of
 from bfc_bench.report.tables import problem_table, summary_table
 from bfc_bench.stored_suite import StoredSuite

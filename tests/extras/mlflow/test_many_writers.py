@@ -3,8 +3,7 @@
 import pytest
 
 from bfc_bench.extras.mlflow.client import connection
-from bfc_bench.extras.mlflow.owner import remove
-from bfc_bench.extras.mlflow.sync import sync
+from bfc_bench.extras.mlflow.sync import remove, sync
 
 
 @pytest.fixture

@@ -3,9 +3,8 @@
 from bfc_bench.extras.mlflow import database, views
 from bfc_bench.extras.mlflow.client import connection
 from bfc_bench.extras.mlflow.database import database_uri
-from bfc_bench.extras.mlflow.mlflow_internals import VIEW_TAG
 from bfc_bench.extras.mlflow.sync import sync
-from bfc_bench.extras.mlflow.views import saved_views
+from bfc_bench.extras.mlflow.views import VIEW_TAG, saved_views
 
 
 def raising(error):

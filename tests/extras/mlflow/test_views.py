@@ -6,9 +6,8 @@ import pytest
 
 from bfc_bench.extras.mlflow.client import connection, ensure_experiment
 from bfc_bench.extras.mlflow.curves import metrics
-from bfc_bench.extras.mlflow.mlflow_internals import VIEW_LENGTH, VIEW_TAG, colour_of
 from bfc_bench.extras.mlflow.replicate_summaries import BARS
-from bfc_bench.extras.mlflow.views import save_views, saved_views, view_state
+from bfc_bench.extras.mlflow.views import VIEW_LENGTH, VIEW_TAG, colour_of, save_views, saved_views, view_state
 
 
 @pytest.fixture
@@ -40,8 +39,8 @@ def test_one_view_per_task_and_dimension_that_selects_its_runs(save, rows, row):
     keys = [path.partition("viewStateShareKey=")[2] for path in found.values()]
     assert {VIEW_TAG + key for key in keys} == set(tags)
     state = unpack(tags[VIEW_TAG + keys[-1]])
-    assert "params.task = 'teacher'" in state["searchFilter"]
-    assert "params.d = '20'" in state["searchFilter"]
+    for clause in ("tags.`bfc.kind` = 'curve'", "params.task = 'teacher'", "params.d = '20'"):
+        assert clause in state["searchFilter"]
 
 
 def test_every_metric_has_a_card_and_lines_have_logarithmic_axes(rows):
