@@ -22,7 +22,6 @@ from bfc_bench.run.provenance import package_versions, processor
 from bfc_bench.run.session import run_cells
 from bfc_bench.seeds import stream
 from bfc_bench.store.equality import GPUS, close, differing, tolerance_of
-from bfc_bench.store.merge import merge
 from bfc_bench.store.row import Row, outcome
 from bfc_bench.store.store import Store
 from bfc_bench.stored_suite import OpenStore, open_store
@@ -77,7 +76,6 @@ def verify(
     seconds: float = 10.0,
     draw: str = "",
     executor: str = "processes",
-    into: Path | None = None,
     tell: Callable[[str], None] = lambda text: None,
     listeners: Sequence[object] = (),
 ) -> Verification:
@@ -98,8 +96,6 @@ def verify(
             Cells(store, executor, seconds, checks, listeners).run(cells, digest, draw)
     if not (checks.verdicts or checks.cells or checks.differences):
         checks.say("Nothing was compared: the suites have no claims. --cells K runs cells again.")
-    if into is not None and not checks.exit_code:
-        checks.say(f"{into}: {merge([path], into)}.")
     return checks
 
 
