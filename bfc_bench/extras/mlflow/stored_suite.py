@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from bfc_bench.extras.mlflow.client import NOTE, connection, default_uri, ensure_experiment
 from bfc_bench.extras.mlflow.sync import SyncReport, find_runs, remove, sync
 from bfc_bench.report.source_key import key_of
-from bfc_bench.report.tables import problem_table, summary_table
 from bfc_bench.stored_suite import StoredSuite
 from bfc_bench.utils.counted import counted
 
@@ -33,20 +32,17 @@ def sync_suite(stored: StoredSuite, uri: str | None = None) -> SyncReport:
 
 
 def log_report(client: MlflowClient, experiment: str, stored: StoredSuite) -> str:
-    """Log the report in the store, and its tables, as a run for the last session, and return the id of the run.
+    """Log the report in the store as a run for the last session, and return the id of the run.
 
     A report that is there with the same content is not logged again; another one replaces the session's earlier run.
     """
-    import pandas as pd
-
     session, content = stored.sessions[-1], key_of(stored.directory)
     identity = {"bfc.kind": "report", "bfc.session": session["id"]}
     for run in find_runs(client, experiment, identity):
         if run.data.tags.get("bfc.content") == content and run.info.status == "FINISHED":
             return str(run.info.run_id)
         remove(client, run)
-    rows = stored.columns()
-    cells = counted(len(rows), "cell")
+    cells = counted(len(stored.columns()), "cell")
     tags = {
         **identity,
         "bfc.content": content,
@@ -56,14 +52,5 @@ def log_report(client: MlflowClient, experiment: str, stored: StoredSuite) -> st
     }
     run_id = str(client.create_run(experiment, tags=tags, run_name=f"report · {session['id']}").info.run_id)
     client.log_artifacts(run_id, str(stored.directory))
-    tables = {
-        "claims": [verdict.as_dict() for verdict in stored.claims()],
-        "summary": summary_table(rows, stored.levels),
-        "theory": [expected.as_dict() for expected in stored.theory()],
-        "failures": problem_table(rows),
-    }
-    for table, records in tables.items():
-        if records:
-            client.log_table(run_id, pd.DataFrame(records), f"tables/{table}.json")
     client.set_terminated(run_id)
     return run_id
