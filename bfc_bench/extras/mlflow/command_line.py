@@ -50,7 +50,7 @@ def sync(suite: SuiteArgument, store: StoreOption = STORE, tracking_uri: UriOpti
     """Bring MLflow up to date with the store."""
     from bfc_bench.errors import UsageError
     from bfc_bench.extras.mlflow.client import default_uri
-    from bfc_bench.extras.mlflow.stored_suite import sync_suite
+    from bfc_bench.extras.mlflow.sync import sync_suite
     from bfc_bench.stored_suite import open_store
     from bfc_bench.utils.masking import masked
 

@@ -69,7 +69,7 @@ class MlflowTracker:
     @hookimpl
     def bfc_reported(self, suite: Any) -> str:
         """Log the rest if there are new rows: the report, N*, exponents, theories and views."""
-        from bfc_bench.extras.mlflow.stored_suite import sync_suite
+        from bfc_bench.extras.mlflow.sync import sync_suite
 
         if self._rows and self.error is None:
             self._start(lambda: sync_suite(suite, self._requested_uri))

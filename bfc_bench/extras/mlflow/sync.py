@@ -1,4 +1,4 @@
-"""Brings MLflow up to date with the rows of a store; repeating it adds nothing.
+"""Brings MLflow up to date with the rows and reports of a store; repeating it adds nothing.
 
 Each store changes its own runs only, since a team's server has many writers. A store is known by a random id, which
 lies in its folder and in the tag ``bfc.store`` of its runs.
@@ -15,12 +15,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bfc_bench.analysis.theory import Theories
-from bfc_bench.extras.mlflow.client import connection, ensure_experiment
+from bfc_bench.extras.mlflow.client import NOTE, connection, default_uri, ensure_experiment
 from bfc_bench.extras.mlflow.curves import ReplicateCurve, milliseconds, replicate_curves
 from bfc_bench.extras.mlflow.replicate_summaries import BARS, SUMMARY, ReplicateSummary, Summaries, summaries
 from bfc_bench.extras.mlflow.views import save_views
+from bfc_bench.report.source_key import key_of
 from bfc_bench.store.artifacts import intact
 from bfc_bench.store.row import Row
+from bfc_bench.stored_suite import StoredSuite
 from bfc_bench.utils.counted import counted
 from bfc_bench.utils.files import make_folder, write_file
 
@@ -61,6 +63,23 @@ class SyncReport:
         return text + (f", {self.retired} of former options retired" if self.retired else "")
 
 
+def sync_suite(stored: StoredSuite, uri: str | None = None) -> SyncReport:
+    """Log the rows that MLflow lacks, and the report if there is one.
+
+    Raises ``TrackingError``, and ``UsageError`` for an address that MLflow cannot use. ``uri`` is by default
+    ``MLFLOW_TRACKING_URI``, else the store's own database.
+    """
+    store = stored.store.directory
+    uri = default_uri(store, uri)
+    report = sync(stored.rows(), uri, store, theories=stored.theories)
+    if (stored.directory / "report.html").exists():
+        if not stored.reported:
+            stored.report()
+        with connection(uri) as client:
+            log_report(client, ensure_experiment(client, uri, stored.name, stored.version, store), stored)
+    return report
+
+
 def sync(
     rows: Iterable[Row], uri: str, store_dir: Path, *, theories: Theories | None = None, complete: bool = True
 ) -> SyncReport:
@@ -87,6 +106,31 @@ def sync(
         if complete:
             save_views(client, experiment, shown)
     return report
+
+
+def log_report(client: MlflowClient, experiment: str, stored: StoredSuite) -> str:
+    """Log the report in the store as a run for the last session, and return the id of the run.
+
+    A report that is there with the same content is not logged again; another one replaces the session's earlier run.
+    """
+    session, content = stored.sessions[-1], key_of(stored.directory)
+    identity = {"bfc.kind": "report", "bfc.session": session["id"]}
+    for run in find_runs(client, experiment, identity):
+        if run.data.tags.get("bfc.content") == content and run.info.status == "FINISHED":
+            return str(run.info.run_id)
+        remove(client, run)
+    cells = counted(len(stored.columns()), "cell")
+    tags = {
+        **identity,
+        "bfc.content": content,
+        "bfc.version": str(stored.version),
+        "bfc.git": session["provenance"].get("git") or "",
+        NOTE: f"Report of {stored.name}@{stored.version}: {cells}. Open `report.html` under Artifacts.",
+    }
+    run_id = str(client.create_run(experiment, tags=tags, run_name=f"report · {session['id']}").info.run_id)
+    client.log_artifacts(run_id, str(stored.directory))
+    client.set_terminated(run_id)
+    return run_id
 
 
 def find_runs(client: MlflowClient, experiment: str, tags: Mapping[str, str]) -> Iterator[Run]:

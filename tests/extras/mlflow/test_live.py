@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 from waiting import wait_until
 
-from bfc_bench.extras.mlflow import live as live_module, stored_suite
+from bfc_bench.extras.mlflow import live as live_module
 from bfc_bench.extras.mlflow.live import MlflowTracker
 from bfc_bench.extras.mlflow.sync import sync
 
@@ -82,7 +82,7 @@ def test_several_runs_of_one_command_are_followed_one_after_the_other(tracker, r
 def test_a_run_without_new_rows_asks_nothing(tracker, rows, monkeypatch):
     live = tracker("http://127.0.0.1:1", earlier=rows)
     follow(live, [])
-    monkeypatch.setattr(stored_suite, "sync_suite", lambda suite, uri: pytest.fail("it was asked"))
+    monkeypatch.setattr("bfc_bench.extras.mlflow.sync.sync_suite", lambda suite, uri: pytest.fail("it was asked"))
     assert live.bfc_reported(None) == "bfc-bench ui"
     assert live.warnings == []
 
