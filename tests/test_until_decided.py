@@ -13,7 +13,7 @@ from stored_rows import numbers, read_results
 from waiting import kill_at
 
 from bfc_bench import RunOptions, load_plugins, open_store, run_suite, run_until_decided
-from bfc_bench.extras.slurm.prepare import prepare
+from bfc_bench.extras.slurm.shards import prepare
 from bfc_bench.strategies.api import grid_of
 from bfc_bench.suite.model import Suite
 from bfc_bench.utils.hook_markers import hookimpl

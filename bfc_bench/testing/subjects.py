@@ -1,17 +1,22 @@
-"""What the kit tests of each kind of part, and with which requirements."""
+"""Finds what a name stands for, and with which requirements the kit tests it."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
+from importlib import import_module
+from inspect import isclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from bfc_bench.analysis.claims import Claim
 from bfc_bench.config import Settings
-from bfc_bench.errors import UsageError
+from bfc_bench.errors import NEAR, UsageError, describe_error, suggest
 from bfc_bench.learner import Learner
-from bfc_bench.testing import batching, description, fitting, other_parts, task_parts
+from bfc_bench.plugins.manager import load_plugins
+from bfc_bench.registry import broken_plugins
+from bfc_bench.testing import description, fitting, other_parts, task_parts
 from bfc_bench.testing.learner_trial import LearnerTrial
 from bfc_bench.testing.requirement import Requirement, Subject, requirements_of
 
@@ -20,6 +25,41 @@ OTHERS: Mapping[str, Sequence[Requirement]] = {
     "suite": (other_parts.it_plans_cells,),
 }
 """Requirements of the parts that no task has, by kind."""
+
+
+def find(name: str, kind: str = "") -> list[Any]:
+    """What a name stands for, of one kind or of any."""
+    plugins = load_plugins()
+    registries = plugins.of_kind(kind)
+    if Path(name).is_file() and kind in ("", plugins.suites.kind):
+        return [Path(name)]
+    scheme, _, path = name.partition(":")
+    matches = [
+        registry.find(name)
+        for registry in registries
+        if name in registry or (path and registry is plugins.learners and scheme in registry)
+    ]
+    if matches:
+        return matches
+    near = suggest(name, {known for registry in registries for known in registry})
+    if path and not kind:
+        held = _in_module(scheme, path)
+        return [plugins.learner(name) if isclass(held) and hasattr(held, "get_params") else held]
+    hint = near if near.startswith(NEAR) else ""
+    hint += broken_plugins(plugins.unavailable, name, kind)
+    raise UsageError(f"check: there is no {kind or 'file and no part'} {name!r}, see `bfc-bench list`.{hint}")
+
+
+def _in_module(module: str, attribute: str) -> Any:
+    """An attribute of a module."""
+    sys.path.insert(0, "")  # console scripts do not search the current folder
+    try:
+        held: Any = import_module(module)
+    except Exception as error:  # the module's own
+        raise UsageError(f"check: the module {module!r} cannot be imported: {describe_error(error)}.") from None
+    if not hasattr(held, attribute):
+        raise UsageError(f"check: the module {module!r} has no {attribute!r}.{suggest(attribute, vars(held))}")
+    return getattr(held, attribute)
 
 
 def subject_of(part: Any, options: Mapping[str, Any] = MappingProxyType({})) -> Subject:
@@ -47,6 +87,6 @@ def _learner(part: Any, cls: type[Learner], options: Mapping[str, Any]) -> Subje
     if isinstance(part, type) and cls.example is not None:
         cls = cls.variant(cls.example)
     own = part.options() if isinstance(part, Learner) else cls.smoke
-    requirements = [each for module in (description, fitting, batching) for each in requirements_of(module)]
+    requirements = [each for module in (description, fitting) for each in requirements_of(module)]
     name = str(getattr(cls, "name", cls.__name__))
     return Subject(name, LearnerTrial(cls, {**own, **options}), requirements)

@@ -17,9 +17,8 @@ from bfc_bench.executors.base import UnitFailure
 from bfc_bench.executors.processes import ProcessExecutor
 from bfc_bench.executors.worker_context import clock_starts
 from bfc_bench.testing import Check, CheckReport, checks_of
-from bfc_bench.testing.finding import find
 from bfc_bench.testing.global_state import global_state
-from bfc_bench.testing.subjects import subject_of
+from bfc_bench.testing.subjects import find, subject_of
 
 SECONDS = 600.0
 """Time limit for all requirements of one part."""

@@ -40,20 +40,16 @@ class Outside:
     def install(self, *sources):
         """Install from source, without a network."""
         pip = [sys.executable, "-m", "pip", "--python", str(self.python), "--disable-pip-version-check", "--quiet"]
-        command = [*pip, "install", "--no-index", "--no-deps", "--no-build-isolation", *map(str, sources)]
-        done = completed(command)
+        done = completed([*pip, "install", "--no-index", "--no-deps", "--no-build-isolation", *map(str, sources)])
         assert done.returncode == 0, done.stdout + done.stderr
 
-    def run(self, *arguments, cwd, path=None):
-        """Run Python in the environment, with ``path`` among its installations."""
+    def bench(self, *arguments, cwd, path=None, exit_code=0):
+        """What ``bfc-bench`` writes in the environment, with ``path`` among its installations."""
         variables = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
         variables |= {"PYTHONPATH": str(path)} if path else {}
-        command = [str(self.python), *arguments]
-        return completed(command, cwd=cwd, env=variables, timeout=300)
-
-    def bench(self, *arguments, cwd, path=None):
-        """Run ``bfc-bench``."""
-        return self.run("-m", "bfc_bench", *arguments, cwd=cwd, path=path)
+        done = completed([self.python, "-m", "bfc_bench", *arguments], cwd=cwd, env=variables, timeout=300)
+        assert done.returncode == exit_code, done.stdout + done.stderr
+        return done
 
 
 def write_module(folder, name, code):
@@ -82,7 +78,6 @@ def outside(tmp_path_factory):
 
 def test_a_learner_is_listed_with_its_origin_and_a_broken_plugin_with_the_reason(outside, tmp_path):
     done = outside.bench("list", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
     [line] = [line for line in done.stdout.splitlines() if line.startswith("learner") and " nearest-neighbour " in line]
     assert GOOD in line
     assert "Averages the labels" in line
@@ -94,7 +89,6 @@ def test_a_learner_is_listed_with_its_origin_and_a_broken_plugin_with_the_reason
 
 def test_check_counts_and_passes(outside, tmp_path):
     done = outside.bench("check", "nearest-neighbour", cwd=tmp_path)
-    assert done.returncode == 0, done.stdout + done.stderr
     lines = done.stdout.splitlines()
     passed, skipped = (sum(line.startswith(word) for line in lines) for word in ("passed ", "skipped "))
     assert f"{passed + skipped} checks: {passed} passed, {skipped} skipped, 0 failed" in lines
@@ -154,8 +148,7 @@ def broken(tmp_path_factory):
 def test_plugins_that_break_the_contract_are_listed_with_the_reason_and_stop_nothing(
     outside, broken, tmp_path, verb, exit_code
 ):
-    done = outside.bench(verb, cwd=tmp_path, path=broken)
-    assert done.returncode == exit_code, done.stdout + done.stderr
+    done = outside.bench(verb, cwd=tmp_path, path=broken, exit_code=exit_code)
     assert "Traceback" not in done.stderr
     for name, (_, words) in BROKEN.items():
         [line] = [line for line in done.stdout.splitlines() if f"outside-{name}:{name}: unavailable: " in line]
@@ -163,10 +156,9 @@ def test_plugins_that_break_the_contract_are_listed_with_the_reason_and_stop_not
 
 
 def test_a_suite_that_needs_what_is_broken_is_told_why(outside, broken, tmp_path):
-    done = outside.bench("plan", "smoke", cwd=tmp_path, path=broken)
-    assert done.returncode == 0, done.stderr
-    done = outside.bench("plan", "smoke", "--set", "task.teacher-L3.inputs.kind='wrong'", cwd=tmp_path, path=broken)
-    assert done.returncode == 2
+    outside.bench("plan", "smoke", cwd=tmp_path, path=broken)
+    wrong = ["--set", "task.teacher-L3.inputs.kind='wrong'"]
+    done = outside.bench("plan", "smoke", *wrong, cwd=tmp_path, path=broken, exit_code=2)
     assert "unknown input distribution 'wrong'" in done.stderr
     assert "Plugin 'outside-exits:exits' is unavailable: SystemExit: no licence" in done.stderr
     assert "Plugin 'outside-wrong:wrong' is unavailable: input distribution outside_wrong.Wrong must" in done.stderr
@@ -206,7 +198,6 @@ def guide(tmp_path_factory):
 @NEEDS_TORCH
 def test_one_of_each_part_is_listed_with_its_origin(outside, guide, tmp_path):
     done = outside.bench("list", cwd=tmp_path, path=guide)
-    assert done.returncode == 0, done.stderr
     lines = [line for line in done.stdout.splitlines() if "outside-guide:guide" in line]
     assert dict(re.split(r"  +", line)[:2] for line in lines) == {
         "learner": "ridge-on-squares",
@@ -229,9 +220,7 @@ def test_a_suite_of_parts_from_outside_runs_is_judged_and_reported(outside, guid
     suite, store = str(suite_file("guide", replicates=4, **PARTS)), str(tmp_path / "store")
 
     def bench(verb, *arguments):
-        done = outside.bench(verb, suite, "--store", store, *arguments, cwd=tmp_path, path=guide)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
+        return outside.bench(verb, suite, "--store", store, *arguments, cwd=tmp_path, path=guide).stdout
 
     heard = bench("run", "--jobs", "2", "--executor", "futures")
     assert "guide: {'ok': 8}" in heard

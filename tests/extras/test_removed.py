@@ -1,16 +1,14 @@
 """The core works without the extras. That an extra imports no other is a contract of the linter."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
-import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
 
 import pytest
+from waiting import completed
 
 import bfc_bench
 from bfc_bench import Register
@@ -22,7 +20,7 @@ WITHOUT_CORE_TESTS = ("extras", "docs", "benchmarks", "distribution", "minimal")
 """Folders of tests of extras, and of what a copy of the package does not have."""
 
 
-def without_extras(folder: Path) -> dict[str, str]:
+def without_extras(folder):
     """An environment in which ``bfc_bench`` is a copy without the extras."""
     copy = shutil.copytree(PACKAGE, folder / "bfc_bench", ignore=shutil.ignore_patterns("__pycache__"))
     builtin = copy / "plugins" / "builtin.py"
@@ -32,11 +30,11 @@ def without_extras(folder: Path) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), str(TESTS)]), "OMP_NUM_THREADS": "1"}
 
 
-def bench(environment: dict[str, str], *arguments: object) -> str:
+def bench(environment, *arguments):
     """What ``bfc-bench`` prints there."""
     command = [sys.executable, "-m", "bfc_bench", *map(str, arguments)]
     folder = environment["PYTHONPATH"].partition(os.pathsep)[0]
-    done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, check=False)
+    done = completed(command, env=environment, cwd=folder)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -55,7 +53,7 @@ def test_the_core_works_without_them(suite_file, tmp_path):
         assert verbs_of(extra) or extra == "ray"
 
 
-def verbs_of(extra: str) -> set[str]:
+def verbs_of(extra):
     """The verbs that an extra registers."""
     found = set()
     add = lambda plugin, kind, part, name: found.add(name) if kind == "verb" else None  # noqa: E731
@@ -69,5 +67,5 @@ def test_smoke_and_the_tests_of_the_core_pass_without_any(tmp_path):
     assert "132 ok" in bench(environment, "run", "smoke", "--store", tmp_path / "store")
     left_out = [f"--ignore={TESTS / folder}" for folder in WITHOUT_CORE_TESTS]
     command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", str(TESTS), *left_out]
-    done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = completed(command, env=environment, cwd=tmp_path)
     assert done.returncode == 0, done.stdout[-5000:]

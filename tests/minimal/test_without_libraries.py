@@ -11,7 +11,7 @@ from small_tasks import SPHERE
 
 import bfc_bench as bb
 from bfc_bench.errors import TrackingError, UsageError
-from bfc_bench.extras.mlflow.stored_suite import sync_suite
+from bfc_bench.extras.mlflow.sync import sync_suite
 from bfc_bench.store.store import Store
 from bfc_bench.testing import check_learner
 

@@ -12,7 +12,7 @@ from bfc_bench import load_learner
 from bfc_bench.errors import UsageError
 from bfc_bench.learner import Context, Data
 from bfc_bench.plugins.manager import load_plugins
-from bfc_bench.testing.finding import find
+from bfc_bench.testing.subjects import find
 
 MODULE = """
 import numpy as np

@@ -15,9 +15,8 @@ from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.tasks import DATA_VARIABLE
 from bfc_bench.tasks.base import Inputs, JointLaw, LabelledPoints, Labels, PointSource, Target, Teacher
 from bfc_bench.testing import check_part, task_parts
-from bfc_bench.testing.finding import find
 from bfc_bench.testing.requirement import requirements_of
-from bfc_bench.testing.subjects import OTHERS
+from bfc_bench.testing.subjects import OTHERS, find
 
 PLUGINS = load_plugins()
 ALPHAS = {"alphas": [1.0, 0.1]}

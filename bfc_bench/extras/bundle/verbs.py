@@ -59,9 +59,6 @@ def verify(
     executor: Annotated[
         str, typer.Option("--executor", metavar="NAME", help="Executor that runs the cells.")
     ] = "processes",
-    into: Annotated[
-        Path | None, typer.Option("--into", metavar="DIR", help="Store to merge the rows into if nothing differs.")
-    ] = None,
     data: DataOption = None,
 ) -> None:
     """Compute every verdict of a bundle again from its rows, and run some of its cells again.
@@ -73,14 +70,7 @@ def verify(
 
     with Progress(console(), lambda: "computing the verdicts again") as progress:
         done = verify(
-            file,
-            cells=cells,
-            seconds=seconds,
-            draw=draw,
-            executor=executor,
-            into=into,
-            tell=progress.say,
-            listeners=[progress],
+            file, cells=cells, seconds=seconds, draw=draw, executor=executor, tell=progress.say, listeners=[progress]
         )
     again = ", ".join(f"{counted(count, 'cell')} {verdict}" for verdict, count in sorted(done.cells.items()))
     agree = f"{counted(done.verdicts, 'verdict')} agree{'s' * (done.verdicts == 1)}"

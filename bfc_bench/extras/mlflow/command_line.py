@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import Annotated, TypeAlias
 
 import typer
 
 from bfc_bench.cli.options import STORE, StoreOption, SuiteArgument
 
+HOST = "127.0.0.1"
 UriOption: TypeAlias = Annotated[
     str | None,
     typer.Option(
@@ -47,7 +50,7 @@ def sync(suite: SuiteArgument, store: StoreOption = STORE, tracking_uri: UriOpti
     """Bring MLflow up to date with the store."""
     from bfc_bench.errors import UsageError
     from bfc_bench.extras.mlflow.client import default_uri
-    from bfc_bench.extras.mlflow.stored_suite import sync_suite
+    from bfc_bench.extras.mlflow.sync import sync_suite
     from bfc_bench.stored_suite import open_store
     from bfc_bench.utils.masking import masked
 
@@ -68,19 +71,26 @@ def ui(
     Prints the addresses of reports and saved views.
     """
     from bfc_bench.extras.mlflow.client import connection
-    from bfc_bench.extras.mlflow.database import database_uri
-    from bfc_bench.extras.mlflow.server import HOST, become_server
+    from bfc_bench.extras.mlflow.database import artifact_root, database_uri
     from bfc_bench.extras.mlflow.views import saved_views
     from bfc_bench.store.store import Store
 
+    uri = database_uri(store)
     with Store(store) as opened:
         suites = opened.suites()
-    with connection(database_uri(store)):  # makes the database
+    with connection(uri):  # makes the database: a server that makes it while another does would break it
         typer.echo(f"MLflow starts: http://{HOST}:{port}  (stop with Ctrl-C)")
     for name, version in suites:
         page = store / "reports" / f"{name}@{version}" / "report.html"
         if page.exists():
             typer.echo(f"  report of {name}@{version}: {page.resolve().as_uri()}")
-        for view, path in saved_views(database_uri(store), suite=name, version=version).items():
+        for view, path in saved_views(uri, suite=name, version=version).items():
             typer.echo(f"  {view}: http://{HOST}:{port}{path}")
-    become_server(store, port)
+    # Without the artifact proxy, artifacts have the same URIs through the server and through the database.
+    command = [sys.executable, "-m", "mlflow", "server", "--no-serve-artifacts", "--workers=1"]
+    command += [f"--host={HOST}", f"--port={port}", f"--backend-store-uri={uri}"]
+    command += [f"--default-artifact-root={artifact_root(store)}", "--uvicorn-opts=--no-access-log"]
+    environment = os.environ | {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", "MLFLOW_DISABLE_TELEMETRY": "true"}
+    environment.pop("MLFLOW_TRACKING_URI", None)
+    sys.stdout.flush()
+    os.execve(sys.executable, command, environment)

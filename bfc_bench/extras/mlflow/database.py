@@ -8,11 +8,10 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import unquote
 
-from bfc_bench.extras.mlflow.mlflow_internals import create_database
 from bfc_bench.utils.files import make_folder, put_database_in_place
 
 
@@ -47,6 +46,14 @@ def make_database(file: Path) -> None:
         os.close(os.open(temporary, os.O_CREAT | os.O_WRONLY, 0o600))
         create_database(_uri(temporary.resolve()), artifact_root(file.parent))
         put_database_in_place(temporary, file)
+
+
+def create_database(uri: str, artifact_root: str) -> None:
+    """Make MLflow's tables in an empty SQLite file. If MLflow has moved this, it makes them when it opens the file."""
+    with suppress(ImportError, AttributeError, TypeError):
+        from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
+
+        SqlAlchemyStore(uri, artifact_root).engine.dispose()
 
 
 def _uri(file: Path) -> str:

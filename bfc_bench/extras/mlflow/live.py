@@ -69,15 +69,12 @@ class MlflowTracker:
     @hookimpl
     def bfc_reported(self, suite: Any) -> str:
         """Log the rest if there are new rows: the report, N*, exponents, theories and views."""
+        from bfc_bench.extras.mlflow.sync import sync_suite
+
         if self._rows and self.error is None:
-            self._start(lambda: self._sync_suite(suite))
+            self._start(lambda: sync_suite(suite, self._requested_uri))
             self._wait()
         return "bfc-bench ui"
-
-    def _sync_suite(self, suite: Any) -> None:
-        from bfc_bench.extras.mlflow.stored_suite import sync_suite
-
-        sync_suite(suite, self._requested_uri)
 
     def _follow(self) -> None:
         """Log rows until the run has finished and all are logged."""

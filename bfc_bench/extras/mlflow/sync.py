@@ -1,27 +1,38 @@
-"""Brings MLflow up to date with the rows of a store; repeating it adds nothing."""
+"""Brings MLflow up to date with the rows and reports of a store; repeating it adds nothing.
+
+Each store changes its own runs only, since a team's server has many writers. A store is known by a random id, which
+lies in its folder and in the tag ``bfc.store`` of its runs.
+"""
 
 from __future__ import annotations
 
 import json
+import os
+import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bfc_bench.analysis.theory import Theories
-from bfc_bench.extras.mlflow.client import connection, ensure_experiment
+from bfc_bench.extras.mlflow.client import NOTE, connection, default_uri, ensure_experiment
 from bfc_bench.extras.mlflow.curves import ReplicateCurve, milliseconds, replicate_curves
-from bfc_bench.extras.mlflow.owner import OWNER, POINTS, RETIRED, STORE, points, remove, store_id, user_name
 from bfc_bench.extras.mlflow.replicate_summaries import BARS, SUMMARY, ReplicateSummary, Summaries, summaries
 from bfc_bench.extras.mlflow.views import save_views
+from bfc_bench.report.source_key import key_of
 from bfc_bench.store.artifacts import intact
 from bfc_bench.store.row import Row
+from bfc_bench.stored_suite import StoredSuite
 from bfc_bench.utils.counted import counted
+from bfc_bench.utils.files import make_folder, write_file
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
     from mlflow.entities import Run
 
+RETIRED = "retired"
+"""Value of the tag ``bfc.kind`` for runs that are no longer current; saved views show only ``curve``."""
+STORE, OWNER, POINTS = "bfc.store", "bfc.owner", "bfc.points"
 METRICS_PER_BATCH = 800
 PARAMS_PER_BATCH = 100
 """MLflow accepts 1,000 metrics, 100 parameters, 100 tags and 1,000 of all together in one request."""
@@ -52,6 +63,23 @@ class SyncReport:
         return text + (f", {self.retired} of former options retired" if self.retired else "")
 
 
+def sync_suite(stored: StoredSuite, uri: str | None = None) -> SyncReport:
+    """Log the rows that MLflow lacks, and the report if there is one.
+
+    Raises ``TrackingError``, and ``UsageError`` for an address that MLflow cannot use. ``uri`` is by default
+    ``MLFLOW_TRACKING_URI``, else the store's own database.
+    """
+    store = stored.store.directory
+    uri = default_uri(store, uri)
+    report = sync(stored.rows(), uri, store, theories=stored.theories)
+    if (stored.directory / "report.html").exists():
+        if not stored.reported:
+            stored.report()
+        with connection(uri) as client:
+            log_report(client, ensure_experiment(client, uri, stored.name, stored.version, store), stored)
+    return report
+
+
 def sync(
     rows: Iterable[Row], uri: str, store_dir: Path, *, theories: Theories | None = None, complete: bool = True
 ) -> SyncReport:
@@ -80,6 +108,31 @@ def sync(
     return report
 
 
+def log_report(client: MlflowClient, experiment: str, stored: StoredSuite) -> str:
+    """Log the report in the store as a run for the last session, and return the id of the run.
+
+    A report that is there with the same content is not logged again; another one replaces the session's earlier run.
+    """
+    session, content = stored.sessions[-1], key_of(stored.directory)
+    identity = {"bfc.kind": "report", "bfc.session": session["id"]}
+    for run in find_runs(client, experiment, identity):
+        if run.data.tags.get("bfc.content") == content and run.info.status == "FINISHED":
+            return str(run.info.run_id)
+        remove(client, run)
+    cells = counted(len(stored.columns()), "cell")
+    tags = {
+        **identity,
+        "bfc.content": content,
+        "bfc.version": str(stored.version),
+        "bfc.git": session["provenance"].get("git") or "",
+        NOTE: f"Report of {stored.name}@{stored.version}: {cells}. Open `report.html` under Artifacts.",
+    }
+    run_id = str(client.create_run(experiment, tags=tags, run_name=f"report · {session['id']}").info.run_id)
+    client.log_artifacts(run_id, str(stored.directory))
+    client.set_terminated(run_id)
+    return run_id
+
+
 def find_runs(client: MlflowClient, experiment: str, tags: Mapping[str, str]) -> Iterator[Run]:
     """Find the runs of an experiment with these tags."""
     clauses = [f"tags.`{name}` = '{value}'" for name, value in tags.items()]
@@ -90,6 +143,27 @@ def find_runs(client: MlflowClient, experiment: str, tags: Mapping[str, str]) ->
         token = page.token
         if not token:
             return
+
+
+def store_id(store_dir: Path) -> str:
+    """The store's id in MLflow, which the first sync makes at random. Raises ``OutputError``."""
+    file = store_dir / "mlflow-synced.json"
+    if not file.exists():
+        make_folder(store_dir, private=True)
+        write_file(file, json.dumps({"store": secrets.token_hex(8)}).encode(), private=True)
+    return str(json.loads(file.read_text())["store"])
+
+
+def remove(client: MlflowClient, run: Run) -> None:
+    """Delete one's own run, or hide it from the saved views where this user may not delete."""
+    from mlflow.exceptions import MlflowException
+
+    try:
+        client.delete_run(run.info.run_id)
+    except MlflowException as error:
+        if error.error_code != "PERMISSION_DENIED":
+            raise
+        client.set_tag(run.info.run_id, "bfc.kind", RETIRED)
 
 
 @dataclass(frozen=True)
@@ -123,14 +197,15 @@ class _Writer:
         if run is not None and _contradicts(run, curve, summary):
             remove(self.client, run)
             run = None
-        logged = points(run) if run else {}
+        logged = _points(run) if run else {}
         new = [row for row in curve.rows if row.n in curve.points and str(row.n) not in logged]
         metrics = [
             (name, value, milliseconds(row), row.n) for row in new for name, value in curve.points[row.n].items()
         ]
         metrics += self._new_in_summary(summary, run) if summary else []
         if run is None:
-            identity = {"bfc.key": curve.key, "bfc.kind": "curve", STORE: self.store, OWNER: user_name()}
+            user = os.environ.get("MLFLOW_TRACKING_USERNAME") or os.environ.get("USER", "")
+            identity = {"bfc.key": curve.key, "bfc.kind": "curve", STORE: self.store, OWNER: user}
             run = self.client.create_run(self.experiment, curve.started or None, identity, curve.name)
             self.report.created += 1
         params = {name: value for name, value in curve.params.items() if name not in run.data.params}
@@ -181,9 +256,14 @@ def _is_shown(run: Run) -> bool:
     return bool(run.data.tags["bfc.kind"] != RETIRED)
 
 
+def _points(run: Run) -> Mapping[str, str]:
+    """Hashes of the values of a run by n."""
+    return dict(json.loads(run.data.tags.get(POINTS, "{}")))
+
+
 def _contradicts(run: Run, curve: ReplicateCurve, summary: ReplicateSummary | None) -> bool:
     """Whether MLflow has a value that is withdrawn: it keeps every logged value."""
-    withdrawn = not points(run).items() <= curve.digests.items()
+    withdrawn = not _points(run).items() <= curve.digests.items()
     bars = set(run.data.metrics) & set(BARS)
     return withdrawn or (summary is not None and not bars <= set(summary.metrics))
 

@@ -1,18 +1,21 @@
 """Saves views of MLflow's charts page: one per task and dimension, learners overlaid on logarithmic axes.
 
-``mlflow_internals`` has the format of the views. There are none with a release of MLflow that it does not know.
+The format is MLflow's own, and any of its releases may change it: there are no views then.
 """
 
 from __future__ import annotations
 
+import base64
+import json
+import zlib
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from itertools import permutations
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from bfc_bench.extras.mlflow.client import connection, experiment_name
 from bfc_bench.extras.mlflow.curves import LOG_NMSE, PART_ERROR, metrics
-from bfc_bench.extras.mlflow.mlflow_internals import VIEW_LENGTH, VIEW_TAG, page_state, view_paths, view_text
 from bfc_bench.extras.mlflow.replicate_summaries import BARS
 from bfc_bench.store.row import Row
 from bfc_bench.utils.plain_json import digest
@@ -20,6 +23,18 @@ from bfc_bench.utils.plain_json import digest
 if TYPE_CHECKING:
     from mlflow import MlflowClient
 
+VIEW_TAG = "mlflow.sharedViewState."
+"""Prefix of the experiment tags that hold saved views; the charts page opens a view with its key in the address."""
+VIEW_LENGTH = 20_000
+"""Maximum length of such a tag."""
+COLOURS = 29
+"""Number of colours in the palette of the charts page."""
+LINES_PER_CHART = 50
+"""Maximum number of lines or bars of a chart."""
+Section: TypeAlias = tuple[str, bool, int, list[str]]
+"""Title, whether it is open, number of columns, and metrics."""
+Groups: TypeAlias = Sequence[Mapping[str, str]]
+"""For each group of runs the values of the parameters that they share, by name."""
 KEY_PREFIX = "bfc"
 """Beginning of the keys of our views."""
 _SECTIONS = (
@@ -81,3 +96,110 @@ def _matching(patterns: Iterable[str], names: Iterable[str]) -> list[str]:
         for name in sorted(names)
         if name == pattern or (pattern.endswith("/") and name.startswith(pattern) and "trimmed" not in name)
     ]
+
+
+def view_text(name: str, created: int, state: Mapping[str, Any]) -> str:
+    """Value of the tag of a view: JSON with the state as deflated JSON in base64."""
+    packed = base64.b64encode(zlib.compress(json.dumps(state, separators=(",", ":")).encode(), 9)).decode()
+    return json.dumps({"name": name, "createdAt": created, "updatedAt": created, "state": f"deflate;{packed}"})
+
+
+def view_paths(experiment: str, tags: Mapping[str, str], prefix: str) -> dict[str, str]:
+    """The part after the server's address, by name, of the saved views whose keys start with ``prefix``."""
+    texts = {tag.removeprefix(VIEW_TAG): text for tag, text in tags.items() if tag.startswith(VIEW_TAG + prefix)}
+    query = "compareRunsMode=CHART&workflowType=machine_learning&viewStateShareKey="
+    return {json.loads(text)["name"]: f"/#/experiments/{experiment}/runs?{query}{key}" for key, text in texts.items()}
+
+
+def colour_of(group: Mapping[str, str]) -> int:
+    """The place in MLflow's palette of the colour that the charts page gives to a group of runs by these parameters."""
+    first = second = 0
+    for character in ",".join(f"param.{name}.{value}" for name, value in group.items()):
+        first = (first + ord(character)) % 255
+        second = (second + first) % 255
+    return (first | second << 8) % COLOURS
+
+
+def grouping(groups: Groups) -> tuple[str, ...]:
+    """The parameters by which to group runs so that most ``groups`` have a colour of their own; the first always.
+
+    MLflow hashes names and values of the parameters in their order, and some of them do not tell the groups apart.
+    """
+    names = list(groups[0])
+    several = (order for count in range(1, len(names) + 1) for order in permutations(names, count) if names[0] in order)
+    return max(several, key=lambda order: len({colour_of({name: of[name] for name in order}) for of in groups}))
+
+
+def page_state(clause: str, groups: Groups, sections: Iterable[Section], metrics: set[str]) -> dict[str, Any]:
+    """State of the charts page: the runs averaged by group, with one chart per metric."""
+    visible = {f"section-{digest(section[0], 4)}": section for section in sections if section[3]}
+    cards = [_card(metric, id) for id, section in visible.items() for metric in section[3]]
+    # MLflow adds a card for every metric that has none, unless there is a deleted one.
+    hidden = metrics - {card["metricKey"] for card in cards}
+    cards += [_card(metric, next(iter(visible)), deleted=True) for metric in sorted(hidden)]
+    return {
+        "searchFilter": clause,
+        "orderByKey": "attributes.`start_time`",
+        "orderByAsc": False,
+        "startTime": "ALL",
+        "lifecycleFilter": "Active",
+        "datasetsFilter": [],
+        "modelVersionFilter": "All Runs",
+        "groupBy": {
+            "aggregateFunction": "average",
+            "groupByKeys": [{"mode": "param", "groupByData": name} for name in grouping(groups)],
+        },
+        "useGroupedValuesInCharts": True,
+        "runsHiddenMode": "SHOW_ALL",
+        "hideEmptyCharts": True,
+        "isAccordionReordered": True,
+        "compareRunSections": [_section(id, *section[:3]) for id, section in visible.items()],
+        "compareRunCharts": cards,
+        "globalLineChartConfig": {"xAxisKey": "step", "lineSmoothness": 0, "selectedXAxisMetricKey": ""},
+        "runListHidden": True,
+        "selectedColumns": ["params.`replicate`", "metrics.`nmse`", f"metrics.`{LOG_NMSE}`"],
+    }
+
+
+def _section(id: str, title: str, is_open: bool, columns: int) -> dict[str, Any]:
+    return {
+        "uuid": id,
+        "name": title,
+        "display": is_open,
+        "columns": columns,
+        "cardHeight": 320 + 240 // columns,
+        "isReordered": True,
+        "deleted": False,
+        "isGenerated": False,
+    }
+
+
+def _card(metric: str, section: str, deleted: bool = False) -> dict[str, Any]:
+    """Bars of a metric at step 0, else lines against n.
+
+    Logarithms, and errors in parts of the target, which may be negative, have a linear axis.
+    """
+    bars = metric in BARS
+    card = {
+        "uuid": f"card-{digest(metric, 4)}",
+        "type": "BAR" if bars else "LINE",
+        "metricSectionId": section,
+        "metricKey": metric,
+        "deleted": deleted,
+        "isGenerated": True,
+        "runsCountToCompare": LINES_PER_CHART,
+    }
+    if bars or deleted:
+        return card
+    return card | {
+        "selectedMetricKeys": [metric],
+        "lineSmoothness": 0,
+        "xAxisKey": "step",
+        "xAxisScaleType": "log",
+        "scaleType": "linear" if PART_ERROR in metric or metric == LOG_NMSE else "log",
+        "selectedXAxisMetricKey": "",
+        "useGlobalXaxisKey": False,
+        "useGlobalLineSmoothing": False,
+        "displayPoints": True,
+        "range": {},
+    }

@@ -28,38 +28,28 @@ class SiteEntry:
 
     store: str
     """The store's name on the site; empty if there is only one."""
-    name: str
-    """``smoke@1``."""
     address: str
     """Folder of its report, relative to the site."""
-    description: str
-    statuses: Mapping[str, int]
-    finished_at: float | None
-    """When its last cell ended."""
+    definition: Mapping[str, Any]
+    """The suite of the last run, as plain data."""
+    rows: Rows
     verdicts: Sequence[Verdict]
-    machines: Sequence[str]
-    """Machines of its runs."""
-    releases: Sequence[str]
-    """Releases of bfc-bench that made its rows."""
+    sessions: Sequence[Mapping[str, Any]]
 
-    @classmethod
-    def of(
-        cls, store: str, address: str, suite: Mapping[str, Any], rows: Rows, verdicts: Sequence[Verdict],
-        sessions: Iterable[Mapping[str, Any]],
-    ) -> SiteEntry:  # fmt: skip
-        """Summarise the rows and runs of a suite, given by its definition as plain data."""
-        finished = rows.number("finished_at")
-        return cls(
-            store=store,
-            name=f"{suite['name']}@{suite['version']}",
-            address=address,
-            description=suite.get("description", ""),
-            statuses=Counter(rows.column("status")),
-            finished_at=max(finished[finished > 0].tolist(), default=None),
-            verdicts=tuple(verdicts),
-            machines=list(dict.fromkeys(machine(session.get("provenance") or {}) for session in sessions)),
-            releases=sorted(filter(None, rows.distinct("release"))),
-        )
+    @property
+    def name(self) -> str:
+        """``smoke@1``."""
+        return f"{self.definition['name']}@{self.definition['version']}"
+
+    @property
+    def finished_at(self) -> float:
+        """When its last cell ended; 0 if none has a time."""
+        return max((time for time in self.rows.number("finished_at").tolist() if time > 0), default=0.0)
+
+    @property
+    def releases(self) -> list[str]:
+        """Releases of bfc-bench that made its rows."""
+        return sorted(filter(None, self.rows.distinct("release")))
 
     @property
     def claims(self) -> dict[tuple[str, str, str], Verdict]:
@@ -83,8 +73,8 @@ def write_site(directory: Path, entries: Sequence[SiteEntry]) -> Path:
 
 
 def _facts(entries: Sequence[SiteEntry]) -> list[str]:
-    cells = sum(sum(entry.statuses.values()) for entry in entries)
-    last = max((entry.finished_at for entry in entries if entry.finished_at), default=None)
+    cells = sum(len(entry.rows) for entry in entries)
+    last = max((entry.finished_at for entry in entries), default=0.0)
     counts = {"suite": len({entry.name for entry in entries}), "store": len({entry.store for entry in entries})}
     nouns = [f"{count} {what}{'s' * (count > 1)}" for what, count in counts.items() if count > (what == "store")]
     return [*nouns, f"{cells:,} cell{'s' * (cells != 1)}", f"last cell finished {date(last)}"]
@@ -93,13 +83,15 @@ def _facts(entries: Sequence[SiteEntry]) -> list[str]:
 def _suite(entry: SiteEntry) -> list[TableCell]:
     """The line of a suite, which links to its report."""
     verdicts = Counter[str](verdict.verdict for verdict in entry.verdicts)
-    statuses = [f"{entry.statuses[status]:,} {status}" for status in STATUSES if entry.statuses.get(status)]
-    store = f"store {entry.store}" if entry.store else ""
+    counts = Counter(entry.rows.column("status"))
+    statuses = [f"{counts[status]:,} {status}" for status in STATUSES if counts[status]]
+    machines = dict.fromkeys(machine(session.get("provenance") or {}) for session in entry.sessions)
+    store, description = f"store {entry.store}" if entry.store else "", entry.definition.get("description", "")
     return [
-        TableCell(entry.name, store, (entry.description,), "text", f"{quote(entry.address)}/report.html"),
-        TableCell(f"{sum(entry.statuses.values()):,}", ", ".join(statuses), kind="text"),
+        TableCell(entry.name, store, (description,), "text", f"{quote(entry.address)}/report.html"),
+        TableCell(f"{len(entry.rows):,}", ", ".join(statuses), kind="text"),
         _stacked([f"{SIGNS[word]} {verdicts[word]} {word}" for word in SIGNS if verdicts[word]] or ["none"]),
-        _stacked(entry.machines),
+        _stacked(machines),
         _stacked(entry.releases),
         TableCell(date(entry.finished_at), kind="text"),
     ]
@@ -108,7 +100,7 @@ def _suite(entry: SiteEntry) -> list[TableCell]:
 def _claims(entries: Sequence[SiteEntry]) -> Iterator[ReportTable]:
     """One table per suite with a column per store, in the order of their last cells, and the releases of each."""
     for name in dict.fromkeys(entry.name for entry in entries):
-        stores = sorted((e for e in entries if e.name == name), key=lambda entry: entry.finished_at or 0.0)
+        stores = sorted((e for e in entries if e.name == name), key=lambda entry: entry.finished_at)
         claims = {key: verdict for entry in stores for key, verdict in entry.claims.items()}
         heads = [f"{entry.store or 'verdict'}, release {', '.join(entry.releases) or MISSING}" for entry in stores]
         lines = [

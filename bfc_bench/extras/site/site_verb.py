@@ -88,7 +88,7 @@ def _entry(directory: Path, store: str, address: str, suite: StoredSuite) -> Sit
     from bfc_bench.utils.files import inside
 
     folder = inside(directory, address)
-    entry = SiteEntry.of(store, address, suite.definition, suite.columns(), suite.claims(), suite.sessions)
+    entry = SiteEntry(store, address, suite.definition, suite.columns(), suite.claims(), suite.sessions)
     if not suite.is_shown_in(folder):
         suite.report(folder)
         typer.echo(str(directory / address / "report.html"))

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import fcntl
 import shlex
-import signal
 import subprocess
 import sys
-from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -16,8 +14,6 @@ from bfc_bench.cli import options
 from bfc_bench.utils.counted import counted
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from bfc_bench.extras.slurm.job import ShardJob
 
 SESSION_GB = 1.0
@@ -56,9 +52,8 @@ def submit(
     You need not stay logged in: `bfc-bench status` shows the shards, and `bfc-bench collect` brings their rows.
     """
     from bfc_bench.errors import UsageError
-    from bfc_bench.extras.slurm.collect import collect
-    from bfc_bench.extras.slurm.prepare import prepare
     from bfc_bench.extras.slurm.queue import script, send
+    from bfc_bench.extras.slurm.shards import collect, prepare
     from bfc_bench.plugins.manager import load_plugins
     from bfc_bench.store.store import Store
     from bfc_bench.strategies.api import grid_of, located
@@ -108,8 +103,7 @@ def _run_here(job: ShardJob) -> list[int]:
         return [process.wait() for process in started]
     except BaseException:
         for process in started:
-            with suppress(ProcessLookupError):
-                process.send_signal(signal.SIGTERM)
+            process.terminate()
         for process in started:
             process.wait()
         raise
@@ -120,8 +114,9 @@ def status(store: options.StoreOption = options.STORE) -> None:
     from bfc_bench.cli.tables import print_table
     from bfc_bench.extras.slurm.job import sharded_runs
     from bfc_bench.extras.slurm.queue import states
+    from bfc_bench.store.store import Store
 
-    _check_store(store)
+    Store(store).close()  # raises if there is none
     lines = []
     for job in sharded_runs(store):
         for number, state in enumerate(states(job)):
@@ -140,20 +135,11 @@ def _rows(job: ShardJob, number: int) -> int:
         return sum(len(shard.known_cells(*suite)) for suite in shard.suites())
 
 
-def _check_store(store: Path) -> None:
-    """Raise ``StoreError`` if there is no store."""
-    from bfc_bench.errors import StoreError
-    from bfc_bench.store.store import Store
-
-    if not store.exists():
-        raise StoreError(f"There is no store in {store}; `bfc-bench submit SUITE --store {store}` makes one.")
-    Store(store).close()
-
-
 def collect(store: options.StoreOption = options.STORE) -> None:
     """Bring the rows that shards have made so far into the store, while they run or after."""
-    from bfc_bench.extras.slurm.collect import collect as collect_rows
+    from bfc_bench.extras.slurm import shards
+    from bfc_bench.store.store import Store
 
-    _check_store(store)
-    for line in collect_rows(store) or ["No shards are left to collect."]:
+    Store(store).close()  # raises if there is none
+    for line in shards.collect(store) or ["No shards are left to collect."]:
         typer.echo(line)

@@ -7,28 +7,23 @@ import subprocess
 import sys
 import threading
 import urllib.request
-from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
 import synthetic
 from waiting import wait_until
 
-from bfc_bench.extras.mlflow import stored_suite
 from bfc_bench.extras.mlflow.client import connection, ensure_experiment
 from bfc_bench.extras.mlflow.database import database_uri
-from bfc_bench.store.row import Row
-from bfc_bench.store.rows import Rows
+from bfc_bench.extras.mlflow.sync import log_report
 from bfc_bench.store.store import Store
 
 
 @pytest.fixture(autouse=True, scope="module")
-def runs_are_logged() -> Iterator[None]:
+def runs_are_logged():
     """Runs of these tests log to MLflow."""
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("BFC_BENCH_NO_MLFLOW")
@@ -40,13 +35,13 @@ LEARNERS = {"net": (1.5, 1.0), "kernel": (0.6, 2.0), "linear": (0.1, 1.0)}
 """Per learner: how fast its error falls with n, and how its N* grows with d."""
 
 
-def make_row(learner: str, task: str = "teacher", d: int = 10, n: int = 100, replicate: int = 0, **changes: Any) -> Row:
+def make_row(learner, task="teacher", d=10, n=100, replicate=0, **changes):
     """One ok row; ``changes`` replace its fields."""
     decay, exponent = LEARNERS.get(learner, (1.0, 1.0))
     noise = np.random.default_rng([len(learner), d, n, replicate]).normal(0, 0.1)
     nmse = math.exp(-decay * math.log(n / (2 * d**exponent)) + noise)
     at = {"suite": "toy", "task": task, "learner": learner, "label": learner, "d": d, "n": n, "replicate": replicate}
-    others: dict[str, Any] = {
+    others = {
         "options": {"width": 8, "optimizer": {"lr": 0.01, "betas": [0.9, 0.99]}},
         "nmse": nmse,
         "nmse_trimmed": 0.9 * nmse,
@@ -60,12 +55,12 @@ def make_row(learner: str, task: str = "teacher", d: int = 10, n: int = 100, rep
 
 
 @pytest.fixture
-def row() -> Callable[..., Row]:
+def row():
     return make_row
 
 
 @pytest.fixture
-def rows() -> list[Row]:
+def rows():
     """3 learners x 2 tasks x 4 sizes x 2 replicates at d = 10."""
     return [
         make_row(learner, task, 10, n, replicate)
@@ -77,7 +72,7 @@ def rows() -> list[Row]:
 
 
 @pytest.fixture(scope="session")
-def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def empty_database(tmp_path_factory):
     """MLflow's tables take seconds to create: once is enough."""
     directory = tmp_path_factory.mktemp("mlflow")
     with connection(database_uri(directory)) as client:
@@ -86,7 +81,7 @@ def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def store_dir(tmp_path: Path, empty_database: Path) -> Path:
+def store_dir(tmp_path, empty_database):
     directory = tmp_path / "store"
     directory.mkdir()
     shutil.copy(empty_database, directory)
@@ -94,27 +89,27 @@ def store_dir(tmp_path: Path, empty_database: Path) -> Path:
 
 
 @pytest.fixture
-def uri(store_dir: Path) -> str:
+def uri(store_dir):
     """The address of the database in the store."""
     return database_uri(store_dir)
 
 
 @pytest.fixture
-def free_port() -> int:
+def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
 
 
 @pytest.fixture
-def served(store_dir: Path, free_port: int) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+def served(store_dir, free_port):
     """The address of what ``bfc-bench ui`` serves, and its process."""
     with Store(store_dir, write=True):
         pass
     command = [sys.executable, "-m", "bfc_bench", "ui", "--store", store_dir, "--port", str(free_port)]
     url = f"http://127.0.0.1:{free_port}"
 
-    def answers() -> bool:
+    def answers():
         assert process.poll() is None
         try:
             return bool(urllib.request.urlopen(f"{url}/health", timeout=5))
@@ -130,25 +125,25 @@ def served(store_dir: Path, free_port: int) -> Iterator[tuple[str, subprocess.Po
 
 
 @pytest.fixture
-def silent() -> Iterator[str]:
+def silent():
     """A server that accepts and never answers."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         yield f"http://127.0.0.1:{server.getsockname()[1]}"
 
 
 @pytest.fixture
-def refusing() -> Iterator[Callable[[int], str]]:
+def refusing():
     """Starts a server that answers with a status and quotes what it was asked; gives its HOST:PORT."""
     with ExitStack() as started:
 
-        def start(status: int) -> str:
+        def start(status):
             class Refuses(BaseHTTPRequestHandler):
-                def do_GET(self) -> None:
+                def do_GET(self):
                     self.send_error(status, explain=self.requestline)
 
                 do_POST = do_GET
 
-                def log_message(self, *_: Any) -> None:
+                def log_message(self, *_):
                     pass
 
             server = started.enter_context(HTTPServer(("127.0.0.1", 0), Refuses))
@@ -160,10 +155,10 @@ def refusing() -> Iterator[Callable[[int], str]]:
 
 
 @pytest.fixture
-def contents() -> Callable[[str], dict[str, Any]]:
+def contents():
     """Reads everything that MLflow holds at a URI: the views, and per active run all that was ever logged to it."""
 
-    def read(uri: str) -> dict[str, Any]:
+    def read(uri):
         with connection(uri) as client:
             experiment = client.get_experiment_by_name("bfc/toy@1")
             runs = client.search_runs([experiment.experiment_id], max_results=1000)
@@ -185,22 +180,14 @@ def contents() -> Callable[[str], dict[str, Any]]:
 
 
 @pytest.fixture
-def report_logged(store_dir: Path, rows: list[Row], monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+def report_logged(store_dir, rows, monkeypatch):
     """Logs the report in a folder; gives the id of its run."""
 
-    def log(uri: str, directory: Path, session: str, content: str = "c") -> str:
-        monkeypatch.setattr(stored_suite, "key_of", lambda directory: content)
-        stored: Any = SimpleNamespace(
-            name="toy",
-            version=1,
-            directory=directory,
-            sessions=[{"id": session, "provenance": {}}],
-            levels=[0.1],
-            columns=lambda: Rows.of(rows),
-            claims=list,
-            theory=list,
-        )
+    def log(uri, directory, session, content="c"):
+        monkeypatch.setattr("bfc_bench.extras.mlflow.sync.key_of", lambda directory: content)
+        sessions = [{"id": session, "provenance": {}}]
+        stored = SimpleNamespace(name="toy", version=1, directory=directory, sessions=sessions, columns=lambda: rows)
         with connection(uri) as client:
-            return stored_suite.log_report(client, ensure_experiment(client, uri, "toy", 1, store_dir), stored)
+            return log_report(client, ensure_experiment(client, uri, "toy", 1, store_dir), stored)
 
     return log

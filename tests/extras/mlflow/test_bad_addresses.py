@@ -4,8 +4,8 @@ import os
 import subprocess
 import sys
 from contextlib import suppress
-from pathlib import Path
 
+import psutil
 import pytest
 
 SECRET = "s3cr3t-hunter2"
@@ -20,12 +20,7 @@ def test_a_password_is_in_no_file_no_output_and_no_process_but_the_users_own(ref
     ):
         command = [sys.executable, "-m", "bfc_bench", *map(str, verb), "--store", str(store)]
         process = subprocess.Popen(
-            command,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            env=os.environ | variables,
-            start_new_session=True,
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=os.environ | variables
         )
         seen = set()
         while process.poll() is None:
@@ -44,18 +39,16 @@ def test_a_password_is_in_no_file_no_output_and_no_process_but_the_users_own(ref
     assert not [file for file in files if SECRET.encode() in file.read_bytes()]
 
 
-def command_lines(session):
+def command_lines(pid):
     """Those of the processes that the command started; one that is about to run something else has the user's own."""
-    listed = subprocess.run(["ps", "-o", "pid=", "-s", str(session)], capture_output=True, text=True, check=False)
     found = set()
-    for pid in {int(pid) for pid in listed.stdout.split()} - {session}:
-        try:
-            found.add(Path(f"/proc/{pid}/cmdline").read_bytes())
-        except OSError:
-            continue
-    with suppress(OSError):
-        found.discard(Path(f"/proc/{session}/cmdline").read_bytes())
-    return {line.replace(b"\0", b" ").decode() for line in found}
+    with suppress(psutil.Error):
+        own = psutil.Process(pid)
+        for process in own.children(recursive=True):
+            with suppress(psutil.Error):
+                found.add(" ".join(process.cmdline()))
+        found.discard(" ".join(own.cmdline()))
+    return found
 
 
 @pytest.mark.parametrize("uri", ["nonsense", "http://user:secret@127.0.0.1:port", "postgresql+no://u:secret@h/d"])

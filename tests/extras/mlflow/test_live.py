@@ -82,7 +82,7 @@ def test_several_runs_of_one_command_are_followed_one_after_the_other(tracker, r
 def test_a_run_without_new_rows_asks_nothing(tracker, rows, monkeypatch):
     live = tracker("http://127.0.0.1:1", earlier=rows)
     follow(live, [])
-    monkeypatch.setattr(live, "_sync_suite", lambda suite: pytest.fail("it was asked"))
+    monkeypatch.setattr("bfc_bench.extras.mlflow.sync.sync_suite", lambda suite, uri: pytest.fail("it was asked"))
     assert live.bfc_reported(None) == "bfc-bench ui"
     assert live.warnings == []
 

@@ -1,9 +1,11 @@
 """Two stores, of two people, log the same suite to one MLflow: nobody's run is changed but one's own."""
 
+from unittest.mock import Mock
+
 import pytest
 
+from bfc_bench.errors import TrackingError
 from bfc_bench.extras.mlflow.client import connection
-from bfc_bench.extras.mlflow.owner import remove
 from bfc_bench.extras.mlflow.sync import sync
 
 
@@ -45,30 +47,17 @@ def test_each_person_has_a_run_of_each_curve_and_changes_no_other(logs, shown, r
     assert {run for run in shown() if run[0] == "ada"} == set(before[:2])
 
 
-def test_a_run_that_its_owner_may_not_delete_is_hidden(logs, shown, row, monkeypatch):
+def test_a_run_that_its_owner_may_not_delete_is_hidden_and_another_error_is_raised(logs, shown, row, monkeypatch):
     from mlflow import MlflowClient
     from mlflow.exceptions import MlflowException
     from mlflow.protos.databricks_pb2 import PERMISSION_DENIED
 
     logs("ada", [row("net")])
-
-    def refuse(self, run_id):
-        raise MlflowException("Permission denied", error_code=PERMISSION_DENIED)
-
-    monkeypatch.setattr(MlflowClient, "delete_run", refuse)
+    delete = Mock(side_effect=MlflowException("Permission denied", error_code=PERMISSION_DENIED))
+    monkeypatch.setattr(MlflowClient, "delete_run", delete)
     for created in (1, 0):
         assert logs("ada", [row("net", nmse=0.5)]).created == created
         assert len(shown()) == 1
-
-
-def test_another_error_of_a_deletion_is_raised(uri, monkeypatch):
-    from mlflow import MlflowClient
-    from mlflow.exceptions import MlflowException
-
-    class Run:
-        class info:
-            run_id = "r"
-
-    monkeypatch.setattr(MlflowClient, "delete_run", lambda *_: (_ for _ in ()).throw(MlflowException("broken")))
-    with connection(uri) as client, pytest.raises(MlflowException, match="broken"):
-        remove(client, Run)
+    delete.side_effect = MlflowException("broken")
+    with pytest.raises(TrackingError, match="broken"):
+        logs("ada", [row("net", nmse=0.25)])

@@ -7,6 +7,7 @@ import time
 
 import pytest
 from stored_rows import read_results
+from waiting import completed
 
 from bfc_bench import open_store
 from bfc_bench.extras.mlflow.client import connection
@@ -40,7 +41,7 @@ def test_a_report_that_cannot_be_uploaded_is_a_warning(command, store_dir, free_
     assert reported(store_dir)
 
 
-def test_an_upload_that_hangs_does_not_hold_the_run(command, store_dir, silent, bench):
+def test_an_upload_that_hangs_does_not_hold_the_run(command, store_dir, silent):
     artifacts_at(store_dir, silent)
     code = (
         "import threading, time\nfrom bfc_bench.cli import main\n"
@@ -49,14 +50,7 @@ def test_an_upload_that_hangs_does_not_hold_the_run(command, store_dir, silent, 
     )
     patient = os.environ | {"MLFLOW_HTTP_REQUEST_TIMEOUT": "600"}
     started = time.monotonic()
-    ran = subprocess.run(
-        [sys.executable, "-c", code, *map(str, command)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=patient,
-        timeout=300,
-    )
+    ran = completed([sys.executable, "-c", code, *map(str, command)], env=patient, timeout=300)
     assert time.monotonic() - started < 120
     assert (ran.returncode, ran.stdout.count("warning: ")) == (0, 1), ran.stdout + ran.stderr
     assert "not up to date 3 s after the end of the run" in ran.stdout

@@ -21,10 +21,6 @@ def test_key_changes_with_each_part_of_the_configuration_and_with_nothing_else(r
     assert replicate_curves([row("net", **change)])[0].key != key
 
 
-def test_name_reads_label_task_dimension_replicate(row):
-    assert replicate_curves([row("net", label="joint", d=20, replicate=2)])[0].name == "joint · teacher · d=20 · r2"
-
-
 def test_options_are_flattened_and_long_values_cut_but_still_told_apart(row):
     params = replicate_curves([row("net")])[0].params
     assert params["opt.width"] == "8"
@@ -49,35 +45,29 @@ def test_a_run_lasts_from_the_begin_of_its_first_fit_to_its_last_cell(row):
     assert (curve.started, curve.ended) == (997_500, 1_010_000)
 
 
-def test_metrics_of_stages_and_cost_have_paths(row):
-    found = metrics(
-        row("net", stages={"stage one": {"nmse": 0.5, "feature_errors": {"S2": 0.25}}}, fit_cpu_seconds=3.0)
-    )
-    assert found["stage/stage one/nmse"] == 0.5
-    assert found["stage/stage one/feature_error/S2"] == 0.25
-    assert found["cost/fit_seconds"] == 3.0
-
-
-def test_errors_in_parts_of_the_target_are_logged_as_they_are(row):
-    """Unbiased estimates: their arithmetic mean, which MLflow draws, is the estimate from all replicates."""
-    errors = (0.010, 0.020, -0.001, 0.015, 0.012)
-    stage = {"one": {"nmse": 0.5, "part_errors": {"degree2": -0.5}}}
-    found = [metrics(row("net", part_errors={"degree2": error}, stages=stage)) for error in errors]
-    assert [values["part_error/degree2"] for values in found] == list(errors)
-    assert found[0]["stage/one/part_error/degree2"] == -0.5
-    assert "feature_error/degree2" not in found[0]
-
-
-def test_metrics_of_features_and_weights_have_paths(row):
-    info = {"weight_correlation": {"start": {"W2": 0.5}, "step10": {"W2": 0.75}}}
+def test_every_number_of_a_row_has_a_path(row):
+    """Errors in parts are unbiased estimates, which may be negative: their mean is the estimate of all replicates."""
+    stage = {"nmse": 0.5, "feature_errors": {"S2": 0.25}, "part_errors": {"degree2": -0.5}}
+    weights = {"weight_correlation": {"start": {"W2": 0.5}, "step10": {"W2": 0.75}}}
     measured = {"uncut_errors": {"S2": 0.5}, "span_errors": {"S2": 0.25}, "cka": {"S2": 0.125}}
-    found = metrics(row("net", chosen={"measured": measured, "info": info}))
-    assert found["uncut_error/S2"] == 0.5
-    assert (found["span_error/S2"], found["cka/S2"], found["weight_correlation/W2"]) == (0.25, 0.125, 0.5)
-
-
-def test_names_that_mlflow_refuses_are_made_acceptable(row):
-    assert "feature_error/S_a_2" in metrics(row("net", feature_errors={"S=a+2": 1.0}))
+    errors = {"feature_errors": {"S=a+2": 1.0}, "part_errors": {"degree2": -0.001}, "metrics": {"largest_error": 2.0}}
+    chosen = {"measured": measured, "info": weights}
+    found = metrics(row("net", **errors, stages={"stage one": stage}, chosen=chosen, fit_cpu_seconds=3.0))
+    expected = {
+        "stage/stage one/nmse": 0.5,
+        "stage/stage one/feature_error/S2": 0.25,
+        "stage/stage one/part_error/degree2": -0.5,
+        "feature_error/S_a_2": 1.0,
+        "part_error/degree2": -0.001,
+        "metric/largest_error": 2.0,
+        "uncut_error/S2": 0.5,
+        "span_error/S2": 0.25,
+        "cka/S2": 0.125,
+        "weight_correlation/W2": 0.5,
+        "cost/fit_seconds": 3.0,
+    }
+    errors = ("nmse", "nmse_trimmed", "train_nmse", "log10_nmse")
+    assert {name: value for name, value in found.items() if name not in errors} == expected
 
 
 def test_failures_are_told_with_their_size_and_decide_the_status(row):
@@ -97,7 +87,3 @@ def test_of_two_rows_of_one_point_the_one_committed_later_counts(row):
     for pair in ([old, new], [new, old]):
         (curve,) = replicate_curves(pair)
         assert curve.rows == (pair[-1],)
-
-
-def test_errors_that_plugins_measure_are_logged_by_name(row):
-    assert metrics(row("net", metrics={"largest_error": 0.5}))["metric/largest_error"] == 0.5

@@ -6,8 +6,9 @@ from bfc_bench.errors import OutputError, TrackingError
 from bfc_bench.extras.mlflow.client import connection, default_uri
 from bfc_bench.extras.mlflow.curves import metrics
 from bfc_bench.extras.mlflow.database import database_uri
+from bfc_bench.extras.mlflow.replicate_summaries import THEORY
 from bfc_bench.extras.mlflow.sync import METRICS_PER_BATCH, sync
-from bfc_bench.extras.mlflow.views import view_state
+from bfc_bench.learner import Theory
 from bfc_bench.store.artifacts import digests
 from bfc_bench.store.store import Store
 
@@ -123,6 +124,26 @@ def test_thresholds_and_exponents_are_at_step_0_and_follow_new_rows(up_to_date, 
     assert latest["fit/exponent"] == pytest.approx(1.0, abs=0.15)
 
 
+def test_the_expected_error_is_at_step_n_of_every_run_of_the_curve_once(up_to_date, row, uri, contents):
+    rows = [row(label, n=n, replicate=r) for label in ("net", "kernel") for n in (100, 200) for r in range(2)]
+    theories = {("teacher", 10, "kernel"): Theory(lambda n: 5 / n, "this file")}
+
+    def expected():
+        return {key: value for key, value in contents(uri)["history"].items() if key[2] == THEORY}
+
+    up_to_date(rows, complete=False)
+    assert not expected()
+    up_to_date(rows, theories=theories)
+    assert expected() == {(f"kernel · teacher · d=10 · r{r}", n, THEORY): 5 / n for r in range(2) for n in (100, 200)}
+    before = contents(uri)["values"]
+    report = up_to_date(rows, theories=theories)
+    assert (report.created, report.points, contents(uri)["values"]) == (0, 0, before)
+    up_to_date([*rows, row("kernel", n=400)], theories=theories)
+    held = contents(uri)
+    assert len(expected()) == 5
+    assert held["values"] == len(held["history"])
+
+
 def test_report_is_one_run_per_session_and_is_replaced_when_its_content_changes(
     store_dir, uri, report_logged, tmp_path, contents
 ):
@@ -139,7 +160,7 @@ def test_report_is_one_run_per_session_and_is_replaced_when_its_content_changes(
     assert {run.info.run_id for run in runs.values()} == {second, other}
     assert runs["report · s1"].data.tags["bfc.kind"] == "report"
     held = {str(path.relative_to(store_dir)) for path in (store_dir / "mlflow-artifacts").rglob("*") if path.is_file()}
-    for name in ("report.html", "figures/curves.png", "tables/summary.json"):
+    for name in ("report.html", "figures/curves.png"):
         assert any(path.endswith(f"{second}/artifacts/{name}") for path in held)
 
 
@@ -200,10 +221,6 @@ def test_runs_of_former_options_leave_the_saved_views_and_come_back_with_them(up
     report = up_to_date(old)
     assert (report.created, report.retired) == (0, 1)
     assert kinds() == {"8": "curve", "16": "retired"}
-
-
-def test_saved_views_select_current_runs_only(rows):
-    assert "tags.`bfc.kind` = 'curve'" in view_state(rows)["searchFilter"]
 
 
 def test_a_sync_repairs_what_mlflow_lost(faulty, suite_file, store_dir, uri, cli):

@@ -12,10 +12,10 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+import psutil
 import pytest
 from pages import ROOT, blocks
 
@@ -30,7 +30,7 @@ SUPERUSER = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
 class Team:
     """What stands on the server's machine: its folder, its PostgreSQL and its MLflow, each under a port of its own."""
 
-    def __init__(self, folder: Path, port: int) -> None:
+    def __init__(self, folder, port):
         self.folder, self.port, self.process = folder, port, None
         self.home, self.postgres = folder / "srv", folder / "pg"
         self.home.mkdir()
@@ -38,7 +38,7 @@ class Team:
         if SUPERUSER:
             shutil.chown(self.postgres, "postgres")
 
-    def here(self, text: str) -> str:
+    def here(self, text):
         """A block of the page with this machine's folders, ports and users in the place of the page's."""
         text = text.replace("/srv/mlflow/venv/bin/mlflow", f"{shlex.quote(sys.executable)} -m mlflow")
         text = text.replace("host=/var/run/postgresql", f"host={self.postgres}")
@@ -48,12 +48,12 @@ class Team:
         )
         return text.replace("sudo -u postgres", as_postgres).replace("sudo -u mlflow", "env")
 
-    def do(self, *command: object) -> str:
+    def do(self, *command):
         done = subprocess.run([*map(str, command)], cwd="/", capture_output=True, text=True, timeout=300, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    def start_postgres(self) -> None:
+    def start_postgres(self):
         """As Debian has it: who a user of the machine is, the socket says (``peer``). Here one user is two of them."""
         data = self.postgres / "data"
         self.do(*SUPERUSER, BINARIES / "initdb", "-D", data, "--auth-local=peer", "--auth-host=reject")
@@ -63,7 +63,7 @@ class Team:
         options = f"-c listen_addresses= -c unix_socket_directories={self.postgres}"
         self.do(*SUPERUSER, BINARIES / "pg_ctl", "-D", data, "-l", self.postgres / "log", "-w", "-o", options, "start")
 
-    def start_mlflow(self) -> None:
+    def start_mlflow(self):
         said = re.findall(r"^(\w+)=(.*)$", self.here(SERVICE.text), flags=re.MULTILINE)
         secrets = dict(line.split("=", 1) for line in (self.home / "secrets").read_text().splitlines())
         environment = {**os.environ, **secrets, **dict(v.split("=", 1) for k, v in said if k == "Environment")}
@@ -79,7 +79,7 @@ class Team:
             time.sleep(0.2)
         raise TimeoutError((self.home / "log").read_text()[-3000:])
 
-    def stop(self) -> None:
+    def stop(self):
         if self.process is not None:
             os.killpg(self.process.pid, signal.SIGTERM)
             with suppress(subprocess.TimeoutExpired):
@@ -91,7 +91,7 @@ class Team:
 
 
 @pytest.fixture
-def team(free_port: int) -> Iterator[Team]:
+def team(free_port):
     if not (BINARIES / "initdb").exists():
         pytest.skip(f"no PostgreSQL in {BINARIES}: apt-get install postgresql")
     pytest.importorskip("psycopg", reason="needs psycopg[binary]")
@@ -110,26 +110,27 @@ def team(free_port: int) -> Iterator[Team]:
             team.stop()
 
 
-def command_lines() -> dict[int, bytes]:
+def create_user(team, name):
+    _, password = team.do(sys.executable, "-W", "ignore", "-c", team.here(USERS.text).replace("ada", name)).split()
+    return password
+
+
+def command_lines():
     """What the list of processes shows of every process of the machine."""
-    found = {}
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        with suppress(OSError):
-            found[int(path.parent.name)] = path.read_bytes()
-    return found
+    return {each.pid: " ".join(each.info["cmdline"] or ()) for each in psutil.process_iter(["cmdline"])}
 
 
 def test_a_run_logs_to_the_teams_server_and_leaves_the_password_nowhere(team, faulty, suite_file, tmp_path):
     assert (team.home / "secrets").stat().st_mode & 0o077 == 0
-    _, password = team.do(sys.executable, "-W", "ignore", "-c", team.here(USERS.text)).split()
+    password = create_user(team, "ada")
     suite = suite_file(learner=[{"name": "mean"}, {"name": "linear-ridge"}], replicates=2)
 
-    def member(said: str) -> tuple[subprocess.CompletedProcess[str], set[int]]:
+    def member(said):
         """What somebody does who types ``said`` where the password is asked for; the processes that showed it."""
         text = team.here(MEMBER.text).replace("bfc-bench", f"{shlex.quote(sys.executable)} -m bfc_bench")
         script = tmp_path / "member.sh"
         script.write_text(text.replace(" smoke", f" {shlex.quote(str(suite))}"))
-        showing: set[int] = set()
+        showing = set()
         with (tmp_path / "out").open("w+") as out, (tmp_path / "err").open("w+") as err:
             process = subprocess.Popen(
                 ["bash", "-e", script], cwd=tmp_path, stdin=subprocess.PIPE, stdout=out, stderr=err, text=True
@@ -137,7 +138,7 @@ def test_a_run_logs_to_the_teams_server_and_leaves_the_password_nowhere(team, fa
             process.stdin.write(f"{said}\n")
             process.stdin.close()
             while process.poll() is None:
-                showing |= {pid for pid, line in command_lines().items() if said.encode() in line}
+                showing |= {pid for pid, line in command_lines().items() if said in line}
                 time.sleep(0.02)
             out.seek(0)
             err.seek(0)
@@ -169,19 +170,14 @@ def test_a_run_logs_to_the_teams_server_and_leaves_the_password_nowhere(team, fa
     for word in (password, wrong, *secret.values()):
         holding = [path for path in files if path.exists() and word.encode() in path.read_bytes()]
         assert holding == [team.home / "secrets"] * (word in secret.values())
-        assert not [pid for pid, line in command_lines().items() if word.encode() in line]
-
-
-def create_user(team: Team, name: str) -> str:
-    _, password = team.do(sys.executable, "-W", "ignore", "-c", team.here(USERS.text).replace("ada", name)).split()
-    return password
+        assert not [pid for pid, line in command_lines().items() if word in line]
 
 
 def test_two_members_log_the_same_suite_and_nobody_changes_the_other_ones_runs(team, faulty, suite_file, tmp_path):
     suite = suite_file(name="shared", learner=[{"name": "mean"}, {"name": "linear-ridge"}], replicates=2)
     members = {name: create_user(team, name) for name in ("ada", "bob")}
 
-    def start(member: str, verb: str) -> subprocess.Popen[str]:
+    def start(member, verb):
         environment = {
             **os.environ,
             "MLFLOW_TRACKING_URI": f"http://127.0.0.1:{team.port}",
@@ -193,12 +189,12 @@ def test_two_members_log_the_same_suite_and_nobody_changes_the_other_ones_runs(t
             [*map(str, command)], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
 
-    def ended(process: subprocess.Popen[str]) -> str:
+    def ended(process):
         out, err = process.communicate(timeout=300)
         assert (process.returncode, [line for line in err.splitlines() if "MLflow" in line]) == (0, []), out + err
         return out
 
-    def runs(life: str = "active") -> dict[str, int]:
+    def runs(life="active"):
         """How many runs of curves each member has in the views."""
         question = (
             "SELECT o.value, count(*) FROM runs r JOIN tags o ON o.run_uuid = r.run_uuid AND o.key = 'bfc.owner' "

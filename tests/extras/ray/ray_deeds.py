@@ -1,16 +1,12 @@
 """What units do on the nodes of a Ray cluster, which find this module by their own path."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 
-def where(seconds: float) -> bytes:
+def where(seconds):
     """What a worker is told of its node and of GPUs."""
     time.sleep(seconds)
     share = ("XLA_PYTHON_CLIENT_MEM_FRACTION", "BFC_BENCH_GPU_SHARE")
@@ -18,7 +14,7 @@ def where(seconds: float) -> bytes:
     return " ".join(os.environ.get(name, "-") or "none" for name in names).encode()
 
 
-def kills_its_actor(_: object) -> bytes:
+def kills_its_actor(_):
     """Kills the actor of its node; this worker is a fork of a process that the actor has started."""
     fields = Path(f"/proc/{os.getppid()}/stat").read_text().rpartition(")")[2].split()
     os.kill(int(fields[1]), signal.SIGKILL)
@@ -26,7 +22,7 @@ def kills_its_actor(_: object) -> bytes:
     return b""
 
 
-def meets(arguments: tuple[str, int]) -> bytes:
+def meets(arguments):
     """Waits until so many units are at it at the same time."""
     folder, count = arguments
     Path(folder, str(os.getpid())).touch()
@@ -38,10 +34,10 @@ def meets(arguments: tuple[str, int]) -> bytes:
     return b"met"
 
 
-def secrets_seen(_: object) -> bytes:
+def secrets_seen(_):
     return " ".join(name for name in os.environ if name.startswith("RAY_AUTH_TOKEN") or "SECRET" in name).encode()
 
 
-def deed(payload: tuple[Callable[[Any], bytes], Any]) -> bytes:
+def deed(payload):
     what, value = payload
     return what(value)

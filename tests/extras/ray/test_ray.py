@@ -1,18 +1,14 @@
 """Units on a Ray cluster of several nodes on this machine: some are killed, join late, or are not as they should be."""
 
-from __future__ import annotations
-
 import os
 import re
 import secrets
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
@@ -32,12 +28,12 @@ from bfc_bench.extras.ray.executor import RayExecutor
 needs_ray = pytest.mark.ray
 
 
-def test_memory_of_gpus_elsewhere_is_not_known_beforehand() -> None:
+def test_memory_of_gpus_elsewhere_is_not_known_beforehand():
     assert RayExecutor().gpu_bytes() == 0
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def cluster(tmp_path_factory):
     """A head without cores and a node called ``a`` with two; who connects needs a token."""
     ray = pytest.importorskip("ray")
     from ray.cluster_utils import Cluster
@@ -68,13 +64,13 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
             started.shutdown()
 
 
-def add(cluster: Any, name: str, **has: Any) -> Any:
+def add(cluster, name, **has):
     variables = {**has.pop("env_vars", {}), "BFC_NODE": name}
     return cluster.add_node(env_vars=variables, object_store_memory=80 * 2**20, **has)
 
 
 @contextmanager
-def node(cluster: Any, name: str, **has: Any) -> Iterator[Any]:
+def node(cluster, name, **has):
     """One more node for a while."""
     added = add(cluster, name, **has)
     try:
@@ -85,12 +81,12 @@ def node(cluster: Any, name: str, **has: Any) -> Iterator[Any]:
         wait_until(lambda: sum(n["Alive"] for n in states(cluster)) == 2)
 
 
-def states(cluster: Any) -> list[dict[str, Any]]:
+def states(cluster):
     return list(cluster.global_state.node_table())
 
 
 @contextmanager
-def opened(cluster: Any, call: Callable[[Any], Any] = deed, jobs: int | None = None, **options: Any) -> Iterator[Any]:
+def opened(cluster, call=deed, jobs=None, **options):
     pool = RayExecutor(address=cluster.address, **options).open(call, jobs=jobs)
     try:
         yield pool
@@ -98,7 +94,7 @@ def opened(cluster: Any, call: Callable[[Any], Any] = deed, jobs: int | None = N
         pool.close(now=True)
 
 
-def outcomes(pool: Any, *payloads: Any, seconds: float = 60.0, **needs: Any) -> list[Any]:
+def outcomes(pool, *payloads, seconds=60.0, **needs):
     for key, payload in enumerate(payloads):
         pool.submit(key, payload, seconds, **needs)
     found = dict(pool.outcomes())
@@ -108,7 +104,7 @@ def outcomes(pool: Any, *payloads: Any, seconds: float = 60.0, **needs: Any) -> 
 @needs_ray
 class TestRay(ExecutorContract):
     @pytest.fixture
-    def executor(self, cluster: Any) -> RayExecutor:
+    def executor(self, cluster):
         return RayExecutor(address=cluster.address)
 
 
@@ -116,9 +112,7 @@ SLOW = [{"name": "slow", "options": {"seconds": 0.3}}, {"name": "kernel-ridge", 
 
 
 @needs_ray
-def test_a_node_that_is_killed_costs_no_cell_and_changes_no_number(
-    cluster: Any, suite_file: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_node_that_is_killed_costs_no_cell_and_changes_no_number(cluster, suite_file, tmp_path, caplog):
     from benchmarks.same import main as same
 
     path = suite_file(learner=SLOW[:1], replicates=20)  # cells of a curve of kernels would round differently alone
@@ -130,7 +124,7 @@ def test_a_node_that_is_killed_costs_no_cell_and_changes_no_number(
             rows = 0
 
             @hookimpl
-            def bfc_result(self, result: Any) -> None:
+            def bfc_result(self, result):
                 self.rows += 1
                 if self.rows == 6:
                     for process in [raylet, *raylet.children(recursive=True)]:
@@ -153,12 +147,12 @@ def test_a_node_that_is_killed_costs_no_cell_and_changes_no_number(
 
 
 @needs_ray
-def test_a_node_that_joins_is_used(cluster: Any) -> None:
+def test_a_node_that_joins_is_used(cluster):
     with opened(cluster) as pool:
-        seen: Counter[str] = Counter()
+        seen = Counter()
         keys = iter(range(3000))
         pool.submit(next(keys), (where, 0.1), 60.0)
-        added: Any = None
+        added = None
         for _, outcome in pool.outcomes():
             assert isinstance(outcome, bytes)
             seen[outcome.decode().split()[0]] += 1
@@ -175,13 +169,13 @@ def test_a_node_that_joins_is_used(cluster: Any) -> None:
 
 
 @needs_ray
-def test_as_many_units_as_there_are_slots_run_at_once(cluster: Any, tmp_path: Path) -> None:
+def test_as_many_units_as_there_are_slots_run_at_once(cluster, tmp_path):
     with node(cluster, "b", num_cpus=4), opened(cluster) as pool:
         assert outcomes(pool, *[(meets, (str(tmp_path), 6))] * 6) == [b"met"] * 6
 
 
 @pytest.fixture
-def other_site(tmp_path: Path) -> dict[str, str]:
+def other_site(tmp_path):
     """The environment of a node that has another torch."""
     info = tmp_path / "site" / "torch-0.0.1.dist-info"
     info.mkdir(parents=True)
@@ -194,14 +188,12 @@ def other_site(tmp_path: Path) -> dict[str, str]:
 OLD = r"Ray: node .* is left out: it has torch 0\.0\.1 \(here .*\)\. Install the same version there"
 
 
-def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
+def lines(caplog):
     return [record.getMessage() for record in caplog.records if record.name.startswith("bfc_bench")]
 
 
 @needs_ray
-def test_a_node_with_other_versions_is_left_out_in_one_line(
-    cluster: Any, other_site: dict[str, str], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_node_with_other_versions_is_left_out_in_one_line(cluster, other_site, caplog):
     with node(cluster, "old", num_cpus=2, env_vars=other_site), opened(cluster) as pool:
         assert pool.slots("cpu") == 2
         seen = outcomes(pool, *[(where, 0.3)] * 6)
@@ -211,9 +203,7 @@ def test_a_node_with_other_versions_is_left_out_in_one_line(
 
 
 @needs_ray
-def test_if_all_nodes_have_other_versions_the_run_ends_with_an_error(
-    cluster: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_if_all_nodes_have_other_versions_the_run_ends_with_an_error(cluster, monkeypatch, caplog):
     monkeypatch.setattr("bfc_bench.extras.ray.node.PACKAGES", ("bfc-bench", "not-on-any-node"))
     monkeypatch.setattr("importlib.metadata.version", lambda name: "1.0")
     with pytest.raises(UsageError, match="no node can be used"):
@@ -222,7 +212,7 @@ def test_if_all_nodes_have_other_versions_the_run_ends_with_an_error(
 
 
 @needs_ray
-def test_the_unit_of_a_lost_actor_is_lost_and_others_run(cluster: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_unit_of_a_lost_actor_is_lost_and_others_run(cluster, caplog):
     with opened(cluster, jobs=1) as pool:
         outcome, other = outcomes(pool, (kills_its_actor, None), (give, b"other"))
     assert other == b"other"
@@ -233,14 +223,14 @@ def test_the_unit_of_a_lost_actor_is_lost_and_others_run(cluster: Any, caplog: p
 
 
 @needs_ray
-def test_units_that_no_node_can_run_end_the_run_with_an_error(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_units_that_no_node_can_run_end_the_run_with_an_error(cluster, monkeypatch):
     monkeypatch.setattr(ray_pool, "NO_NODE_SECONDS", 2.0)
     with opened(cluster) as pool, pytest.raises(BenchError, match="units wait for a GPU, and no node had one for 2 s"):
         outcomes(pool, (where, 0.0), device="cuda")
 
 
 @needs_ray
-def test_gpus_are_shared_out_and_the_rest_keeps_to_the_cores(cluster: Any) -> None:
+def test_gpus_are_shared_out_and_the_rest_keeps_to_the_cores(cluster):
     with node(cluster, "g", num_cpus=3, num_gpus=2):
         for share, told in ((1, "0.450 0.450"), (2, "0.225 0.225")):
             with opened(cluster, jobs_per_gpu=share) as pool:
@@ -255,7 +245,7 @@ def test_gpus_are_shared_out_and_the_rest_keeps_to_the_cores(cluster: Any) -> No
 
 
 @needs_ray
-def test_workers_get_variables_but_no_credentials(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_get_variables_but_no_credentials(cluster, monkeypatch):
     monkeypatch.setenv("BFC_NODE", "told")
     monkeypatch.setenv("BFC_SECRET", "hunter2")
     with opened(cluster, environment={"MY_SECRET": "hunter2"}) as pool:
@@ -274,7 +264,7 @@ list(pool.outcomes())
 
 
 @needs_ray
-def test_workers_end_with_a_session_that_is_killed(cluster: Any, tmp_path: Path) -> None:
+def test_workers_end_with_a_session_that_is_killed(cluster, tmp_path):
     file = tmp_path / "lingers"
     session = subprocess.Popen([sys.executable, "-c", SESSION, cluster.address, str(file)])
     wait_until(file.exists)
@@ -286,21 +276,21 @@ def test_workers_end_with_a_session_that_is_killed(cluster: Any, tmp_path: Path)
 
 
 @needs_ray
-def test_an_address_where_nothing_is_says_what_to_do(tmp_path: Path, refused: Any) -> None:
+def test_an_address_where_nothing_is_says_what_to_do(tmp_path, refused):
     pytest.importorskip("ray")
     command = ["run", "smoke", "--store", str(tmp_path), "--no-mlflow", "--executor", "ray"]
     (line,) = refused(*command, "--executor-option", "address=127.0.0.1:9").splitlines()
     assert "executor 'ray': cannot join the cluster '127.0.0.1:9' from here:" in line
 
 
-def test_without_ray_one_line_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, refused: Any) -> None:
+def test_without_ray_one_line_says_how_to_get_it(monkeypatch, tmp_path, refused):
     monkeypatch.setitem(sys.modules, "ray", None)
     (line,) = refused("run", "smoke", "--store", tmp_path / "store", "--executor", "ray").splitlines()
     assert 'pip install "bfc-bench[ray]"' in line
     assert not (tmp_path / "store").exists()
 
 
-def test_a_folder_called_ray_is_not_taken_for_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_folder_called_ray_is_not_taken_for_it(monkeypatch, tmp_path):
     (tmp_path / "ray").mkdir()
     monkeypatch.setattr(sys, "path", [str(tmp_path), *(p for p in sys.path if not (Path(p or ".") / "ray").exists())])
     monkeypatch.delitem(sys.modules, "ray", raising=False)
@@ -309,7 +299,7 @@ def test_a_folder_called_ray_is_not_taken_for_it(monkeypatch: pytest.MonkeyPatch
     monkeypatch.delitem(sys.modules, "ray", raising=False)
 
 
-def test_options_are_shown_and_checked_without_ray(monkeypatch: pytest.MonkeyPatch, printed: Any, refused: Any) -> None:
+def test_options_are_shown_and_checked_without_ray(monkeypatch, printed, refused):
     monkeypatch.setitem(sys.modules, "ray", None)
     shown = printed("show", "ray")
     assert all(name in shown for name in ("address", "jobs_per_gpu", "environment"))

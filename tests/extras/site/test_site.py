@@ -5,7 +5,6 @@ import sqlite3
 from contextlib import closing
 from dataclasses import replace
 from html import unescape
-from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
@@ -26,7 +25,7 @@ HERE = {"id": "here", "started_at": 1.7e9, "provenance": {**PROVENANCE, "host": 
 
 def entry(store="", suite=SUITE, address="bfc@1", cells=None, verdicts=VERDICTS, sessions=SESSIONS):
     cells = rows(tasks=("teacher-L3",), replicates=3) if cells is None else cells
-    return SiteEntry.of(store, address, suite, Rows.of(cells), verdicts, sessions)
+    return SiteEntry(store, address, suite, Rows.of(cells), verdicts, sessions)
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +81,7 @@ def test_every_link_leads_to_a_report_that_is_there_and_nothing_is_loaded(site):
 
 def test_the_index_has_every_suite_with_its_cells_verdicts_and_machine(site, entries):
     north, south, other, *_ = lines(site)
-    cells = sum(entries[0].statuses.values())
+    cells = len(entries[0].rows)
     assert north[0].startswith("bfc@1 store north")
     assert south[0].startswith("bfc@1 store south: 2")
     assert f"{cells:,} " in north[1]
@@ -129,7 +128,7 @@ def stores(faulty, suite_file, tmp_path):
     return found
 
 
-def contents(folder: Path) -> dict[str, tuple[bytes, int]]:
+def contents(folder):
     return {
         str(path.relative_to(folder)): (path.read_bytes(), path.stat().st_mtime_ns * path.name.startswith("report"))
         for path in folder.rglob("*")
@@ -167,7 +166,7 @@ def test_a_bundle_beside_its_store_has_another_name(tmp_path):
     assert _named(paths) == dict(zip(("results", "results.zip", "other"), paths, strict=True))
 
 
-def changed(store: Path, statement: str, *values: object) -> None:
+def changed(store, statement, *values):
     with closing(sqlite3.connect(store / "results.sqlite")) as db, db:
         db.execute(statement, values)
 

@@ -3,25 +3,26 @@
 It needs Debian's slurm-wlm and munge. munged, slurmctld and slurmd run as the current user.
 """
 
-from __future__ import annotations
-
 import os
 import platform
+import pwd
 import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from waiting import completed
+
 NEEDED = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scontrol", "scancel")
+USER = pwd.getpwuid(os.getuid()).pw_name
 CONFIG = Path(__file__).with_name("slurm.conf")
 """With names in braces for what depends on the machine."""
 
 
-def missing() -> str:
+def missing():
     """What this machine lacks, or an empty text."""
     path = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
     lacking = [name for name in NEEDED if shutil.which(name, path=path) is None]
@@ -29,7 +30,7 @@ def missing() -> str:
 
 
 @contextmanager
-def cluster() -> Iterator[dict[str, str]]:
+def cluster():
     """Start the cluster and yield the environment for SLURM's commands; it is always stopped afterwards."""
     host = platform.node().split(".")[0]
     with TemporaryDirectory(prefix="bfc-slurm-", ignore_cleanup_errors=True) as name, ExitStack() as started:
@@ -38,7 +39,7 @@ def cluster() -> Iterator[dict[str, str]]:
             (folder / inner).mkdir(mode=0o755)
         memory = int(Path("/proc/meminfo").read_text().split("MemTotal:")[1].split()[0]) // 1024
         config = folder / "slurm.conf"
-        facts = {"host": host, "folder": folder, "user": _user(), "cores": os.cpu_count(), "memory": memory}
+        facts = {"host": host, "folder": folder, "user": USER, "cores": os.cpu_count(), "memory": memory}
         config.write_text(CONFIG.read_text().format(**facts, ports=_free_ports(2)))
         path = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
         environment = {**os.environ, "SLURM_CONF": str(config), "PATH": path}
@@ -57,13 +58,7 @@ def cluster() -> Iterator[dict[str, str]]:
         yield environment
 
 
-def _user() -> str:
-    import pwd
-
-    return pwd.getpwuid(os.getuid()).pw_name
-
-
-def _daemon(started: ExitStack, command: list[str], folder: Path, environment: dict[str, str]) -> None:
+def _daemon(started, command, folder, environment):
     with (folder / f"{command[0]}.out").open("ab") as log:
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, cwd=folder
@@ -71,7 +66,7 @@ def _daemon(started: ExitStack, command: list[str], folder: Path, environment: d
     started.callback(_end, process)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _end(process):
     process.terminate()
     try:
         process.wait(20)
@@ -80,21 +75,20 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def _cancel_all(environment: dict[str, str]) -> None:
+def _cancel_all(environment):
     """Cancel all jobs before the daemons stop, because slurmstepd processes outlive slurmd."""
-    subprocess.run(["scancel", "--state=PENDING", "--full", f"--user={_user()}"], env=environment, check=False)
-    subprocess.run(["scancel", "--full", f"--user={_user()}"], env=environment, check=False)
+    subprocess.run(["scancel", "--state=PENDING", "--full", f"--user={USER}"], env=environment, check=False)
+    subprocess.run(["scancel", "--full", f"--user={USER}"], env=environment, check=False)
     deadline = time.monotonic() + 30
     while _said(["squeue", "-h"], environment).strip() and time.monotonic() < deadline:
         time.sleep(0.5)
 
 
-def _said(command: list[str], environment: dict[str, str]) -> str:
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
-    return done.stdout
+def _said(command, environment):
+    return completed(command, env=environment, timeout=60).stdout
 
 
-def _wait(condition: Callable[[], bool], folder: Path, what: str) -> None:
+def _wait(condition, folder, what):
     deadline = time.monotonic() + 60
     while not condition():
         if time.monotonic() > deadline:
@@ -105,7 +99,7 @@ def _wait(condition: Callable[[], bool], folder: Path, what: str) -> None:
         time.sleep(0.2)
 
 
-def _free_ports(count: int) -> list[int]:
+def _free_ports(count):
     with ExitStack() as opened:  # all sockets stay open together, so that their ports differ
         sockets = [opened.enter_context(socket.socket()) for _ in range(count)]
         for each in sockets:

@@ -10,13 +10,12 @@ import pytest
 from slurm_cluster import cluster, missing
 from small_tasks import SMALL
 from stored_rows import read_results
-from waiting import wait_until
+from waiting import completed, wait_until
 
 from bfc_bench import RunOptions, run_locating, run_suite
-from bfc_bench.extras.slurm.collect import collect
 from bfc_bench.extras.slurm.job import ShardJob, sharded_runs
-from bfc_bench.extras.slurm.prepare import divide, prepare
 from bfc_bench.extras.slurm.queue import tasks
+from bfc_bench.extras.slurm.shards import collect, divide, prepare
 from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.run.plan import plan_for
 from bfc_bench.store import database
@@ -51,8 +50,7 @@ def processes(store, number):
 
 @pytest.mark.parametrize("verb", ["collect", "status"])
 def test_without_a_store_there_is_nothing_to_collect_or_show(verb, store, refused):
-    said = refused(verb, "--store", store)
-    assert f"There is no store in {store}; `bfc-bench submit SUITE --store {store}`" in said
+    assert f"There is no store in {store}; " in refused(verb, "--store", store)
     store.write_text("")
     assert f"{store} is a file." in refused(verb, "--store", store)
 
@@ -64,7 +62,7 @@ def test_options_of_sbatch_keep_their_quotes_and_are_read_before_rows_are_collec
     script = printed(*submit, "--dry-run", "--sbatch", "--comment='a b' -p long")
     assert "#SBATCH '--comment=a b' -p long\n" in script
     assert "#SBATCH \n" not in printed(*submit, "--dry-run")
-    monkeypatch.setattr("bfc_bench.extras.slurm.collect.collect", None)
+    monkeypatch.setattr("bfc_bench.extras.slurm.shards.collect", None)
     assert "--sbatch --comment='a b: No closing quotation." in refused(*submit, "--sbatch", "--comment='a b")
 
 
@@ -153,9 +151,7 @@ def test_a_shard_of_another_version_of_a_learner_is_one_line(suite_file, store, 
     text = (folder / "job.json").read_text()
     cell = sharded_runs(store)[0].cells[0][0].id
     (folder / "job.json").write_text(text.replace(cell, "0" * 16))
-    done = subprocess.run(
-        [sys.executable, "-m", "bfc_bench.extras.slurm", str(folder), "0"], capture_output=True, text=True, check=False
-    )
+    done = completed([sys.executable, "-m", "bfc_bench.extras.slurm", folder, "0"])
     assert done.returncode == 2
     assert "cells of shard 0 that differ from those where it was submitted: 1." in done.stderr
     assert done.stderr.count("\n") == 1

@@ -17,7 +17,7 @@ from bfc_bench.analysis.forecast import forecast
 from bfc_bench.analysis.thresholds import NStar, NStars
 from bfc_bench.cli.app import run
 from bfc_bench.extras.try_table.answer import _growth, _needs, _rows_needed
-from bfc_bench.extras.try_table.suite_file import sizes
+from bfc_bench.extras.try_table.suite_file import sizes, suite_text
 from bfc_bench.extras.try_table.table_facts import TableFacts, _separator, facts_of_table
 from bfc_bench.extras.try_table.within import run_within
 from bfc_bench.report.tables import MISSING
@@ -78,13 +78,11 @@ def test_a_hard_table_gets_an_answer(table, printed, refused):
     assert (data["separator"], data["decimal"]) == (";", ",")
     assert "Makler id" not in data["columns"]
     with bb.open_store("my store") as suites:
-        rows = [
-            row for row in suites["flats.toml"].rows() if row.n == min(row.n for row in suites["flats.toml"].rows())
-        ]
-        assert {row.label for row in rows if row.status == "ok"} == {"mean", "linear", "kernel", "forest", "boosting"}
-    # The noise is 10 of a deviation above 100, and a tenth of the areas is missing.
-    with bb.open_store("my store") as suites:
+        rows = suites["flats.toml"].rows()
         curves = {curve.label: curve for curve in suites["flats.toml"].curves()}
+    smallest = [row for row in rows if row.n == min(row.n for row in rows)]
+    assert {row.label for row in smallest if row.status == "ok"} == {"mean", "linear", "kernel", "forest", "boosting"}
+    # The noise is 10 of a deviation above 100, and a tenth of the areas is missing.
     assert curves["linear"].intervals[-1].mean < 0.4
     assert curves["mean"].intervals[-1].mean > 0.9
     assert run([*command, "--store", "my store"]) == 0  # the file is the same, and all cells are there
@@ -99,10 +97,12 @@ def learned(name, n_star):
     return Curve("t", 3, name, "nmse", n, tuple(range(len(values))), values)
 
 
+FACTS = TableFacts({"target": "y"}, 800, 600, 200, 3, ("no", "yes"), 1.0, {}, [])
+
+
 def test_of_n_star_beyond_the_tested_rows_a_bound_alone_is_said():
-    facts = TableFacts({"target": "y"}, 800, 600, 200, 3, ("no", "yes"), 1.0, {}, [])
     curves = [learned("forest", [120, 130, 140]), learned("linear", [390, 3000, 3000])]
-    assert _rows_needed(curves, 400, [0.1, 0.01], facts) == [
+    assert _rows_needed(curves, 400, [0.1, 0.01], FACTS) == [
         "  For an error of 0.1: forest 130 [107, 157]; linear more than 400.",
         "  No learner reaches an error of 0.01 with 400 rows.",
     ]
@@ -112,8 +112,7 @@ def test_of_n_star_beyond_the_tested_rows_a_bound_alone_is_said():
 def test_more_rows_change_little_where_twice_as_many_are_expected_to(exponent, little):
     n = np.array([50, 100, 200])
     curve = Curve("t", 3, "forest", "nmse", n, (0, 1), np.array([[0.9], [1.1]]) * 0.3 * (n / 200) ** -exponent)
-    facts = TableFacts({"target": "y"}, 800, 600, 200, 3, ("no", "yes"), 1.0, {}, [])
-    was, twice, four_times, *remark = _growth((curve, curve.intervals[-1]), n.tolist(), facts)
+    was, twice, four_times, *remark = _growth((curve, curve.intervals[-1]), n.tolist(), FACTS)
     assert was.startswith("  From 100 to 200 rows the error of forest went from ")
     expected = forecast(curve, 200)
     assert twice.startswith(f"  With 400 rows, twice as many, expect an error of {expected.mean:.3g} (90 %: ")
@@ -163,10 +162,10 @@ def looked_at(folder, frame, **options):
     return facts_of_table(folder / "t.csv", "y", **options)
 
 
-def points(folder, facts):
-    """The inputs of a table that was looked at, (N, d)."""
-    options = {key: value for key, value in facts.data.items() if key != "kind"}
-    return Table.parse({**options, "path": str(folder / "t.csv")}, "t").load().points.x
+def points(path, data):
+    """The points of a table that is read with the options of a suite file."""
+    options = {key: value for key, value in data.items() if key != "kind"}
+    return Table.parse({**options, "path": str(path)}, "t").load().points
 
 
 def test_commas_inside_quoted_names_separate_nothing(tmp_path):
@@ -178,7 +177,7 @@ def test_dates_of_any_year_are_dates(tmp_path):
     days = [f"{1600 + i}-05-01" for i in range(60)] + ["9999-12-31"] * 20
     facts = looked_at(tmp_path, pd.DataFrame({"day": days}))
     assert facts.columns == {"day": "dates"}
-    x = points(tmp_path, facts)
+    x = points(tmp_path / "t.csv", facts.data).x
     assert list(x[[0, -1], 0]) == [(date.fromisoformat(day) - date(1970, 1, 1)).days for day in (days[0], days[-1])]
 
 
@@ -239,12 +238,9 @@ def test_rows_without_a_target_are_left_out_with_a_remark(table, tmp_path):
     frame.to_csv(some, index=False)
     facts = facts_of_table(some, "y")
     assert (facts.rows, facts.remarks) == (45, ["rows without a value of 'y' are left out: 15."])
-    one, other = (
-        Table.parse({key: value for key, value in of.data.items() if key != "kind"} | {"path": str(path)}, "t").load()
-        for of, path in ((facts, some), (facts_of_table(every, "y"), every))
-    )
-    np.testing.assert_array_equal(one.points.x, other.points.x)
-    np.testing.assert_array_equal(one.points.y, other.points.y)
+    one, other = points(some, facts.data), points(every, facts_of_table(every, "y").data)
+    np.testing.assert_array_equal(one.x, other.x)
+    np.testing.assert_array_equal(one.y, other.y)
     assert "rows without a value of 'Heizung'" in " ".join(facts_of_table(table, "Heizung").remarks)
 
 
@@ -300,7 +296,7 @@ def test_lists_and_structures_in_parquet_are_left_out(tmp_path):
 def test_points_may_separate_thousands_before_a_decimal_comma(tmp_path):
     facts = looked_at(tmp_path, pd.DataFrame({"a": [f"1.{i:03d},5" for i in range(80)]}))
     assert facts.data["decimal"] == ","
-    x = points(tmp_path, facts)
+    x = points(tmp_path / "t.csv", facts.data).x
     assert list(x[:2, 0]) == [1000.5, 1001.5]
 
 
@@ -324,8 +320,6 @@ def test_only_a_suite_file_is_replaced(table, refused):
 
 
 def test_names_of_columns_that_toml_must_quote_are_kept(tmp_path):
-    from bfc_bench.extras.try_table.suite_file import suite_text
-
     name = 'a "b" \\ # = €\n[x]'
     lines = [f'"{name.replace(chr(34), chr(34) * 2)}",y', *(f"{i % 7},{3 * i}" for i in range(80))]
     (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
@@ -336,4 +330,4 @@ def test_names_of_columns_that_toml_must_quote_are_kept(tmp_path):
     facts = facts_of_table(tmp_path / "t.csv", name)
     data = tomllib.loads(suite_text(facts, "t"))["task"][0]["data"]
     assert data["target"] == name
-    Table.parse({key: value for key, value in data.items() if key != "kind"}, "t")
+    points(tmp_path / "t.csv", data)

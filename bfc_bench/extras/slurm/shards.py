@@ -1,4 +1,4 @@
-"""Plans the missing cells of a suite as shards of similar length."""
+"""Plans the missing cells of a suite as shards of similar length, and merges the stores of shards."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from bfc_bench.run.grid import Cell, Grid
 from bfc_bench.run.options import RunOptions
 from bfc_bench.run.plan import Plan, plan_for
 from bfc_bench.store import Redo
+from bfc_bench.store.merge import NEWER, merge
 from bfc_bench.strategies.rounds import results
 from bfc_bench.strategies.strategy import next_plan
 from bfc_bench.toolkit.precision import Device
@@ -60,3 +61,22 @@ def divide(plan: Plan, shards: int, workers: int) -> tuple[tuple[Cell, ...], ...
         parts[number] += batch.cells
         heapq.heapreplace(loads, (load + batch.seconds, number))
     return tuple(tuple(part) for part in parts if part)
+
+
+def collect(store: Path) -> list[str]:
+    """Merge the rows that shards have made so far; a line of text for each job that was not collected to its end.
+
+    Of two rows of a cell, as when a cell runs again, the newer stays. Collecting again changes nothing. Raises
+    ``StoreError``.
+    """
+    return [_collect(store, job) for job in sharded_runs(store) if not job.collected]
+
+
+def _collect(store: Path, job: ShardJob) -> str:
+    running = sum(state != "ended" for state in states(job))
+    folders = [job.store(number) for number in range(len(job.cells))]
+    folders = [folder for folder in folders if (folder / "results.sqlite").exists()]
+    counts = merge(folders, store, prefer=NEWER) if folders else "no rows yet"
+    if not running:
+        job.note("collected")
+    return f"{job.name}: {counts}; shards that have not ended: {running} of {len(job.cells)}"
