@@ -5,8 +5,8 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
+from bfc_plugins.kernels.feature_steps import leading_directions, quadratic_forms
 from bfc_plugins.kernels.kernel_ridge import KernelRidge
-from bfc_plugins.kernels.quadratic_form import leading_directions, quadratic_forms
 from bfc_plugins.kernels.sequential_kernel import SequentialKernel, _out_of_fold, _State
 from fit_samples import cube_sample, sphere_facts
 from teacher_fits import problem
