@@ -9,7 +9,6 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-from bfc_plugins.algorithm_1.expansion import random_expansion
 from bfc_plugins.algorithm_1.growth import leading_directions, missing_feature
 from bfc_plugins.algorithm_1.initial_distill import initial_distill
 from bfc_plugins.algorithm_1.labels import TrainingLabels, half_curvature
@@ -160,3 +159,22 @@ class LayerFeatures:
             return self.labels.weights
         margins = self.net(self.params, self.sample.x.T)
         return half_curvature(self.learner.v * margins) * self.learner.v**2
+
+
+def random_expansion(
+    rng: np.random.Generator, rows: int, kernel: np.ndarray, feed: np.ndarray, floor: float, moment: float
+) -> np.ndarray:
+    """Draw R (rows, k) for features S = K feed such that E[(R S)^4] = ``moment``.
+
+    R is a multiple of N C^{-1/2}, with N standard normal and C = E[S S^T], whose eigenvalues are raised to at least
+    ``floor`` times the largest, so that 1 makes C a multiple of the identity. The inverse root keeps weak features
+    visible beside strong ones.
+    """
+    expansion = rng.standard_normal((rows, len(kernel)))
+    if floor < 1:
+        s = kernel @ feed
+        values, vectors = np.linalg.eigh(s @ s.T / s.shape[1])
+        if values[-1] > 0:
+            expansion = expansion @ ((vectors / np.sqrt(np.maximum(values, floor * values[-1]))) @ vectors.T)
+    fourth = float(np.mean((expansion @ kernel @ feed) ** 4)) or 1.0
+    return np.asarray((moment / fourth) ** 0.25 * expansion)

@@ -7,21 +7,12 @@ they depend on its seed but not on the device.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Self
 
 import torch
 from bfc_plugins.convolutional.layout import Activation, Block, BlockLayout
 from torch import Generator, Tensor, nn
 from torch.nn.functional import max_pool2d
-
-
-@contextmanager
-def deterministic_convolutions() -> Iterator[None]:
-    """Make convolutions on a GPU deterministic, and full float32 (no TF32)."""
-    with torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True, allow_tf32=False):
-        yield
 
 
 class Quadratic(nn.Module):

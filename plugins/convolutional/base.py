@@ -21,15 +21,13 @@ class SgdLearner(SgdOptions):
 
     def fit(self, train: Data, ctx: Context) -> Predictor:
         """Train on images x (n, c h w)."""
-        from bfc_plugins.convolutional.architecture import deterministic_convolutions
         from bfc_plugins.convolutional.fit import ImageFit
 
-        with deterministic_convolutions():
-            fit = ImageFit.of(self, train, ctx)
-            for stage in self.plan(fit.layout):
-                fit.run(stage)
-            info = {"steps": self.steps_at(train.n), **self.info(fit)}
-            return fit.result(info, self.pictured(fit) if self.pictures else {})
+        fit = ImageFit.of(self, train, ctx)
+        for stage in self.plan(fit.layout):
+            fit.run(stage)
+        info = {"steps": self.steps_at(train.n), **self.info(fit)}
+        return fit.result(info, self.pictured(fit) if self.pictures else {})
 
     @abstractmethod
     def info(self, fit: ImageFit) -> Mapping[str, Any]:

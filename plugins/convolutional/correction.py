@@ -30,14 +30,11 @@ class ConvCorrection(LowerFirst):
 
     name: ClassVar[str] = "conv-correction"
     smoke: ClassVar[Mapping[str, Any]] = {
+        **LowerFirst.smoke,
         "channels": [4, 4, "M", 4],
         "train": 2,
         "fix": [0, 1],
         "pulls": [5e-4],
-        "epochs": 2,
-        "batch_size": 16,
-        "pictures": 2,
-        "picture_steps": 3,
     }
 
     train: Annotated[int, Field(ge=1)] = 4

@@ -6,14 +6,13 @@ Shapes: n images of c channels, h x w pixels each, d = c h w; C classes.
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 from bfc_plugins.convolutional.architecture import Network
 from bfc_plugins.convolutional.attacks import Attack
-from bfc_plugins.convolutional.correlation import correlations
 from bfc_plugins.convolutional.images import Pixels
 from bfc_plugins.convolutional.layout import BlockLayout
 from bfc_plugins.convolutional.losses import Loss
@@ -176,6 +175,22 @@ class ImageFit:
         assert self.attack is not None
         attack = replace(self.attack, steps=TEST_STEPS)
         return AttackedPredictor(predictor, attack, seed_of(self.seed, "convolutional", "test attack"))
+
+
+def correlations(weights: Sequence[Sequence[Tensor]], others: Sequence[Sequence[Tensor]]) -> dict[str, float]:
+    """Mean over neurons of <w/|w|, w'/|w'|> by block (``block1``, ...), and the mean over blocks (``mean``).
+
+    A neuron is an output channel of a convolution with weights (outputs, inputs, k, k); BFC, figures 9, 10 and 14.
+    """
+    by_block = {
+        f"block{place}": sum(_correlation(w, v) for w, v in zip(mine, theirs, strict=True)) / len(mine)
+        for place, (mine, theirs) in enumerate(zip(weights, others, strict=True), start=1)
+    }
+    return {**by_block, "mean": sum(by_block.values()) / len(by_block)}
+
+
+def _correlation(w: Tensor, v: Tensor) -> float:
+    return float(torch.cosine_similarity(w.detach().flatten(1), v.detach().flatten(1), dim=1).mean())
 
 
 def _outputs(network: Network, images: Tensor, blocks: int) -> Tensor:

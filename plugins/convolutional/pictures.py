@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import torch
-from bfc_plugins.convolutional.architecture import Network, deterministic_convolutions
+from bfc_plugins.convolutional.architecture import Network
 from bfc_plugins.convolutional.layout import Shape
 from torch import Tensor
 
@@ -50,8 +50,7 @@ class Pictures:
 
     def sheets(self) -> dict[str, bytes]:
         """A PNG for each block, with one row per network. Mid-grey is the mean of the training images."""
-        with deterministic_convolutions():
-            return {f"features-block{place:02}.png": self._sheet(place) for place in self.blocks}
+        return {f"features-block{place:02}.png": self._sheet(place) for place in self.blocks}
 
     def _sheet(self, place: int) -> bytes:
         networks = self.blocks[place]

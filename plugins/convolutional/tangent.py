@@ -25,12 +25,10 @@ class ConvTangent(AdamOptions):
 
     def fit(self, train: Data, ctx: Context) -> Predictor:
         """Train on images x (n, c h w)."""
-        from bfc_plugins.convolutional.architecture import deterministic_convolutions
         from bfc_plugins.convolutional.fit import TrainingImages
         from bfc_plugins.convolutional.tangent_training import train_tangents
 
-        with deterministic_convolutions():
-            return train_tangents(self, TrainingImages.of(train, ctx.device, normalize=True), ctx.seed)
+        return train_tangents(self, TrainingImages.of(train, ctx.device, normalize=True), ctx.seed)
 
     def work(self, n: int, full: BlockLayout, image: Shape) -> Work:
         """Gradients of all points, once or in each step, and products with the parameters of ten classes.

@@ -191,8 +191,7 @@ def _add_features(states: Sequence[_State]) -> None:
 
 def _spectral(states: Sequence[_State]) -> list[Feature]:
     """Spectral features of states whose last rounds share a space: the eigenvectors of their quadratic forms."""
-    from bfc_plugins.kernels.feature_steps import spectral
-    from bfc_plugins.kernels.quadratic_form import leading_directions, quadratic_forms
+    from bfc_plugins.kernels.feature_steps import leading_directions, quadratic_forms, spectral
 
     jobs = [state.regression for state in states]
     z = max((job.train.x for job in jobs), key=len)

@@ -5,7 +5,6 @@ Letters: d inputs, M features.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any
@@ -53,14 +52,14 @@ def draw_sketch(rng: np.random.Generator, features: int, d: int) -> np.ndarray:
     return np.asarray(rng.standard_normal((features, d)) / np.sqrt(features))
 
 
-def by_sketch(jobs: Sequence[Job[SketchedLearner]]) -> list[tuple[np.ndarray, np.ndarray, list[int]]]:
-    """For each sketch of jobs on one sample: S (M, d), the features (N, M) of the longest set, the jobs' numbers."""
-    groups: dict[tuple[int, int], list[int]] = defaultdict(list)
-    for j, job in enumerate(jobs):
-        groups[job.learner.size(job.train.d), job.ctx.seed].append(j)
-    found = []
-    for (features, seed), numbers in groups.items():
-        longest = max((jobs[j].train for j in numbers), key=lambda train: train.n)
-        sketch = draw_sketch(stream(seed, "sketch"), features, longest.d)
-        found.append((sketch, longest.x @ sketch.T, numbers))
-    return found
+def sketch_key(job: Job[SketchedLearner]) -> tuple[int, int]:
+    """What jobs on one sample with the same sketch have in common."""
+    return job.learner.size(job.train.d), job.ctx.seed
+
+
+def sketched(jobs: Sequence[Job[SketchedLearner]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """S (M, d) of jobs with the same sketch, and the features (N, M) and labels (N,) of their longest training set."""
+    longest = max((job.train for job in jobs), key=lambda train: train.n)
+    features, seed = sketch_key(jobs[0])
+    sketch = draw_sketch(stream(seed, "sketch"), features, longest.d)
+    return sketch, longest.x @ sketch.T, longest.y

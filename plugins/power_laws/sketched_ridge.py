@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
-from bfc_plugins.power_laws.sketch import LinearPredictor, SketchedLearner, by_sketch
+from bfc_plugins.power_laws.sketch import LinearPredictor, SketchedLearner, sketch_key, sketched
 from bfc_plugins.power_laws.theory import theory_of
 from pydantic import Field, PositiveFloat
 
 from bfc_bench.learner import Cost, Failure, Job, Predictor, TaskFacts, Theory
+from bfc_bench.toolkit.groups import in_groups
 
 
 class SketchedRidge(SketchedLearner):
@@ -33,14 +34,7 @@ class SketchedRidge(SketchedLearner):
     @classmethod
     def fit_batch(cls, jobs: Sequence[Job[Self]]) -> Sequence[Predictor | Failure]:
         """Fit jobs on prefixes of one sample, which share the features of each sketch."""
-        fitted: dict[int, Predictor] = {}
-        for sketch, z, numbers in by_sketch(jobs):
-            for j in numbers:
-                n, y = jobs[j].train.n, jobs[j].train.y
-                v, ridge, error = chosen_ridge(z[:n], y, jobs[j].learner.ridges)
-                info = {"features": len(v), "ridge": ridge, "leave_one_out_error": error}
-                fitted[j] = LinearPredictor(v @ sketch, info)
-        return [fitted[j] for j in range(len(jobs))]
+        return in_groups(jobs, sketch_key, _fit_one_sketch)
 
     def theory(self, task: TaskFacts) -> Theory | None:
         """The deterministic equivalent of the risk at the best of ``ridges`` (``SketchedProblem.after_ridge``)."""
@@ -59,6 +53,15 @@ class SketchedRidge(SketchedLearner):
             counted=decomposition,
             parameters=features,
         )
+
+
+def _fit_one_sketch(jobs: Sequence[Job[SketchedRidge]]) -> list[Predictor]:
+    sketch, z, y = sketched(jobs)
+    fitted: list[Predictor] = []
+    for job in jobs:
+        v, ridge, error = chosen_ridge(z[: job.train.n], y[: job.train.n], job.learner.ridges)
+        fitted.append(LinearPredictor(v @ sketch, {"features": len(v), "ridge": ridge, "leave_one_out_error": error}))
+    return fitted
 
 
 def chosen_ridge(z: np.ndarray, y: np.ndarray, ridges: Sequence[float]) -> tuple[np.ndarray, float, float]:

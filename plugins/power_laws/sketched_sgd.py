@@ -8,11 +8,12 @@ from math import ceil, log2
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from bfc_plugins.power_laws.sketch import LinearPredictor, SketchedLearner, by_sketch
+from bfc_plugins.power_laws.sketch import LinearPredictor, SketchedLearner, sketch_key, sketched
 from bfc_plugins.power_laws.theory import SketchedProblem, theory_of
 from pydantic import PositiveFloat
 
 from bfc_bench.learner import Cost, Failure, Job, Predictor, TaskFacts, Theory
+from bfc_bench.toolkit.groups import in_groups
 from bfc_bench.toolkit.square_features import square_mean
 
 
@@ -38,18 +39,7 @@ class SketchedSgd(SketchedLearner):
     @classmethod
     def fit_batch(cls, jobs: Sequence[Job[Self]]) -> Sequence[Predictor | Failure]:
         """Fit jobs on prefixes of one sample; those with the same sketch are one loop over its points."""
-        fitted: dict[int, Predictor | Failure] = {}
-        for sketch, z, numbers in by_sketch(jobs):
-            numbers.sort(key=lambda j: -jobs[j].train.n)  # rows still to be trained are the first ones
-            steps = [_steps(jobs[j], sketch) for j in numbers]
-            y = jobs[numbers[0]].train.y
-            for j, v in zip(numbers, one_pass(z, y, steps), strict=True):
-                fitted[j] = (
-                    LinearPredictor(v @ sketch, {"features": len(v)})
-                    if np.isfinite(v).all()
-                    else Failure("diverged", "the weights are not finite; use a smaller rate")
-                )
-        return [fitted[j] for j in range(len(jobs))]
+        return in_groups(jobs, sketch_key, _fit_one_sketch)
 
     def lengths(self, n: int) -> list[int]:
         """Number of points in each stage of a pass over n points; the step size is halved from stage to stage."""
@@ -84,20 +74,31 @@ class SketchedSgd(SketchedLearner):
         )
 
 
+def _fit_one_sketch(jobs: Sequence[Job[SketchedSgd]]) -> list[Predictor | Failure]:
+    sketch, z, y = sketched(jobs)
+    return [
+        LinearPredictor(v @ sketch, {"features": len(v)})
+        if np.isfinite(v).all()
+        else Failure("diverged", "the weights are not finite; use a smaller rate")
+        for v in one_pass(z, y, [_steps(job, sketch) for job in jobs])
+    ]
+
+
 def one_pass(z: np.ndarray, y: np.ndarray, steps: Sequence[np.ndarray]) -> np.ndarray:
-    """Weights (J, M) after J passes over features z (N, M), each with ``steps`` (n,) of its own, the longest first."""
+    """Weights (J, M) after J passes over features z (N, M), each with ``steps`` (n,) of its own."""
+    longest_first = sorted(range(len(steps)), key=lambda j: -len(steps[j]))  # rows still to be trained are the first
     weights = np.zeros((len(steps), z.shape[1]))
     gammas = np.zeros((len(z), len(steps)))
-    for j, of_pass in enumerate(steps):
-        gammas[: len(of_pass), j] = of_pass
+    for row, j in enumerate(longest_first):
+        gammas[: len(steps[j]), row] = steps[j]
     with np.errstate(over="ignore", invalid="ignore"):
         start = 0
         for active in range(len(steps), 0, -1):
-            rows = weights[:active]
-            for t in range(start, len(steps[active - 1])):
+            rows, end = weights[:active], len(steps[longest_first[active - 1]])
+            for t in range(start, end):
                 rows += (gammas[t, :active] * (y[t] - rows @ z[t]))[:, None] * z[t]
-            start = len(steps[active - 1])
-    return weights
+            start = end
+    return weights[np.argsort(longest_first)]
 
 
 def _steps(job: Job[SketchedSgd], sketch: np.ndarray) -> np.ndarray:

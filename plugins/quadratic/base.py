@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 import numpy as np
 from bfc_plugins.quadratic import recipe as default
 from bfc_plugins.quadratic.low_rank import Factored, factored, less_constant, multiplied, shifted
-from bfc_plugins.quadratic.margin import with_linear_term
 from bfc_plugins.quadratic.net import Backward, Params, QuadraticNet
 from bfc_plugins.quadratic.predictor import QuadraticPredictor
 from bfc_plugins.quadratic.ranks import HELD_OUT, RATE, STEPS, Outcome, Train, trainings, with_selected_ranks
 from bfc_plugins.quadratic.recipe import First, Optimizer
-from bfc_plugins.quadratic.setup import Setup
+from bfc_plugins.quadratic.setup import Setup, with_linear_term
 from bfc_plugins.quadratic.skips import check_shared_skips, check_skips, default_skips, outside_theory, supposed_form
 from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
 

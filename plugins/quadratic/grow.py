@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -47,7 +47,6 @@ class Grow(StagewiseLearner):
 
     name: ClassVar[str] = "grow"
     version: ClassVar[int] = 2
-    smoke: ClassVar[Mapping[str, Any]] = {"widths": (6, 4), "steps": 150, "batch_size": 32}
     growth: ClassVar[type[Growth]] = _Growing
 
     def cost(self, n: int, d: int) -> Cost:

@@ -84,7 +84,6 @@ class Layerwise(StagewiseLearner):
     """
 
     name: ClassVar[str] = "layerwise"
-    smoke: ClassVar[Mapping[str, Any]] = {"widths": (6, 4), "steps": 150, "batch_size": 32}
     growth: ClassVar[type[Growth]] = _Freezing
 
     readout: Literal["sum", "signed"] = "sum"

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import TypeAlias
 
 import numpy as np
@@ -69,7 +70,7 @@ def with_selected_ranks(setup: Setup, *, given: Train, penalised: Train, low_ran
     ranks: Ranks = (ABOVE,) * len(setup.net.widths)
     if trained:
         start = min(trained, key=lambda predictor: rest.squared_errors(predictor).mean())
-        for index, again in turns(len(ranks)):
+        for again, index in product((False, True), range(len(ranks))):
             new = [each for each in in_turn(ranks, index, setup.net.widths[index], again) if each not in tried]
             attempt(low_rank, {each: replace(most, params=start.cut(each), low_rank=True) for each in new})
             ranks = least(squares, ranks)
@@ -100,11 +101,6 @@ def layer_by_layer(setup: Setup, train: Train) -> Outcome:
             break
         params = outcome.params
     return outcome
-
-
-def turns(layers: int) -> list[tuple[int, bool]]:
-    """The index of the layer in each turn, counted from 0, and whether it is that layer's second turn."""
-    return [(index, again) for again in (False, True) for index in range(layers)]
 
 
 def in_turn(ranks: Ranks, index: int, width: int, again: bool) -> list[Ranks]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 class StagewiseLearner(QuadraticLearner):
     """Layers join one after the other, in stages ``layer2``, ... of ``steps`` steps with own warm-up and cosine."""
+
+    smoke: ClassVar[Mapping[str, Any]] = {"widths": (6, 4), "steps": 150, "batch_size": 32}
 
     growth: ClassVar[type[Growth]]
     """The fit between its stages."""

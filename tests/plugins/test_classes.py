@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import torch
 from bfc_plugins.kernels.kernel_ridge import KernelRidge
 from bfc_plugins.kernels.random_features import RandomFeatures
 from bfc_plugins.networks.relu_mlp import ReluMlp
@@ -44,16 +43,6 @@ def test_well_separated_classes_are_told_apart(learner):
     scores = to_numpy(predictor.predict(test.x))
     assert scores.shape == (500, 3)
     assert error_rate(scores, TargetValues(to_numpy(test.y))) < 0.02
-
-
-@pytest.mark.parametrize("learner", RIDGES, ids=lambda learner: learner.name)
-def test_a_ridge_scores_each_class_as_a_fit_to_that_class_alone(learner):
-    train, test = clouds(90, learner), clouds(40, learner, seed=1)
-    scores = learner.fit(train, Context(seed=1)).predict(test.x)
-    for number in range(3):
-        alone = Data("s", 90, 2, x=train.x, y=(train.y == number).to(torch.float64))
-        expected = learner.fit(alone, Context(seed=1)).predict(test.x)
-        assert torch.allclose(scores[:, number], expected, rtol=1e-9, atol=1e-10)
 
 
 def test_a_classifier_of_scikit_learn_decides_as_it_does_there_and_knows_how_sure_it_is():

@@ -41,12 +41,14 @@ def test_fits_what_scikit_learn_fits(squares):
     assert np.array_equal(learner.fit(data, LAW).predict(data.x), expected)
 
 
-def test_the_seed_is_the_contexts_unless_given():
-    data = sample()
-    forest = SklearnEstimator.variant("ensemble.RandomForestRegressor")
-    for options, seed in (({}, 7), ({"random_state": 3}, 3)):
-        expected = RandomForestRegressor(n_estimators=4, random_state=seed).fit(data.x, data.y).predict(data.x)
-        assert np.array_equal(forest(n_estimators=4, **options).fit(data, LAW).predict(data.x), expected)
+@pytest.mark.parametrize(("options", "seed"), [({}, 7), ({"random_state": 3}, 3)])
+def test_the_seed_is_the_contexts_unless_given_also_that_of_a_part(options, seed):
+    data, options = sample(), {"n_estimators": 4, **options}
+    expected = RandomForestRegressor(n_estimators=4, random_state=seed).fit(data.x, data.y).predict(data.x)
+    forest = SklearnEstimator.variant("ensemble.RandomForestRegressor")(**options)
+    part = {"name": "sklearn:ensemble.RandomForestRegressor", "options": options}
+    for learner in (forest, SklearnEstimator.variant("make_pipeline")(steps=["sklearn:impute.SimpleImputer", part])):
+        assert np.array_equal(learner.fit(data, LAW).predict(data.x), expected)
 
 
 def test_kind_decides_the_labels():
@@ -131,16 +133,6 @@ def test_pipelines_and_what_is_made_of_estimators():
     assert np.allclose(predictions("ensemble.VotingRegressor", estimators=votes), expected)
     search = predictions("model_selection.GridSearchCV", estimator=SVR, param_grid={"C": [1e-3, 10.0]})
     assert np.array_equal(search, svm.SVR(C=10.0).fit(data.x, data.y).predict(data.x))
-
-
-def test_parts_that_draw_get_the_cells_seed():
-    data = sample()
-    learner = SklearnEstimator.variant("make_pipeline").parse(
-        {"steps": [SCALER, {"name": "sklearn:ensemble.RandomForestRegressor", "options": {"n_estimators": 4}}]}, "suite"
-    )
-    expected = make_pipeline(StandardScaler(), RandomForestRegressor(n_estimators=4, random_state=7))
-    expected.fit(data.x, data.y)
-    assert np.array_equal(learner.fit(data, LAW).predict(data.x), expected.predict(data.x))
 
 
 def test_a_pipeline_fits_what_its_last_part_fits():

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from bfc_plugins.algorithm_1.wkr_densenet import WkrDenseNet
 from striped_images import stripes
 
 from bfc_bench import seeds
@@ -14,14 +15,7 @@ X = np.random.default_rng(0).standard_normal((40, 3))
 SPHERE = X / np.linalg.norm(X, axis=1, keepdims=True)
 Y = X[:, 0] * X[:, 1]
 IMAGES = {"channels": [3, 4], "epochs": 1}
-ALGORITHM_1 = {
-    "width": 6,
-    "max_rank": 3,
-    "schedule": "steps",
-    "join_steps": [1, 1, 2],
-    "max_steps": 2,
-    "check_every": 1,
-}
+ALGORITHM_1 = {**WkrDenseNet.smoke, "join_steps": [1, 1, 2], "max_steps": 2, "check_every": 1}
 PHASES = [("convolutional", "phase", phase, what) for phase in (1, 2) for what in ("weights", "order")]
 CASES = [
     ("conv-correction", {**IMAGES, "channels": [3, 4, 5], "train": 2, "fix": []},

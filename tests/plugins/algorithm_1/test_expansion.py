@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from bfc_plugins.algorithm_1.expansion import random_expansion
+from bfc_plugins.algorithm_1.features import random_expansion
 from bfc_plugins.algorithm_1.printed import printed_expansion
 
 from bfc_bench.seeds import stream

@@ -74,25 +74,6 @@ def test_the_kernel_is_that_of_neural_tangents(readout, kind, usable):
     np.testing.assert_allclose(kernel.matrix(torch.tensor(x), torch.tensor(z)).numpy(), expected, rtol=1e-10)
 
 
-def test_one_convolution_pooled_has_the_closed_form_of_its_patches(usable):
-    """The mean over pairs of points of the arc-cosine kernel of degree 1 on 3 x 3 patches (Cho and Saul 2009)."""
-    usable(ConvKernel)
-    rng = np.random.default_rng(1)
-    images = rng.standard_normal((2, 3, 3))
-    padded = np.pad(images, ((0, 0), (1, 1), (1, 1)))
-    patches = [[padded[k, i : i + 3, j : j + 3].ravel() / 3 for i in range(3) for j in range(3)] for k in (0, 1)]
-
-    def arccos(a, b):
-        size = np.linalg.norm(a) * np.linalg.norm(b)
-        angle = np.arccos(np.clip(a @ b / size, -1, 1))
-        return size * (np.sin(angle) + (np.pi - angle) * np.cos(angle)) / np.pi
-
-    expected = np.mean([arccos(a, b) for a in patches[0] for b in patches[1]])
-    kernel = ConvolutionalKernel((1, 3, 3), 1, "pool")
-    x = torch.tensor(images.reshape(2, 9))
-    assert float(kernel.matrix(x[:1], x[1:])) == pytest.approx(expected, rel=1e-10)
-
-
 def test_the_tangent_kernel_of_one_convolution_adds_that_of_its_weights(usable):
     """On images of one pixel: arc-cosine kernels of degree 1 and 0, the latter times the product of the inputs."""
     usable(ConvKernel)

@@ -4,8 +4,7 @@ import pytest
 import torch
 from bfc_plugins.convolutional import training
 from bfc_plugins.convolutional.correction import ConvCorrection
-from bfc_plugins.convolutional.correlation import correlations
-from bfc_plugins.convolutional.fit import ImageFit
+from bfc_plugins.convolutional.fit import ImageFit, correlations
 from bfc_plugins.convolutional.fixed_head import ConvFixedHead
 from bfc_plugins.convolutional.grow import ConvGrow
 from bfc_plugins.convolutional.joint import ConvJoint

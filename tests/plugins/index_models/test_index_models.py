@@ -104,15 +104,6 @@ def test_the_loop_over_many_fits_is_the_plain_loop_of_each(c):
         np.testing.assert_allclose(alone.direction, predictor.direction, rtol=1e-9)
 
 
-def test_one_pass_finds_a_direction_of_exponent_1_with_few_points_and_of_3_with_many():
-    easy, easy_teacher = sample(400, degree=1)
-    assert nmse(SphericalSgd(link=(0, 1)).fit(easy, Context()), easy_teacher) < 0.1
-    train, teacher = sample(4000)
-    errors = [nmse(SphericalSgd().fit(first(train, n), Context()), teacher) for n in (16, 4000)]
-    assert errors[0] > 0.7
-    assert errors[1] < 0.5
-
-
 def test_gauss_newton_recovers_the_neuron_to_rounding_from_few_points():
     train, teacher = sample(12 * D)
     predictor = NeuronGaussNewton().fit(train, Context())
@@ -169,13 +160,6 @@ def test_the_units_are_read_out_as_scikit_learns_cross_validated_ridge_does():
     assert found.info["ridge"] == pytest.approx(expected.alpha_)
     np.testing.assert_allclose(found.c, expected.coef_, rtol=1e-6)
     np.testing.assert_allclose(found.predict(train.x), expected.predict(units), atol=1e-9)
-
-
-def test_a_network_finds_the_direction_of_exponent_2_in_one_pass():
-    train, teacher = sample(3000, degree=2)
-    errors = [nmse(OnePassNetwork().fit(first(train, n), Context()), teacher) for n in (30, 3000)]
-    assert errors[0] > 0.3
-    assert errors[1] < 0.05
 
 
 def test_more_starts_never_have_a_larger_training_error():

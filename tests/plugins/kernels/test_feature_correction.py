@@ -4,13 +4,11 @@ import numpy as np
 import pytest
 import torch
 from bfc_plugins.kernels.corrected_kernel import CorrectedKernel
-from bfc_plugins.kernels.feature_correction import Correction
 from bfc_plugins.kernels.feature_layers import FeatureLayers, outside
 from bfc_plugins.kernels.leave_one_out import ridge_fit
 from bfc_plugins.kernels.polynomial import Poly
 from bfc_plugins.kernels.tangent_correction import Tangents
 from fit_samples import normal
-from small_tasks import grid_from
 from teacher_fits import problem
 
 from bfc_bench.errors import BenchError
@@ -105,15 +103,6 @@ def test_a_round_turns_axes_towards_those_of_the_target():
     assert missed(axes, turned.layers[0].axes) < missed(axes, start.layers[0].axes) / 5
 
 
-def test_known_subspaces_are_recovered_to_rounding():
-    z, y, axes = planted()
-    correction = Correction(z, y, 60, (1e-6, 1e-9, 1e-12))
-    path = correction.path(((2,),))
-    assert missed(axes, path[-1].features.layers[0].axes) < 1e-12
-    assert path[-1].error < 1e-12
-    assert [each.error for each in path[-3:]] == sorted((each.error for each in path[-3:]), reverse=True)
-
-
 @pytest.mark.parametrize("options", CORRECTIONS, ids=str)
 def test_rotated_inputs_give_equal_predictions(options):
     x, turn, test = normal(80, 5), orthonormal(5, 5, seed=3), normal(30, 5, seed=1)
@@ -192,10 +181,3 @@ def test_what_cannot_be_fitted_is_named():
     facts = TaskFacts("t", "uniform", "target", "clean", "real", 4, 0)
     assert CorrectedKernel().skip(facts, 1) == "leave-one-out errors need n >= 2; n is 1"
     assert CorrectedKernel().skip(facts, 2) is None
-
-
-def test_an_entry_with_nothing_but_its_name_is_one_fit():
-    """Candidates of options without effect would be fits for nothing: leave-one-out errors choose what there is."""
-    task = {"name": "t", "inputs": {"kind": "uniform"}, "target": {"kind": "linear"}, "d": [4], "n": [20]}
-    grid = grid_from({"task": [task], "learner": [{"name": "corrected-kernel"}]})
-    assert grid.entries["corrected-kernel"].candidates == ()

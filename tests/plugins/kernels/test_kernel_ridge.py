@@ -10,15 +10,6 @@ from bfc_bench.learner import Context, Data
 from bfc_bench.utils.legendre import zonal
 
 LAW = Context(square_mean=np.ones(4))
-KERNELS = (
-    {"kernel": "rbf"},
-    {"kernel": "laplace"},
-    {"kernel": "poly"},
-    {"kernel": "harmonic", "degree": 4},
-    {"kernel": "ntk", "depth": 2},
-    {"kernel": "nngp"},
-    {"kernel": "rbf", "loss": "weighted"},
-)
 
 
 @pytest.mark.parametrize("center", [True, False])
@@ -55,21 +46,6 @@ def test_the_kernel_of_the_exact_degree_learns_it_from_as_many_points_as_it_has_
         assert (error < 1e-6) == learned
 
 
-@pytest.mark.parametrize(
-    "options",
-    [{"kernel": "rbf"}, {"kernel": "laplace"}, {"kernel": "ntk", "depth": 2}],
-    ids=lambda options: options["kernel"],
-)
-def test_interpolates_without_ridge_and_predicts_the_mean_with_much(options):
-    data = cube_sample(40)
-    exact = KernelRidge(ridge=0, **options).fit(data, LAW)
-    assert torch.allclose(exact.predict(data.x), data.y, rtol=1e-8, atol=1e-8)
-    flat = KernelRidge(ridge=1e9, **options).fit(data, LAW)
-    assert torch.allclose(flat.predict(data.x), data.y.mean().expand(40), rtol=1e-6)
-    zero = KernelRidge(ridge=1e9, center=False, **options).fit(data, LAW)
-    assert zero.predict(data.x).abs().max() < 1e-5
-
-
 def test_quadratics_are_learned_exactly_from_products():
     """x_0 x_1 + x_2^2 lies in the polynomial kernel's 15-dimensional space, with squares in 45 dimensions."""
     data, test = cube_sample(90), cube_sample(100, seed=1)
@@ -79,10 +55,11 @@ def test_quadratics_are_learned_exactly_from_products():
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="torch sees no GPU")
-@pytest.mark.parametrize("options", KERNELS, ids=lambda options: options["kernel"])
-def test_cuda_equals_cpu(options):
+@pytest.mark.parametrize("loss", ["square", "weighted"])
+@pytest.mark.parametrize("kernel", ["rbf", "laplace", "poly", "harmonic", "ntk", "nngp"])
+def test_cuda_equals_cpu(kernel, loss):
     data, test = cube_sample(), cube_sample(300, seed=1).x
-    learner = KernelRidge(ridge=1e-3, **options)
+    learner = KernelRidge(kernel=kernel, loss=loss, depth=2, ridge=1e-3)
     moved = Data(sample="s", n=90, d=4, x=data.x.cuda(), y=data.y.cuda())
     values = learner.fit(moved, Context(square_mean=np.ones(4), device="cuda")).predict(test.cuda())
     assert torch.allclose(values.cpu(), learner.fit(data, LAW).predict(test), rtol=1e-8, atol=1e-8)

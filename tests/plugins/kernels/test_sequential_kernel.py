@@ -5,11 +5,10 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
+from bfc_plugins.kernels.feature_steps import leading_directions, quadratic_forms
 from bfc_plugins.kernels.kernel_ridge import KernelRidge
-from bfc_plugins.kernels.quadratic_form import leading_directions, quadratic_forms
 from bfc_plugins.kernels.sequential_kernel import SequentialKernel, _out_of_fold, _State
 from fit_samples import cube_sample, sphere_facts
-from teacher_fits import problem
 
 from bfc_bench.learner import Context, Data, Job, TaskFacts
 
@@ -94,15 +93,6 @@ def test_labels_without_signal_are_not_learned():
     fitted = SequentialKernel(features="predictions", kernel="rbf", gamma=0.3, ridge=1.0).fit(noise, LAW)
     first, second = ((stage.predict(test) ** 2).mean() for stage in fitted.stages.values())
     assert second < 1.5 * first
-
-
-def test_features_help_on_a_hierarchical_target():
-    p = problem()
-    train, test, target = p.train(500), torch.tensor(p.test_x), torch.tensor(p.test_y)
-    given = Data(sample="t", n=500, d=6, x=torch.tensor(train.x), y=torch.tensor(train.y))
-    fitted = SequentialKernel(directions=3, ridge=1e-6).fit(given, Context(square_mean=p.square_mean))
-    first, second = (float(((s.predict(test) - target) ** 2).mean() / target.var()) for s in fitted.stages.values())
-    assert second < first / 5
 
 
 def test_too_few_points_for_the_folds_are_skipped_with_the_number():

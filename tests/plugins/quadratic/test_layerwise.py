@@ -38,19 +38,6 @@ def test_a_rate_that_the_user_sets_is_kept():
     assert Layerwise(lr=0.01).rate(10) == QuadDenseNet(lr=0.01).rate(10) == 0.01
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("readout", ["sum", "signed"])
-def test_training_longer_does_not_close_the_gap_to_joint(readout):
-    p = problem(10, widths=(4, 2))
-    errors = [
-        nmse(fit(Layerwise(readout=readout, steps=steps, lr=lr), p, 800), p)
-        for steps in (3000, 10_000)
-        for lr in (1e-3, 2e-3)
-    ]
-    assert min(errors) >= 1e-3
-    assert nmse(fit(QuadDenseNet(), p, 800), p) <= 1e-5
-
-
 @pytest.mark.parametrize("learner", [QuadDenseNet, Layerwise])
 def test_passes_are_steps_that_grow_with_n(learner):
     """Five passes through 96 points in minibatches of 32 are 15 steps."""

@@ -134,17 +134,3 @@ def test_noisy_labels_want_the_square_loss():
     square, weighted = (nmse(fit(QuadDenseNet(**options, loss=loss), p, 2000), p) for loss in ("square", "weighted"))
     assert square < weighted
     assert square <= 0.3**2 * 0.2, "most of the noise is averaged out"
-
-
-def test_layer_with_rate_zero_stays_where_it_started():
-    p = problem()
-    moved, frozen, start = QuadDenseNet.fit_batch(
-        [
-            job(QuadDenseNet(**SMALL), p, 100),
-            job(QuadDenseNet(**SMALL, lr_layers=(0.0, 1.0)), p, 100),
-            job(QuadDenseNet(**SMALL, lr=1e-30), p, 100),
-        ]
-    )
-    np.testing.assert_array_equal(frozen.params["W2"], start.params["W2"])
-    assert not np.array_equal(frozen.params["W3"], start.params["W3"])
-    assert not np.array_equal(moved.params["W2"], start.params["W2"])

@@ -9,6 +9,7 @@ from teacher_fits import problem
 
 from bfc_bench.learner import Context, Job
 from bfc_bench.tasks.labels import BeyondThreshold
+from bfc_bench.toolkit.ensemble import cross_entropy_loss
 
 SMALL = {"widths": (6, 4), "steps": 60, "batch_size": 32}
 
@@ -23,6 +24,12 @@ def labelled(learner, p, n, *, told=True):
 
 def error_rate(predictor, p):
     return float(np.mean(np.sign(predictor.predict(p.test_x)) != p.test_y))
+
+
+def test_the_loss_is_the_cross_entropy_of_the_paper():
+    """-log 1 / (1 + e^{-y v z}) at margins z (BFC line 430)."""
+    z, y = np.linspace(-2, 2, 20), np.resize([-1.0, 1.0, 1.0], 20)
+    np.testing.assert_allclose(cross_entropy_loss(z, 3.0 * y), -np.log(1 / (1 + np.exp(-y * 3.0 * z))), rtol=1e-5)
 
 
 @pytest.mark.parametrize("told", [True, False])

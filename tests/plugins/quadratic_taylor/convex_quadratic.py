@@ -11,42 +11,37 @@ P, N >= 0 the positive and negative parts M_+ and M_- have the least traces. So,
     min {||W||_{2,4}^4 : W gives M} = 16 m ((tr M_+)^2 / m_+ + (tr M_-)^2 / m_-),
 
 which is 32 ((tr M_+)^2 + (tr M_-)^2) for as many of one sign as of the other, convex in M, and at least 16 ||M||_*^2,
-with equality where tr M_+ / m_+ = tr M_- / m_-.
+with equality where tr M_+ = tr M_-.
 
 Shapes: n points, D features.
 """
 
 import torch
-from bfc_plugins.quadratic_taylor.model import LOSSES, LossName
-
-CURVATURE: dict[LossName, float] = {"square": 2.0, "logistic": 0.25, "soft-hinge": 0.25}
-"""Bounds on the second derivative of the losses."""
 
 
-def convex_minimum(features, y, strength, *, loss="square", width=2, iterations=3000):
-    """Minimiser M (D, D) and minimum of mean_i loss(h_i^T M h_i, y_i) + lambda min ||W||_{2,4}^4.
+def convex_minimum(features, y, strength, iterations=3000):
+    """The minimum over M (D, D) of mean_i (h_i^T M h_i - y_i)^2 + lambda min ||W||_{2,4}^4.
 
-    For features (n, D), labels (n,), lambda = ``strength``, and signs a_r that alternate over ``width`` units, which
-    matters for an odd number. Accelerated proximal gradients with restarts (Beck & Teboulle 2009; O'Donoghue & Candes
-    2015), until a step from rest gains less than the share 1e-12.
+    For features (n, D), labels (n,), lambda = ``strength``, and an even number of units. Accelerated proximal gradients
+    with restarts (Beck & Teboulle 2009; O'Donoghue & Candes 2015), until a step from rest gains less than the share
+    1e-12.
     """
     n, size = features.shape
-    weights = (16.0 * width / (width - width // 2), 16.0 * width / max(width // 2, 1))
-    step = n / (CURVATURE[loss] * float(torch.linalg.matrix_norm((features @ features.T) ** 2, 2)))
+    step = n / (2 * float(torch.linalg.matrix_norm((features @ features.T) ** 2, 2)))
 
-    def risk(matrix):
-        values, derivatives = LOSSES[loss](((features @ matrix) * features).sum(1), y)
-        return values.mean(), (features.T * derivatives) @ features / n
+    def errors(matrix):
+        return ((features @ matrix) * features).sum(1) - y
 
     def value(matrix):
         eigenvalues = torch.linalg.eigvalsh(matrix)
-        parts = (eigenvalues.clamp(min=0).sum(), (-eigenvalues).clamp(min=0).sum())
-        return float(risk(matrix)[0] + strength * sum(c * part**2 for c, part in zip(weights, parts, strict=True)))
+        traces = torch.stack([eigenvalues.clamp(min=0).sum(), eigenvalues.clamp(max=0).sum()])
+        return float(errors(matrix).square().mean() + 32 * strength * traces.square().sum())
 
     matrix = ahead = features.new_zeros(size, size)
     best, momentum = value(matrix), 1.0
     for _ in range(iterations):
-        moved = proximal(ahead - step * risk(ahead)[1], *(step * strength * c for c in weights))
+        gradient = (features.T * errors(ahead)) @ features * (2 / n)
+        moved = proximal(ahead - step * gradient, 32 * step * strength)
         reached = value(moved)
         if reached > best * (1 - 1e-12):
             if momentum == 1.0:
@@ -56,13 +51,13 @@ def convex_minimum(features, y, strength, *, loss="square", width=2, iterations=
         following = (1 + (1 + 4 * momentum**2) ** 0.5) / 2
         ahead = moved + (momentum - 1) / following * (moved - matrix)
         matrix, best, momentum = moved, reached, following
-    return matrix, best
+    return best
 
 
-def proximal(matrix, positive, negative):
-    """argmin_X |X - Z|_F^2 / 2 + ``positive`` (tr X_+)^2 + ``negative`` (tr X_-)^2, symmetric, for Z (D, D)."""
+def proximal(matrix, weight):
+    """argmin_X |X - Z|_F^2 / 2 + ``weight`` ((tr X_+)^2 + (tr X_-)^2), symmetric, for Z (D, D)."""
     eigenvalues, vectors = torch.linalg.eigh((matrix + matrix.T) / 2)
-    shrunk = _shrink(eigenvalues, positive) - _shrink(-eigenvalues, negative)
+    shrunk = _shrink(eigenvalues, weight) - _shrink(-eigenvalues, weight)
     return (vectors * shrunk) @ vectors.T
 
 

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 import torch
-from bfc_plugins.kernels.kernel_ridge import KernelRidge
 from bfc_plugins.quadratic_taylor.quad_neural import QuadNeural
 from convex_quadratic import convex_minimum
-from fit_samples import on_sphere, sphere_error, sphere_facts, sphere_sample
+from fit_samples import on_sphere, sphere_facts, sphere_sample
 
 from bfc_bench.errors import BenchError
 from bfc_bench.learner import Context
@@ -53,7 +52,7 @@ def test_optimisers_and_starts_reach_the_convex_minimum(optimizer):
     fits = [learner.model_copy(update={"init_scale": scale}).fit(data, context(4)) for scale in (0.2, 1.0)]
     h = fits[0].representation.features(data.x)
     y = (data.y - data.y.mean()) / data.y.std(correction=0)
-    _, minimum = convex_minimum(h, y, 1e-2)
+    minimum = convex_minimum(h, y, 1e-2)
     reached = [fit.info["regularised_risk"] for fit in fits]
     assert reached == pytest.approx([minimum] * 2, rel=1e-6 if optimizer == "lbfgs" else 5e-3)
     assert minimum < 0.8
@@ -69,26 +68,6 @@ def test_a_whitened_regulariser_reaches_what_whitening_reaches():
     )
     torch.testing.assert_close(other.predict(x), exact.predict(x), rtol=1e-6, atol=1e-6)
     assert other.info["M_h_op"] > 1.5 * exact.info["M_h_op"]
-
-
-@pytest.mark.parametrize("gate", ["constant", "relu", "indicator"])
-def test_learns_a_quadratic_from_many_points(gate):
-    target = harmonic(4, 2)
-    learner = QuadNeural(gate=gate, width=24 if gate == "constant" else 128, features=40, regularization=1e-6)
-    assert sphere_error(learner.fit(sphere_sample(target, 1500), context(4)), target) < 1e-2
-
-
-def test_beats_the_tangent_kernel_on_a_quartic():
-    """NR Theorems 2 and 3 at d = 8, n = 400: half of the variance needs about 200 points here, 549 with NTK-Raw."""
-    target = harmonic(8, 4)
-    data, ctx = sphere_sample(target, 400, 8), context(8, unlabeled=6000)
-    kernels = [
-        KernelRidge(kernel="ntk", depth=depth, bias_variance=0.5, with_squares=False, ridge=ridge).fit(data, ctx)
-        for depth in (1, 2)
-        for ridge in (1e-6, 1e-3, 1e-1)
-    ]
-    assert sphere_error(QuadNeural().fit(data, ctx), target, 8) < 0.3
-    assert min(sphere_error(kernel, target, 8) for kernel in kernels) > 0.6
 
 
 @pytest.mark.parametrize("whitening", ["exact", "regularizer"])
