@@ -20,6 +20,7 @@ from bfc_bench.extras.mlflow.curves import ReplicateCurve, milliseconds, replica
 from bfc_bench.extras.mlflow.replicate_summaries import BARS, SUMMARY, ReplicateSummary, Summaries, summaries
 from bfc_bench.extras.mlflow.views import save_views
 from bfc_bench.report.source_key import key_of
+from bfc_bench.report.tables import problem_table, summary_table
 from bfc_bench.store.artifacts import intact
 from bfc_bench.store.row import Row
 from bfc_bench.stored_suite import StoredSuite
@@ -109,17 +110,20 @@ def sync(
 
 
 def log_report(client: MlflowClient, experiment: str, stored: StoredSuite) -> str:
-    """Log the report in the store as a run for the last session, and return the id of the run.
+    """Log the report in the store, and its tables, as a run for the last session, and return the id of the run.
 
     A report that is there with the same content is not logged again; another one replaces the session's earlier run.
     """
+    import pandas as pd
+
     session, content = stored.sessions[-1], key_of(stored.directory)
     identity = {"bfc.kind": "report", "bfc.session": session["id"]}
     for run in find_runs(client, experiment, identity):
         if run.data.tags.get("bfc.content") == content and run.info.status == "FINISHED":
             return str(run.info.run_id)
         remove(client, run)
-    cells = counted(len(stored.columns()), "cell")
+    rows = stored.columns()
+    cells = counted(len(rows), "cell")
     tags = {
         **identity,
         "bfc.content": content,
@@ -129,6 +133,15 @@ def log_report(client: MlflowClient, experiment: str, stored: StoredSuite) -> st
     }
     run_id = str(client.create_run(experiment, tags=tags, run_name=f"report · {session['id']}").info.run_id)
     client.log_artifacts(run_id, str(stored.directory))
+    tables = {
+        "claims": [verdict.as_dict() for verdict in stored.claims()],
+        "summary": summary_table(rows, stored.levels),
+        "theory": [expected.as_dict() for expected in stored.theory()],
+        "failures": problem_table(rows),
+    }
+    for table, records in tables.items():
+        if records:
+            client.log_table(run_id, pd.DataFrame(records), f"tables/{table}.json")
     client.set_terminated(run_id)
     return run_id
 

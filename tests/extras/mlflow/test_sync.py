@@ -160,7 +160,7 @@ def test_report_is_one_run_per_session_and_is_replaced_when_its_content_changes(
     assert {run.info.run_id for run in runs.values()} == {second, other}
     assert runs["report · s1"].data.tags["bfc.kind"] == "report"
     held = {str(path.relative_to(store_dir)) for path in (store_dir / "mlflow-artifacts").rglob("*") if path.is_file()}
-    for name in ("report.html", "figures/curves.png"):
+    for name in ("report.html", "figures/curves.png", "tables/summary.json"):
         assert any(path.endswith(f"{second}/artifacts/{name}") for path in held)
 
 
