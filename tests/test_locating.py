@@ -14,7 +14,8 @@ from stored_rows import read_results
 from waiting import kill_at
 
 from bfc_bench import RunOptions, load_plugins, open_store, run_locating, run_suite, run_until_decided
-from bfc_bench.analysis.claims.measures import Point, locate, measure
+from bfc_bench.analysis.claims.measures import Point, measure
+from bfc_bench.analysis.claims.reaches import Reaches
 from bfc_bench.analysis.compute import cost_curves
 from bfc_bench.errors import UsageError
 from bfc_bench.learner import BatchLearner, Predictor
@@ -94,7 +95,8 @@ def test_errors_at_one_n_are_those_of_all_replicates(suite, tmp_path):
     own = int(curve.n[~curve.shared][0])
     assert "chosen by their N*" in measure(rows, curve.label, "nmse", Point("t", curve.d, own)).problem
     for curve in found:
-        assert locate(rows, "t", [curve.label], curve.d, None, {}).n == max(shared[curve.label, curve.d])
+        claim = Reaches(id="c", source="own", label=curve.label, task="t", d=curve.d, at_most=1.0)
+        assert claim.at(rows).n == max(shared[curve.label, curve.d])
 
 
 def test_its_cells_are_those_of_a_plain_run_at_the_same_sizes(whole, suite, tmp_path):
