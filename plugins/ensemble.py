@@ -1,7 +1,5 @@
 """The mean of several fits of any learner, which differ in their random numbers: ``ensemble:quad-densenet``."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache

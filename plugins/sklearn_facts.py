@@ -5,8 +5,6 @@ The cache is not read in a process that has imported scikit-learn, nor used for 
 estimators of other packages.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from ast import literal_eval

@@ -3,8 +3,6 @@
 A path is ``module.Class`` for a class of scikit-learn, and ``module:Class`` for one of any other package.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress

@@ -7,8 +7,6 @@ at most, however the looks depend on each other. ``python -m benchmarks.coverage
 side.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from itertools import pairwise

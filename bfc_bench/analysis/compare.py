@@ -1,7 +1,5 @@
 """Compares learners over the replicates that both ran: their errors at each n by paired tests, or their N*."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@ level.
 Shapes: R replicates, K sample sizes, P points of all curves.
 """
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """Exponents of N* in d or along another axis, with intervals that are valid for censored N*."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

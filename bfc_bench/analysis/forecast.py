@@ -9,8 +9,6 @@ other half, by ``python -m benchmarks.real_curves``; ``docs/statistics.md`` has 
 It holds for tables alone. The error of a drawn task can fall suddenly, which no curve foretells.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

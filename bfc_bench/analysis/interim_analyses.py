@@ -5,8 +5,6 @@ number, whatever was added since, and needs no record: a claim is judged at each
 first look that decides it is its verdict.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

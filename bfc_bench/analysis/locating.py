@@ -1,7 +1,5 @@
 """Which sizes locate N* of each replicate within a factor: upward, and then inside the step of its fit."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass

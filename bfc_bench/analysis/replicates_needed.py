@@ -1,7 +1,5 @@
 """What would decide a claim: a number of replicates, or sample sizes between which N* lies."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

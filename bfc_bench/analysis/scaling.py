@@ -1,7 +1,5 @@
 """How N* grows with d or along another axis: thresholds by value, and the exponent that is fitted to them."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Sample sizes that would narrow the interval of a claim about N*: beyond the tested ones, or between them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass

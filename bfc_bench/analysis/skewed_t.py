@@ -15,8 +15,6 @@ More values of one spread never widen an interval: fewer than 5 have Student's i
 width that 4 of the same spread would have.
 """
 
-from __future__ import annotations
-
 import math
 
 from bfc_bench.analysis.intervals import MIN_SKEWED, skewness_error, t_quantile, two_sided_p

@@ -1,7 +1,5 @@
 """Sample sizes and exponents that theories predict, beside the measured ones."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -8,8 +8,6 @@ with step halving finds the only maximum from any start.
 Shapes: N values, p covariates.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

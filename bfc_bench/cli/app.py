@@ -1,7 +1,5 @@
 """The command line application: loads the verbs and turns errors into messages and exit codes."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -1,7 +1,5 @@
 """``bfc-bench check``: run the conformance checks on a learner or on what a suite names."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

@@ -1,7 +1,5 @@
 """``bfc-bench doctor``: show what is installed and check that it works."""
 
-from __future__ import annotations
-
 import os
 import platform
 

@@ -1,7 +1,5 @@
 """``bfc-bench figure``: write one figure for a paper."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Literal
 

@@ -1,7 +1,5 @@
 """Gives ``bfc-bench run`` the options of the listeners that plugins register."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Mapping
 from functools import partial

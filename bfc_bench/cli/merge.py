@@ -1,7 +1,5 @@
 """``bfc-bench merge``: merge several stores into one."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

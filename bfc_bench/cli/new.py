@@ -1,7 +1,5 @@
 """``bfc-bench new``: write a plugin package with a learner, a part of a task or a suite."""
 
-from __future__ import annotations
-
 import keyword
 import re
 from importlib.resources import files

@@ -1,7 +1,5 @@
 """Descriptions of all that a suite can name, with options, ranges, defaults and docstrings read from the classes."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import textwrap

@@ -1,7 +1,5 @@
 """``bfc-bench report``: write one self-contained HTML file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """Base classes of executors, which run units of work, and of their pools."""
 
-from __future__ import annotations
-
 import os
 import traceback
 from abc import abstractmethod

@@ -1,7 +1,5 @@
 """Environment variables of workers, and who can read those of the session."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import sys

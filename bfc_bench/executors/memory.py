@@ -5,8 +5,6 @@ mapped files, whose pages the system can drop. ``asked`` is private writable mem
 counts it.
 """
 
-from __future__ import annotations
-
 import os
 from contextlib import suppress
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Functions with which a unit of work informs its executor. Without an executor that listens, they do nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ The built-in learners and suites are a separate plugin, the package ``bfc_plugin
 registered, so that the names of verbs are known without them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from importlib import import_module
 from pkgutil import resolve_name

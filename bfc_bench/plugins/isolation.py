@@ -3,8 +3,6 @@
 Each implementation of an event is replaced by a guarded one when its plugin is registered. pluggy makes the calls.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeAlias

@@ -4,8 +4,6 @@ One level of error and one d stand for a task: those at which the learner that n
 ahead of the next one, else those at which N* of the most learners is known, then the smaller level and the larger d.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Artifacts of cells in a report: pictures in the page while there is room, other files beside it."""
 
-from __future__ import annotations
-
 from base64 import b64encode
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

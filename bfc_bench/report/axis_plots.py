@@ -1,7 +1,5 @@
 """The part of a report on the axes of grids: N* and the error at the largest n against each axis."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Draws error against what fits cost, with the frontier of all learners."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from bfc_bench.analysis.compute import CostCurve, CostName, frontier

@@ -1,7 +1,5 @@
 """Draws example images of a data set."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bfc_bench.tasks.base import DataSetContents

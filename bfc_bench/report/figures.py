@@ -1,7 +1,5 @@
 """Single figures of a suite, for papers and notebooks: which kinds there are, and what they show."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from bfc_bench.analysis.compare import require_known

@@ -1,7 +1,5 @@
 """The first figure of a report: the curves of its first claim."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Writes the HTML report of a suite: one self-contained page."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from collections import Counter

@@ -3,8 +3,6 @@
 Shapes: R replicates, K sample sizes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 

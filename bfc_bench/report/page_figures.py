@@ -1,7 +1,5 @@
 """Prepares figures for the page of a report."""
 
-from __future__ import annotations
-
 import re
 from base64 import b64encode
 from collections.abc import Mapping, Sequence

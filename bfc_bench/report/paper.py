@@ -1,7 +1,5 @@
 """Figures for papers: small texts, no title, a width; a paper says in its caption what a page says in notes."""
 
-from __future__ import annotations
-
 import re
 from copy import deepcopy
 from typing import Any

@@ -1,7 +1,5 @@
 """Pictures of figures as files: SVG, PNG, PDF, or the Vega-Lite specification with its data."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

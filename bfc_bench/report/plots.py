@@ -3,8 +3,6 @@
 All axes are logarithmic, except those of errors that may be negative.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """The section of a report on one task: its figures and tables."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

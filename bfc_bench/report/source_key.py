@@ -1,7 +1,5 @@
 """Reads from a report the key of its sources, without importing what draws figures."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

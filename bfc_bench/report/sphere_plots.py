@@ -1,7 +1,5 @@
 """Draws R^2 per degree against n, for targets on the sphere."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Colours, shapes and dashes of the learners in all figures and tables of a report."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The tables of a report: records of rows, their layout as lines of cells, and how numbers read."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

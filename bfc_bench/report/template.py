@@ -1,7 +1,5 @@
 """Loads the HTML templates in this folder."""
 
-from __future__ import annotations
-
 import time
 from base64 import b64encode
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The JavaScript that draws the figures of a page: Vega, Vega-Lite and their embedding, from vl-convert's own copy."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from functools import cache
 from importlib.metadata import version

@@ -1,7 +1,5 @@
 """Builds tasks from plain data, the form in which suites hold them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, TypeVar
 

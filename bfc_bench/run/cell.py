@@ -1,7 +1,5 @@
 """Runs a batch of cells in a worker: fits them, measures them on fresh points, and returns their rows."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Estimates seconds and memory of fits from rows of a store, or from what learners declare."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache

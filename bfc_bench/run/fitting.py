@@ -3,8 +3,6 @@
 ``attempt`` turns what a learner raises, ``SystemExit`` included, into a failure.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial

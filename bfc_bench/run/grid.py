@@ -1,7 +1,5 @@
 """Resolves a suite to a grid: builds its tasks and learners and lists its cells."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property

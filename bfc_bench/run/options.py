@@ -1,7 +1,5 @@
 """``RunOptions``: which part of a suite is run, and how."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

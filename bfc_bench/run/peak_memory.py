@@ -1,7 +1,5 @@
 """Measures how much memory a fit takes."""
 
-from __future__ import annotations
-
 import resource
 import sys
 from contextlib import suppress

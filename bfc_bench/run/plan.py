@@ -1,7 +1,5 @@
 """Plans a run: sorts cells into to do, done, failed and skipped, estimates their costs, and forms batches."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress

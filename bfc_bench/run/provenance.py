@@ -1,7 +1,5 @@
 """Collects the provenance of results: versions, machine, threads, precision, commit and command line."""
 
-from __future__ import annotations
-
 import os
 import platform
 import shlex

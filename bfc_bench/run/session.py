@@ -1,7 +1,5 @@
 """Runs a suite: makes a plan, gives batches to an executor, commits the rows, and notifies plugins."""
 
-from __future__ import annotations
-
 import secrets
 import time
 from collections import Counter

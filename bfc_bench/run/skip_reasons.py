@@ -1,7 +1,5 @@
 """Decides whether a learner can run on a cell; gives the reasons of ``skipped`` rows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Set
 from math import inf
 from typing import Any, get_args

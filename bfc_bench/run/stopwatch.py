@@ -1,7 +1,5 @@
 """Measures how long a fit takes, and how much of that it waits for something other than a core."""
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path

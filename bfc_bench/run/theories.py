@@ -1,7 +1,5 @@
 """Gets the theories that the learners of a suite offer, each when it is needed."""
 
-from __future__ import annotations
-
 import logging
 import math
 from collections.abc import Mapping

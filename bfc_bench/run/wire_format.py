@@ -3,8 +3,6 @@
 Worker and session both check it, and the session never unpickles what a worker sends.
 """
 
-from __future__ import annotations
-
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType

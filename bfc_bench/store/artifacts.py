@@ -4,8 +4,6 @@ They lie in ``artifacts/<suite>@<version>/<cell>/`` and are written before the r
 Files that no row lists, for example those of a killed run or of a replaced row, are ignored.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import stat

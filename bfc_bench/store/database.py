@@ -1,7 +1,5 @@
 """The SQLite file of a store: opening, transactions, queries."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import warnings

@@ -1,7 +1,5 @@
 """Compares two rows of one cell: bit for bit, within rounding, and within a tolerance if both were made on GPUs."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from functools import partial

@@ -1,7 +1,5 @@
 """Finds out whether other machines may write to the file system of a store."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

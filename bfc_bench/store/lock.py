@@ -1,7 +1,5 @@
 """Locks a store for one writer, by ``flock``."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 from collections.abc import Iterator

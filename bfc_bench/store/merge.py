@@ -1,7 +1,5 @@
 """Merges stores: the rows of cells, and their runs, definitions and artifacts."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Makes a folder in one step: it appears under its name when it is complete."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Iterator

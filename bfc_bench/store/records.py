@@ -3,8 +3,6 @@
 Names become names of files and folders, so they have the form of names.
 """
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Iterator
 from functools import cache

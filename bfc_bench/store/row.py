@@ -1,7 +1,5 @@
 """The row: the result of one cell, with its status, errors and costs."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence

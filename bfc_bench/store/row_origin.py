@@ -1,7 +1,5 @@
 """Says where rows come from: the machine of a run, and several releases, devices or learner versions."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, get_args

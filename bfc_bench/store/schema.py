@@ -1,7 +1,5 @@
 """The tables of a store's SQLite file. Older files also have a table of looks, which is not read."""
 
-from __future__ import annotations
-
 import sqlite3
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The results in one folder: rows and sessions (runs) in an SQLite file, artifacts beside it."""
 
-from __future__ import annotations
-
 import json
 import time
 from array import array

@@ -1,7 +1,5 @@
 """Unpacks the store of a bundle, so that all that reads a store reads the one file that others publish."""
 
-from __future__ import annotations
-
 import zipfile
 from hashlib import file_digest
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The strategy that runs the sizes that locate N* of every replicate."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 
 from bfc_bench.analysis.curves import Curve, by_task, curves, metric_of

@@ -5,8 +5,6 @@ before. ``run``, ``plan``, ``submit`` and ``try`` ask the same strategies. Cells
 same n, so that one strategy continues what another has begun.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The strategy that a suite or a command asks for, and the plan of its next round."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from bfc_bench.executors.base import Executor

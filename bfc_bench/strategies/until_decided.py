@@ -1,7 +1,5 @@
 """Runs a suite until its claims are decided, adding replicates and sizes for the undecided claims only."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator

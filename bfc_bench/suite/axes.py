@@ -1,7 +1,5 @@
 """Axes of a suite: options that take several values, and the names of the entries that a grid stands for."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

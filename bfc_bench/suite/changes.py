@@ -1,7 +1,5 @@
 """Applies changes to a suite for one run, as ``--set`` gives them: ``a.b.c=value`` with the value in TOML."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

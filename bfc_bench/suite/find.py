@@ -1,7 +1,5 @@
 """Finds a suite by name or by path."""
 
-from __future__ import annotations
-
 import os
 import shlex
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Members of grids: the entries of a suite that a grid stands for, one for each combination of its values."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 

@@ -1,7 +1,5 @@
 """Reads a suite file, with changes from the command line."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any

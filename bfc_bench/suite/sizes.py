@@ -1,7 +1,5 @@
 """Training sizes of a task: a list, a list per value of d or of an axis, or geometric steps between two formulas."""
 
-from __future__ import annotations
-
 import ast
 import math
 import operator

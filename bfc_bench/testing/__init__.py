@@ -13,8 +13,6 @@ a learner that ends its process, or never returns, fails the requirement that wa
 file.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """Requirements of a learner's description: its name, options and capabilities. Nothing is fitted."""
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Random streams and values of a target on which the kit tries learners, labels and metrics."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bfc_bench.learner import LabelKind

@@ -1,7 +1,5 @@
 """Requirements of fits: what they return, may depend on and must leave unchanged; and of batches, which must agree."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Hashable, Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """Global state that a learner's author changes by accident: generators, default types, threads and what is printed."""
 
-from __future__ import annotations
-
 import io
 import random
 import warnings

@@ -1,7 +1,5 @@
 """A tested learner with its smoke options, tiny data made for it, and fits that cannot affect one another."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

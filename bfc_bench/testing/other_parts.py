@@ -1,7 +1,5 @@
 """Requirements of claims and suites; claims are judged on made-up results."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Finds what a name stands for, and with which requirements the kit tests it."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module

@@ -1,7 +1,5 @@
 """Tests requirements in a separate process, so that a part which ends or blocks its process only fails one."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence

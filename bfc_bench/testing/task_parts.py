@@ -4,8 +4,6 @@ All of them turn a random stream into numbers, so that all have the same require
 which numbers these are.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Command lines as others may see them."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import PurePosixPath
 

@@ -1,7 +1,5 @@
 """Escapes control characters in texts of learners before they reach a terminal, a page or MLflow."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any

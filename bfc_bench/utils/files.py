@@ -1,7 +1,5 @@
 """Writes files atomically: to a temporary file, synced, then renamed. Also makes folders and finds the cache folder."""
 
-from __future__ import annotations
-
 import os
 import secrets
 from collections.abc import Iterable

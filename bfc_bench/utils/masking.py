@@ -1,7 +1,5 @@
 """Hides credentials in texts that are stored, logged or printed, and finds environment variables that have any."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable

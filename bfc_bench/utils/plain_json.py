@@ -1,7 +1,5 @@
 """Converts values to plain data, canonical JSON and TOML, and computes digests."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

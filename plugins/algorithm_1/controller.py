@@ -1,7 +1,5 @@
 """Control flow of one fit of Algorithm 1: the decisions between two chunks of SGD steps."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -3,8 +3,6 @@
 Shapes: as in ``net.py``, and n training points.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 

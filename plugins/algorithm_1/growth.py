@@ -1,7 +1,5 @@
 """Adds features to a distilled K_l and removes them, which changes its rank after INITIAL-DISTILL."""
 
-from __future__ import annotations
-
 import numpy as np
 from bfc_plugins.algorithm_1.initial_distill import roots
 

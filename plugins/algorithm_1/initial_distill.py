@@ -1,7 +1,5 @@
 """INITIAL-DISTILL of "Backward Feature Correction" (Allen-Zhu & Li, Algorithm 1, lines 21-23): K_l from W_l."""
 
-from __future__ import annotations
-
 import numpy as np
 
 

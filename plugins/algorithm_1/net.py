@@ -14,8 +14,6 @@ Letters in shapes: m points, d input dimension, w rows of W_l, r rows of K_l (th
 R_l, q_l = sum_{j in J_l} dim(S_j or R_j S_j). Points are columns, as in ``quadratic/net.py``.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

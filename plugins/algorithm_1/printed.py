@@ -1,7 +1,5 @@
 """Three rules of Algorithm 1 exactly as the paper prints them, for ``schedule``, ``ranks`` and ``feature_moment``."""
 
-from __future__ import annotations
-
 import numpy as np
 from bfc_plugins.algorithm_1.schedule import LayerSchedule
 

@@ -1,7 +1,5 @@
 """Schedules that decide when the parts of the re-parameterised DenseNet join training (BFC Algorithm 1, lines 5-11)."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from statistics import median

@@ -4,8 +4,6 @@ Several trainings of equal shapes advance together; their results do not depend 
 Letters in shapes: E trainings, P parameters of one, n points, d input dimension.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial

@@ -1,7 +1,5 @@
 """The learner of Algorithm 1 of "Backward Feature Correction": SGD on the re-parameterised DenseNet."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self

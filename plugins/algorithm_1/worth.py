@@ -1,7 +1,5 @@
 """Variances that the features of a layer add to the network's output, for the rank rule ``worth``."""
 
-from __future__ import annotations
-
 import numpy as np
 from bfc_plugins.algorithm_1.initial_distill import roots
 

@@ -3,8 +3,6 @@
 Shapes: m images (m, c, h, w).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

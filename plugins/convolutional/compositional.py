@@ -3,8 +3,6 @@
 Shapes: n training points, m points, d = c h w inputs, C classes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache

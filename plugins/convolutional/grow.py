@@ -1,7 +1,5 @@
 """Growing a convolutional network: layers are added one after another, and all of them are trained."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from bfc_plugins.convolutional.phases import PhasedLearner

@@ -3,8 +3,6 @@
 Shapes: m images of c channels, h x w pixels each, d = c h w.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Self
 

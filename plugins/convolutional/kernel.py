@@ -1,7 +1,5 @@
 """Ridge regression with the kernel of an infinitely wide convolutional network."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, Self
 

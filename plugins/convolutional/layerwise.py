@@ -1,7 +1,5 @@
 """Layer-wise training of a convolutional network, with the layers below frozen."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from bfc_plugins.convolutional.phases import PhasedLearner

@@ -3,8 +3,6 @@
 Shapes: m points, scores (m, C), or (m, 1) for two classes.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -3,8 +3,6 @@
 Shapes: k channels with one image each, (k, c, h, w).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

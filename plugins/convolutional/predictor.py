@@ -3,8 +3,6 @@
 Shapes: m points, d = c h w inputs, C classes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """A fit as a list of stages: which networks are trained, one after another, and what each takes from those before."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

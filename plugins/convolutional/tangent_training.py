@@ -3,8 +3,6 @@
 Shapes: m images (m, c, h, w), D parameters, C outputs.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

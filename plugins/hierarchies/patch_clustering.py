@@ -1,7 +1,5 @@
 """Clusters the patches of a sequence by their correlation with the label, level by level."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar

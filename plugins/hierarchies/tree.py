@@ -1,7 +1,5 @@
 """What the learners of sequences share: the tree over the positions, and which tasks have one."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field

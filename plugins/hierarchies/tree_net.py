@@ -3,8 +3,6 @@
 Letters: m points, s positions in a patch, q channels of a position, w channels of a layer, C outputs.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import sqrt
 from typing import Any

@@ -1,7 +1,5 @@
 """One neuron with a polynomial activation, fitted to all points again and again by damped Gauss-Newton steps."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """One pass of stochastic gradient descent of a two-layer ReLU network, and a ridge regression on its units."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Self

@@ -3,8 +3,6 @@
 Shapes: n training points, m points, d dimensions, r directions, K degree of the polynomials.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import sqrt

@@ -1,7 +1,5 @@
 """One pass of stochastic gradient descent of one neuron on the sphere."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Self
 

@@ -1,7 +1,5 @@
 """Directions from the singular vectors of the unfolded moment tensor of the labels."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from math import sqrt
 from typing import Annotated, Any, ClassVar

@@ -1,7 +1,5 @@
 """The predictor of sequential kernels with backward feature correction."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

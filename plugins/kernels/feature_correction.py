@@ -12,8 +12,6 @@ because they were turned with all labels. Widths are therefore chosen by that of
 Shapes: n points z with p coordinates.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The inputs z of kernels that learn features: x or (x, x^2 - E x^2), float64 on the device of the fit."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Self
 

@@ -4,8 +4,6 @@ Without point i, the fit to the others errs at z_i by w_i / (K + ridge I)^-1_ii,
 points (the predicted residual sum of squares, Allen, Technometrics 16, 1974). No point is held out of the fit.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Base class of kernels that learn features and choose by leave-one-out errors."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Annotated, ClassVar
 

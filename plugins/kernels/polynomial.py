@@ -3,8 +3,6 @@
 Shapes: m points u and n points v with k coordinates.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from torch import Tensor

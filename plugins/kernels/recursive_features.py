@@ -7,8 +7,6 @@ k(M^(1/2) z, M^(1/2) z'), set M = (1/n) sum_i grad f(z_i) grad f(z_i)^T, repeat.
 Shapes: n points z with p coordinates.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

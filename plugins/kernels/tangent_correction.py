@@ -11,8 +11,6 @@ of this kernel with large e_l lets them turn without it, to first order.
 Shapes: n points z; q_l inputs and k_l features of layer l.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self

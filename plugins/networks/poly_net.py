@@ -1,7 +1,5 @@
 """Two-layer networks with polynomial activations, the learners of BFC Theorems I.6 and I.7."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """An ordinary ReLU network, as a well-known baseline."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar

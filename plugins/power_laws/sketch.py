@@ -3,8 +3,6 @@
 Letters: d inputs, M features.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any

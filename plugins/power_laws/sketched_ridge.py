@@ -1,7 +1,5 @@
 """Ridge regression on sketched features, with the ridge that leave-one-out errors choose."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Self
 

@@ -1,7 +1,5 @@
 """One pass of stochastic gradient descent on sketched features."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from math import ceil, log2

@@ -8,8 +8,6 @@ above through their terms in the output alone, which is the identity link of BFC
 Letters in shapes: n points, q_l inputs and k_l features of layer l.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar

@@ -5,8 +5,6 @@ dL/dG_j = sum_l W_{l,j}^T dL/dS_l. JAX also multiplies by the columns of W_l tha
 use. Inputs and their mean square are constants here: their gradient is 0.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any, TypeAlias
 

@@ -18,8 +18,6 @@ A fit takes 1 training where one of the first three steps decides, 4 where step 
 where there were too few steps.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -13,8 +13,6 @@ Each W_l gets a rank k_l <= m_l. The caller passes the functions that train: joi
 4. The best network is trained on all points: from its current weights, or from the start if it has full rank.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product

@@ -5,8 +5,6 @@ d = 80 on. The minibatch grows in proportion to d to limit the noise of the grad
 from d = 20 on. No rule depends on the number of samples n (``docs/recipes.md``).
 """
 
-from __future__ import annotations
-
 import math
 from typing import Literal, TypeAlias
 

@@ -1,7 +1,5 @@
 """The skip sets J_2..J_L of a DenseNet, J_l the layers that layer l reads: defaults, checks, and what they assume."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Base class of the models Quad-h of "Benefits of Neural Representations" (NR), which differ in h alone."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Self
 

@@ -3,8 +3,6 @@
 Shapes: B minibatch, D features, m units.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """The neural tangent kernel of raw inputs, NTK-Raw of "Benefits of Neural Representations"."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from bfc_plugins.tangents.base import TangentLearner

@@ -11,8 +11,6 @@ Kernels are scaled to 1 on the diagonal, which is constant on the sphere.
 Shapes: n points, d inputs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

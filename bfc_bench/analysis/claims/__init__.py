@@ -4,8 +4,6 @@ A verdict comes from a 95 % interval, never from an estimate alone: supported if
 that the claim names, contradicted if it lies outside, else undecided.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import replace

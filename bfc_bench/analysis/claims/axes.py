@@ -1,7 +1,5 @@
 """Claims about grids: which members of a grid a claim names, and the points of a claim along an axis."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Annotated, Any, TypeAlias

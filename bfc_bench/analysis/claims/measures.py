@@ -1,7 +1,5 @@
 """Evidence from rows: values of predictors at one point of the grid, comparisons of two predictors, ratios of N*."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Claim kind ``reaches``: the metric of one predictor at one point is at most, or at least, a bound."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import ClassVar
 

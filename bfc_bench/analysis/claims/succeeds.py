@@ -1,7 +1,5 @@
 """Claim kind ``succeeds``: the share of replicates that reach a level, for theorems that hold with a probability."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Annotated, ClassVar

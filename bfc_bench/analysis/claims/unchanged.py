@@ -1,7 +1,5 @@
 """Claim kind ``unchanged``: a metric is the same, within a tolerance, at two stages of training or of two learners."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, ClassVar

@@ -1,7 +1,5 @@
 """The verdict on a claim, from where the 95 % interval of its evidence lies."""
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence

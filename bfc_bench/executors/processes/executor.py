@@ -1,7 +1,5 @@
 """The executor ``processes``: worker processes on this machine, by default one per core."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 

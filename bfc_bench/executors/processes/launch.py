@@ -1,7 +1,5 @@
 """Starts new Python processes, with the session's search path and an environment of their own."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import subprocess

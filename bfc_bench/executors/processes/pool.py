@@ -1,7 +1,5 @@
 """A pool of slots: threads that take units from a queue, and start and watch a worker process for each."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial

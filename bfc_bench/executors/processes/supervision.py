@@ -1,7 +1,5 @@
 """Watches a worker as the session sees it: its notes, limits and exit code."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

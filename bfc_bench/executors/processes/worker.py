@@ -1,7 +1,5 @@
 """What a worker process does: it runs one unit, writes the outcome to a file, and ends."""
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import ctypes

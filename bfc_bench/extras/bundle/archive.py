@@ -3,8 +3,6 @@
 What is read may come from another person, so it is checked before it is used.
 """
 
-from __future__ import annotations
-
 import io
 import zipfile
 from collections.abc import Mapping

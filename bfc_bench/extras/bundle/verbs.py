@@ -1,7 +1,5 @@
 """``bfc-bench bundle`` and ``verify``: results as one file that others can check and cite."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

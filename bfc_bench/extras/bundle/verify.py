@@ -1,7 +1,5 @@
 """Verifies a bundle: its digests, verdicts that are computed again from the rows, and cells that are run again."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

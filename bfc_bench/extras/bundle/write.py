@@ -1,7 +1,5 @@
 """Writes the results of suites in a store as a bundle."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

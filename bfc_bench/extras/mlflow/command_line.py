@@ -1,7 +1,5 @@
 """The command line of MLflow: options of ``bfc-bench run``, and ``sync`` and ``ui``."""
 
-from __future__ import annotations
-
 import os
 import sys
 from typing import Annotated, TypeAlias

@@ -1,7 +1,5 @@
 """Converts rows to MLflow runs: one run per curve and replicate, with metrics at step = n."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -3,8 +3,6 @@
 A migration takes seconds and is not a transaction: MLflow cannot use a file whose migration was killed.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 from collections.abc import Iterator

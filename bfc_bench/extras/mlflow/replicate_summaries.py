@@ -1,7 +1,5 @@
 """What MLflow shows of a replicate besides its rows: N* and exponents as bars, and the theory's curve."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence

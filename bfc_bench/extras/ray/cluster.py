@@ -1,7 +1,5 @@
 """Connects to a Ray cluster. Only this module imports Ray."""
 
-from __future__ import annotations
-
 import logging
 import signal
 import socket

@@ -1,7 +1,5 @@
 """The executor ``ray``: its options, and how it opens a pool."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """What runs on the nodes of a Ray cluster: an actor on each, which opens the process pool there."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Callable, Collection, Mapping
 from functools import partial

@@ -1,7 +1,5 @@
 """A pool on a Ray cluster: gives units to the pools of the nodes, and reports the units of lost nodes as lost."""
 
-from __future__ import annotations
-
 import logging
 import time
 from collections import deque

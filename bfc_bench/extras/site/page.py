@@ -1,7 +1,5 @@
 """Writes the index of a static site about several suites and stores: their reports, and their claims side by side."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

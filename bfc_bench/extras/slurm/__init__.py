@@ -3,8 +3,6 @@
 A shard is an ordinary run of some cells into a store of its own, and ``collect`` merges these stores.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from bfc_bench.plugins.register import Register

@@ -1,7 +1,5 @@
 """``python -m bfc_bench.extras.slurm JOB NUMBER``: runs the cells of one shard of a job that have no row yet."""
 
-from __future__ import annotations
-
 import signal
 import sys
 from pathlib import Path

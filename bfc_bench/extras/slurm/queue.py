@@ -1,7 +1,5 @@
 """Uses SLURM through ``sbatch`` and ``squeue``."""
 
-from __future__ import annotations
-
 import shlex
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Plans the missing cells of a suite as shards of similar length, and merges the stores of shards."""
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Collection
 from pathlib import Path

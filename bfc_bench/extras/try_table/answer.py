@@ -1,7 +1,5 @@
 """Says in words what the results on a table mean: how many rows, which learner, how sure."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Writes a commented suite file for a table; ``numbers.toml`` and ``classes.toml`` have its learners."""
 
-from __future__ import annotations
-
 import re
 from importlib.resources import files
 

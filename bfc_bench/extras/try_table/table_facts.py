@@ -1,7 +1,5 @@
 """Looks at a table: how it is written, which columns can be learned from, and how many rows there are to train on."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from contextlib import suppress

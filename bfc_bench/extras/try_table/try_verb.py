@@ -1,7 +1,5 @@
 """``bfc-bench try``: a first answer about a table of your own."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from shlex import quote
 from typing import Annotated

@@ -1,7 +1,5 @@
 """Runs a suite from small sizes to large ones, as far as a given CPU time reaches."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
