@@ -69,6 +69,17 @@ def log_ticks(lo: float, hi: float, most: int) -> list[float]:
     return [10.0**e for e in range(first, last + 1) if e % stride == 0 and lo <= 10.0**e <= hi]
 
 
+def spaced_ticks(values: Sequence[float]) -> list[float]:
+    """The first, the last and those of the ascending ``values`` that are 17 % of their log range apart."""
+    if len(values) < 3:
+        return list(values)
+    ticks, gap = [values[0]], 0.17 * math.log(values[-1] / values[0])
+    for value in values[1:-1]:
+        if min(math.log(value / ticks[-1]), math.log(values[-1] / value)) >= gap:
+            ticks.append(value)
+    return [*ticks, values[-1]]
+
+
 @dataclass(frozen=True)
 class Positions:
     """Where the values of an x axis lie, on a logarithmic axis, on a linear one, or side by side."""
@@ -88,7 +99,7 @@ class Positions:
         distinct = list(dict.fromkeys(values))
         numbers = sorted(float(value) for value in distinct if not isinstance(value, str))
         if len(numbers) == len(distinct) and all(number > 0 for number in numbers):
-            axis = log_axis(field, title, numbers, most=6, at=numbers, pad=MARGIN)
+            axis = log_axis(field, title, numbers, most=6, at=spaced_ticks(numbers), pad=MARGIN)
             step = SIDE_BY_SIDE * math.log(max(numbers) / min(numbers)) if numbers else 0.0
             return cls(axis, {value: float(value) for value in distinct}, step)
         if len(numbers) < len(distinct):

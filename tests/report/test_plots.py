@@ -14,7 +14,7 @@ from bfc_bench.analysis.curves import curves
 from bfc_bench.analysis.scaling import scalings
 from bfc_bench.analysis.stages import at_largest_n, stage_curves
 from bfc_bench.report import marks, plots
-from bfc_bench.report.axis import log_axis, log_ticks
+from bfc_bench.report.axis import log_axis, log_ticks, spaced_ticks
 from bfc_bench.report.axis_plots import errors_against
 from bfc_bench.report.cost_plots import error_against_cost
 from bfc_bench.report.drawing import Drawing, Mark
@@ -335,3 +335,11 @@ def test_log_ticks_are_few_round_numbers_inside_the_range(lo, hi, most):
     assert all(lo <= tick <= hi for tick in ticks)
     assert all(math.isclose(tick, float(f"{tick:.1g}")) for tick in ticks)
     assert ticks == sorted(ticks)
+
+
+@pytest.mark.parametrize(
+    ("values", "kept"),
+    [([6, 7, 8, 9, 10, 12, 14, 16], [6, 8, 10, 12, 16]), *((few, few) for few in ([8, 12, 16, 24, 32], [10, 11], []))],
+)
+def test_many_dimensions_are_thinned_to_those_that_stand_apart(values, kept):
+    assert spaced_ticks(values) == kept
