@@ -10,6 +10,7 @@ from bfc_bench.errors import UsageError
 from bfc_bench.suite.axes import family, member_name, value_text
 from bfc_bench.suite.changes import changed
 from bfc_bench.suite.model import Suite
+from bfc_bench.tasks.task import learner_seed
 
 STAIRS = {
     "name": "stairs",
@@ -122,8 +123,11 @@ def test_members_share_inputs_noise_and_learner_seeds():
     assert np.array_equal(a.test_x, c.test_x)
     clean = a.drawn(a.train(40).x)
     assert np.allclose((a.train(40).y - clean) / 0.1, (b.train(40).y - clean) / 0.35, atol=1e-12)
-    other = grid(task=[{**STAIRS, "name": "others"}]).tasks["others:degree1:sd0.1"].problem(0, 6, 1, 300)
-    assert not np.array_equal(a.train(40).x, other.train(40).x)
+    others = grid(task=[{**STAIRS, "name": "others"}]).tasks["others:degree1:sd0.1"]
+    assert not np.array_equal(a.train(40).x, others.problem(0, 6, 1, 300).train(40).x)
+    seeds = {learner_seed(0, task.streams, 6, 1) for task in map(tasks.get, MEMBERS)}
+    assert len(seeds) == 1
+    assert learner_seed(0, others.streams, 6, 1) not in seeds
 
 
 @pytest.mark.parametrize(
