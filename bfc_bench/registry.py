@@ -53,6 +53,8 @@ class Registry(Generic[T]):
         """Add an object."""
         if not self._is_deferred(value) and (problem := self.problem(value)):
             raise PluginError(f"{self.kind} {described(value)} {problem}.")
+        if not name or not isinstance(name, str):
+            raise PluginError(f"{self.kind} {described(value)} must have a name, a non-empty string. Got {name!r}.")
         if name in self._entries:
             raise PluginError(
                 f"{self.kind} {described(value)}: the name {name!r} is registered by two plugins: "

@@ -78,6 +78,7 @@ def test_the_frameworks_own_parts_come_through_the_hook():
         ("metric", (Metric("nmse", max),), "the name 'nmse' is registered by two plugins: 'bfc_bench', which keeps"),
         ("suite", ("x", "x.toml"), "suite 'x.toml' must be a pathlib.Path, such as Path(__file__).with_name("),
         ("suite", ("x", Path("/nowhere/x.toml")), "is not there; does the distribution contain it?"),
+        ("plot", ("", max), "plot builtins.max must have a name, a non-empty string. Got ''."),
         ("suite", ("x",), "bfc_register raised TypeError: "),
     ],
 )

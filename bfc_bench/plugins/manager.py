@@ -137,7 +137,7 @@ class Plugins:
         try:
             registry.register(name, part, plugin)
         except PluginError as error:
-            self._add_unavailable(plugin, str(error), kind, name)
+            self._add_unavailable(plugin, str(error), kind, name if isinstance(name, str) else "")
 
     def _failed(self, plugin: str, what: str, error: BaseException) -> None:
         """A plugin's code has raised ``error``."""

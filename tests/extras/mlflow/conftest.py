@@ -19,6 +19,7 @@ from waiting import wait_until
 from bfc_bench.extras.mlflow.client import connection, ensure_experiment
 from bfc_bench.extras.mlflow.database import database_uri
 from bfc_bench.extras.mlflow.sync import log_report
+from bfc_bench.store.rows import Rows
 from bfc_bench.store.store import Store
 
 
@@ -186,7 +187,16 @@ def report_logged(store_dir, rows, monkeypatch):
     def log(uri, directory, session, content="c"):
         monkeypatch.setattr("bfc_bench.extras.mlflow.sync.key_of", lambda directory: content)
         sessions = [{"id": session, "provenance": {}}]
-        stored = SimpleNamespace(name="toy", version=1, directory=directory, sessions=sessions, columns=lambda: rows)
+        stored = SimpleNamespace(
+            name="toy",
+            version=1,
+            directory=directory,
+            sessions=sessions,
+            levels=[0.1],
+            columns=lambda: Rows.of(rows),
+            claims=list,
+            theory=list,
+        )
         with connection(uri) as client:
             return log_report(client, ensure_experiment(client, uri, "toy", 1, store_dir), stored)
 
