@@ -7,6 +7,7 @@ import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
+from inspect import formatannotation
 from itertools import islice
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -106,7 +107,7 @@ def parquet_bytes(
     from pyarrow import parquet
 
     arrow_types = {"str": pa.string(), "int": pa.int64(), "float": pa.float64()}
-    types = {f.name: str(f.type).removesuffix(" | None") for f in fields(Row)}
+    types = {f.name: formatannotation(f.type).removesuffix(" | None") for f in fields(Row)}
     types |= {name: _common_type(values) for name, values in (axes or {}).items()}
     schema = pa.schema([(name, arrow_types.get(types[name], pa.string())) for name in columns])
     mixed = [(name.startswith(AXES) and types[name] not in arrow_types) or types[name] == "Any" for name in columns]
