@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from bfc_bench.analysis.curves import Curve, CurvePoint
-from bfc_bench.analysis.scaling import ascending, on_axis, scalings
+from bfc_bench.analysis.scaling import on_axis, scalings
 from bfc_bench.report import marks
-from bfc_bench.report.axis import Positions
-from bfc_bench.report.drawing import Drawing, Mark, Record
+from bfc_bench.report.drawing import Drawing, Mark
 from bfc_bench.report.page_figures import PageFigure, for_page
 from bfc_bench.report.plots import LEARNER, thresholds_against
 from bfc_bench.report.style import Styles, assign
@@ -65,27 +64,17 @@ def errors_against(curves: Sequence[Curve], axis: str, styles: Styles | None = N
 
     The marker is the mean over replicates with its 95 % interval, the dots are replicates.
     """
-    groups: dict[tuple[str, Any], dict[str, dict[Any, tuple[CurvePoint, list[float]]]]] = {}
+    panels: dict[str, dict[str, dict[Any, tuple[CurvePoint, list[float]]]]] = {}
     for curve in curves:
         task, d, label = curve.family(axis)
-        of_label = groups.setdefault((task, d), {}).setdefault(label, {})
+        of_label = panels.setdefault(f"{task}, d = {d}", {}).setdefault(label, {})
         if points := [(point, values) for point, values in marks.measured(curve) if values]:
             of_label[on_axis(curve.axes[axis])] = points[-1]
-    positions = Positions.on("x", axis, [on_axis(curve.axes[axis]) for curve in curves])
-    largest = [at for by_label in groups.values() for by_value in by_label.values() for at in by_value.values()]
+    largest = [part for by_label in panels.values() for parts in by_label.values() for part in parts.values()]
     name = f"{marks.metric_names(curves)} at the largest n"
     y = marks.error_axis(curves, name, [value for _, values in largest for value in values])
-    panels = {(task, d): f"{task}, d = {d}" for task, d in groups}
-    labels = [label for by_label in groups.values() for label in by_label]
-    figure = Drawing(positions.axis, y, panels.values(), labels, styles)
-    means = list[Record]()
-    for of, by_label in groups.items():
-        for index, label in enumerate(label for label in figure.labels if label in by_label):
-            for value, (point, values) in ascending(by_label[label]).items():
-                side = index - (len(figure.labels) - 1) / 2
-                at = {"panel": panels[of], "label": label, "x": positions(value, side), "value": value}
-                mean = {"n": point.n, "error": point.mean, "values": values}
-                means.append(at | mean | marks.interval(point.lo, point.hi))
+    figure, placed = marks.side_by_side(axis, panels, y, styles)
+    means = [at | {"n": point.n} | marks.mean("error", point, values) for at, (point, values) in placed]
     tooltip = LEARNER | {"value": axis, "n": "n", "error": name, "interval": "interval"}
     looks = (marks.INTERVAL_BAR, marks.CURVE, Mark(marks.MARKER, shape=True, tooltip=tooltip))
     dots = marks.add_points(figure, means, *looks)

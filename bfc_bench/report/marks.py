@@ -4,15 +4,18 @@ Shapes: R replicates, K sample sizes.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from bfc_bench.analysis.curves import Curve, CurvePoint
-from bfc_bench.report.axis import Axis, log_axis
+from bfc_bench.analysis.scaling import ascending
+from bfc_bench.report.axis import Axis, Positions, log_axis
 from bfc_bench.report.drawing import Drawing, Mark, Record
+from bfc_bench.report.style import Styles
 from bfc_bench.report.tables import interval_text, metric_name
 
+T = TypeVar("T")
 MANY = 20
 """Up to so many replicates are drawn as dots; of more, the range of most of them is drawn."""
 MOST = (0.05, 0.95)
@@ -69,6 +72,31 @@ def interval(lo: float, hi: float) -> Record:
     return {"lo": lo, "hi": hi, "interval": interval_text(lo, hi)}
 
 
+def mean(field: str, point: CurvePoint, values: list[float]) -> Record:
+    """The fields of a mean over replicates, which is in ``field``, and of its interval."""
+    return {field: point.mean, "values": values, "replicates": len(values)} | interval(point.lo, point.hi)
+
+
+def side_by_side(
+    axis: str, panels: Mapping[str, Mapping[str, Mapping[Any, T]]], y: Axis, styles: Styles | None
+) -> tuple[Drawing, list[tuple[Record, T]]]:
+    """A figure of parts by panel, label and value on an axis, without marks, and the fields of the place of each part.
+
+    Labels stand side by side at each value, so that equal ones stay visible.
+    """
+    values = ascending({value: None for by_label in panels.values() for parts in by_label.values() for value in parts})
+    positions = Positions.on("x", "input dimension d" if axis == "d" else axis, list(values))
+    labels = [label for by_label in panels.values() for label, parts in by_label.items() if parts]
+    figure = Drawing(positions.axis, y, panels, labels, styles)
+    placed = []
+    for panel, by_label in panels.items():
+        for index, label in enumerate(label for label in figure.labels if label in by_label):
+            side = index - (len(figure.labels) - 1) / 2
+            for value, part in ascending(by_label[label]).items():
+                placed.append(({"panel": panel, "label": label, "x": positions(value, side), "value": value}, part))
+    return figure, placed
+
+
 def add_points(
     figure: Drawing, points: Sequence[Record], *marks: Mark, across: str = "y", tooltip: Mapping[str, str] | None = None
 ) -> str:
@@ -81,7 +109,7 @@ def add_points(
     fields = {"panel", "label", other, *(tooltip or ())} - {field}
     dots, ranges = list[Record](), list[Record]()
     for point in points:
-        place, values = {name: point[name] for name in point.keys() & fields}, point["values"]
+        place, values = {name: of for name, of in point.items() if name in fields}, point["values"]
         if len(values) > MANY:
             ranges.append(place | dict(zip(("lo", "hi"), np.quantile(values, MOST).tolist(), strict=True)))
         else:

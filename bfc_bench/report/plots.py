@@ -4,23 +4,34 @@ All axes are logarithmic, except those of errors that may be negative.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from bfc_bench.analysis.curves import Curve
-from bfc_bench.analysis.scaling import Scaling, ascending
+from bfc_bench.analysis.scaling import Scaling
 from bfc_bench.analysis.thresholds import NStars
 from bfc_bench.report import marks
-from bfc_bench.report.axis import Axis, Positions, log_axis
+from bfc_bench.report.axis import Axis, log_axis
 from bfc_bench.report.drawing import ARROW_DOWN, ARROW_UP, CROSS, Drawing, Mark, Record
 from bfc_bench.report.style import Styles, in_order
 from bfc_bench.report.tables import metric_name, sample_size
+from bfc_bench.utils.legendre import harmonics_dimension
 
 LEARNER = {"label": "learner"}
+LEAST = -0.25
+"""Lower end of the axis of R²; smaller values carry no information."""
 WIDER = 4.0
 """Ends of intervals are drawn up to this factor beyond the N* of all replicates."""
 
 
-def learning_curves(curves: Sequence[Curve], styles: Styles | None = None) -> Drawing:
+def learning_curves(
+    curves: Sequence[Curve],
+    styles: Styles | None = None,
+    *,
+    panels: Mapping[tuple[str, int], str] | None = None,
+    y: Axis | None = None,
+) -> Drawing:
     """Draw error against n, one panel per (task, d): geometric mean, 95 % t-interval, each replicate.
 
     For more than ``MANY`` replicates, a bar from the 5 % to the 95 % quantile replaces the dots. Errors that may be
@@ -28,11 +39,11 @@ def learning_curves(curves: Sequence[Curve], styles: Styles | None = None) -> Dr
     so wide intervals, as for R = 2 or 3, extend beyond the panel. A size at which some replicates failed has an open
     marker; one at which all failed has a cross at the top.
     """
-    panels, metric = marks.panels_of(curves), marks.metric_names(curves)
+    panels = panels or marks.panels_of(curves)
     points = [(curve, point, values) for curve in curves for point, values in marks.measured(curve)]
     sizes = sorted({float(n) for curve in curves for n in curve.n[curve.shared]})
     x = log_axis("n", "training points n", sizes, most=6, at=sizes, pad=0.04)
-    y = marks.error_axis(curves, metric, [value for *_, values in points for value in values])
+    y = y or marks.error_axis(curves, marks.metric_names(curves), [value for *_, values in points for value in values])
     figure = Drawing(x, y, panels.values(), [curve.label for curve, *_ in points], styles)
     means, lost = list[Record](), list[Record]()
     for curve, point, values in points:
@@ -41,13 +52,12 @@ def learning_curves(curves: Sequence[Curve], styles: Styles | None = None) -> Dr
         if not values:
             lost.append(at | failed | {"top": y.domain[1]})
             continue
-        mean = {"error": point.mean, "values": values, "replicates": len(values)}
-        means.append(at | failed | mean | marks.interval(point.lo, point.hi))
-    tooltip = LEARNER | {"n": "n", "error": metric, "interval": "interval", "replicates": "replicates"}
+        means.append(at | failed | marks.mean("error", point, values))
+    tooltip = LEARNER | {"n": "n", "error": y.title, "interval": "interval", "replicates": "replicates"}
     whole = Mark(marks.MARKER, shape=True, tooltip=tooltip, when="!datum.failed")
     part = Mark(marks.OPEN, shape=True, tooltip=tooltip | {"failed": "failed"}, when="datum.failed")
     looks = (marks.INTERVAL_BAND, marks.CURVE, whole, part)
-    dots = marks.add_points(figure, means, *looks, tooltip=LEARNER | {"n": "n", "error": metric})
+    dots = marks.add_points(figure, means, *looks, tooltip=LEARNER | {"n": "n", "error": y.title})
     cross = marks.stroke(CROSS) | {"clip": False}
     figure.add("all failed", lost, Mark(cross, {"y": "top"}, tooltip=LEARNER | {"n": "n", "failed": "failed"}))
     line = " or ".join(dict.fromkeys(curve.mean_in_words for curve in curves)) or "geometric mean"
@@ -60,6 +70,32 @@ def learning_curves(curves: Sequence[Curve], styles: Styles | None = None) -> Dr
     return figure
 
 
+def degree_curves(curves: Mapping[int, Sequence[Curve]]) -> Drawing:
+    """Draw R² of each degree of a target on the sphere against n, with a line at n = B(d, degree).
+
+    ``curves`` are those of 1 - R² by degree. Each d and learner has a panel; values below ``LEAST`` lie outside of it.
+    """
+    shown = [
+        replace(curve, task=curve.label, label=f"degree {degree}", values=1 - curve.values)
+        for degree, of_degree in curves.items()
+        for curve in of_degree
+    ]
+    panels = {(of.task, of.d): f"{of.task}, d = {of.d}" for of in shown}
+    figure = learning_curves(shown, panels=panels, y=Axis("error", "R² of the degree", (LEAST, 1.08), log=False))
+    sizes = [
+        {"panel": panels[of.label, of.d], "label": f"degree {degree}", "n": harmonics_dimension(of.d, degree)}
+        for degree, of_degree in curves.items()
+        for of in of_degree
+    ]
+    dotted = Mark(marks.BAR | {"strokeDash": [2, 3]}, {"y": ""}, tooltip={"label": "", "n": "B(d, k)"})
+    figure.add("B(d, k)", sizes, dotted)
+    figure.notes += [
+        "Dotted: n = B(d, k), the number of harmonics of degree k.",
+        f"R² is an unbiased estimate and may exceed 1; values below {LEAST:g} are not shown.",
+    ]
+    return figure
+
+
 def thresholds_against(scalings: Sequence[Scaling], styles: Styles | None = None) -> Drawing:
     """Draw N*(eps) against d or another axis, one panel per level; along another axis also per task and d.
 
@@ -68,32 +104,18 @@ def thresholds_against(scalings: Sequence[Scaling], styles: Styles | None = None
     arrow down at the smallest n of one that reached it there already.
     """
     axis = scalings[0].axis if scalings else "d"
-    panels: dict[str, dict[str, Scaling]] = {}
+    panels: dict[str, dict[str, dict[Any, NStars]]] = {}
     for scaling in scalings:
-        panels.setdefault(panel_title(scaling), {})[scaling.label] = scaling
-    values = ascending({d: None for scaling in scalings for d in scaling.measured_dims})
-    name = "input dimension d" if axis == "d" else axis
-    positions = Positions.on("x", name, list(values))
+        reached = {value: found for value, found in scaling.thresholds.items() if found.replicates}
+        panels.setdefault(panel_title(scaling), {})[scaling.label] = reached
     sizes = [c.n for scaling in scalings for crossings in scaling.crossings.values() for c in crossings]
-    reached = [of for scaling in scalings for of in scaling.thresholds.values() if of.replicates]
-    ends = [end for threshold in reached for end in (threshold.interval.lo, threshold.interval.hi)]
-    near = [end for end in ends if min(sizes) / WIDER <= end <= WIDER * max(sizes)]
+    intervals = [of.interval for by_label in panels.values() for found in by_label.values() for of in found.values()]
+    near = [end for of in intervals for end in (of.lo, of.hi) if min(sizes) / WIDER <= end <= WIDER * max(sizes)]
     y = log_axis("N*", "N*, training points", [*sizes, *near], pad=0.14)
-    labels = [scaling.label for scaling in scalings if scaling.measured_dims]
-    figure = Drawing(positions.axis, y, panels, labels, styles)
-    more, less, means = list[Record](), list[Record](), list[Record]()
-    for panel, by_label in panels.items():
-        of_panel = [label for label in figure.labels if label in by_label]
-        for index, label in enumerate(of_panel):
-            # Labels stand side by side at each d, so that equal thresholds and arrows stay visible.
-            side = index - (len(figure.labels) - 1) / 2
-            for d, threshold in by_label[label].thresholds.items():
-                if not threshold.replicates:
-                    continue
-                at = {"panel": panel, "label": label, "x": positions(d, side), "value": d}
-                more += [at | {"N*": size} for size in _sizes(threshold, "right")]
-                less += [at | {"N*": size} for size in _sizes(threshold, "left")]
-                means.append(at | {"values": _sizes(threshold, None)} | _marker(threshold))
+    figure, placed = marks.side_by_side(axis, panels, y, styles)
+    more = [at | {"N*": size} for at, of in placed for size in _sizes(of, "right")]
+    less = [at | {"N*": size} for at, of in placed for size in _sizes(of, "left")]
+    means = [at | {"values": _sizes(of, None)} | _marker(of) for at, of in placed]
     figure.add("more", more, Mark(marks.stroke(ARROW_UP, 40), tooltip=LEARNER | {"N*": "N* above"}))
     figure.add("less", less, Mark(marks.stroke(ARROW_DOWN, 40), tooltip=LEARNER | {"N*": "N* below"}))
     tooltip = LEARNER | {"value": axis, "interval": "N*"}
@@ -146,8 +168,7 @@ def feature_errors(curves: Sequence[Curve], styles: Styles | None = None) -> Dra
     for curve, layer, (point, values) in zip(curves, layers, points, strict=True):
         line, stage = lines.index((curve.label, curve.stage_name)), curve.stage_name
         at = {"panel": panels[curve.d, layer], "label": curve.label, "line": line, "stage": stage}
-        mean = {"P": point.mean, "values": values, "replicates": len(values)}
-        means.append(at | mean | marks.interval(point.lo, point.hi))
+        means.append(at | marks.mean("P", point, values))
     tooltip = LEARNER | {"stage": "stage", "P": "P", "interval": "interval", "replicates": "replicates"}
     joined = Mark({"type": "line", "strokeWidth": 1, "strokeDash": [2, 3]}, order="line")
     looks = (joined, Mark(marks.MARKER, shape=True, tooltip=tooltip))

@@ -15,7 +15,7 @@ from bfc_bench.analysis.scaling import Scaling, scalings
 from bfc_bench.analysis.stages import at_largest_n, stage_curves
 from bfc_bench.analysis.theory import Theories, expected_exponent, expected_n_star, harmonics_slope
 from bfc_bench.analysis.thresholds import NStars
-from bfc_bench.report import cost_plots, plots, sphere_plots, tables
+from bfc_bench.report import cost_plots, plots, tables
 from bfc_bench.report.artifacts import ShownCell
 from bfc_bench.report.drawing import Drawing
 from bfc_bench.report.page_figures import PageFigure, for_page
@@ -146,7 +146,7 @@ def _draw(section: Section) -> None:
     if len({curve.d for curve in section.curves}) > 1:
         add(plots.thresholds_against(section.scalings, styles), "N* against d", "thresholds")
     if not section.brief and (degrees := _degree_curves(section)):
-        add(sphere_plots.degree_curves(degrees), "R² per degree against n", "degrees")
+        add(plots.degree_curves(degrees), "R² per degree against n", "degrees")
     costs = [of for of in section.costs if np.isfinite(of.curve.mean).any()]
     different = {(of.curve.d, cost) for of in costs for cost in of.costs.tolist()}
     if len(different) > len({d for d, _ in different}):
@@ -331,12 +331,13 @@ def features_at_largest_n(stages: Sequence[Curve]) -> list[Curve]:
     return sorted(features, key=lambda curve: (curve.d, curve.metric))
 
 
-def _degree_curves(section: Section) -> dict[tuple[int, str], dict[int, Curve]]:
-    """Errors per degree by (d, label), then degree."""
+def _degree_curves(section: Section) -> dict[int, list[Curve]]:
+    """The curves of errors per degree."""
     degrees = {degree: part for part in section.rows.names("part_errors") if (degree := part_degree(part))}
-    by_degree: dict[tuple[int, str], dict[int, Curve]] = {}
-    for degree, part in sorted(degrees.items()):
-        for curve in curves(section.rows, f"part_errors.{part}"):
-            if np.isfinite(curve.values).any():
-                by_degree.setdefault((curve.d, curve.label), {})[degree] = curve
-    return dict(sorted(by_degree.items(), key=lambda item: (item[0][0], section.order.index(item[0][1]))))
+    found = {degree: curves(section.rows, f"part_errors.{part}") for degree, part in sorted(degrees.items())}
+    measured = {degree: [of for of in of_degree if np.isfinite(of.values).any()] for degree, of_degree in found.items()}
+    return {
+        degree: sorted(of_degree, key=lambda curve: section.order.index(curve.label))
+        for degree, of_degree in measured.items()
+        if of_degree
+    }
