@@ -7,8 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 SMALLEST, LARGEST = 1e-140, 1e140
 """Between these, margins and the ratio of two values are numbers too."""
 BEYOND = 1e3
@@ -47,15 +45,12 @@ class Axis:
 def log_axis(
     field: str, title: str, values: Iterable[float], *, most: int = 8, at: Sequence[float] = (), pad: float = 0.06
 ) -> Axis:
-    """A logarithmic axis that fits values."""
+    """A logarithmic axis that fits values, with ticks at those of ``at`` that stand apart, else at round numbers."""
     positive = [float(v) for v in values if SMALLEST < v < LARGEST] or [0.1, 1.0]
     lo, hi = min(positive), max(positive)
     margin = (hi / lo) ** pad if hi > lo * 1.01 else 1.6
     lo, hi = lo / margin, hi * margin
-    positions = np.log(sorted(set(at)))
-    spaced = len(positions) > 0 and (len(positions) == 1 or np.diff(positions).min() > 0.13 * math.log(hi / lo))
-    ticks = sorted({float(tick) for tick in at}) if spaced else log_ticks(lo, hi, most)
-    return Axis(field, title, (lo, hi), ticks)
+    return Axis(field, title, (lo, hi), spaced_ticks(sorted(set(at))) or log_ticks(lo, hi, most))
 
 
 def log_ticks(lo: float, hi: float, most: int) -> list[float]:
@@ -70,10 +65,10 @@ def log_ticks(lo: float, hi: float, most: int) -> list[float]:
 
 
 def spaced_ticks(values: Sequence[float]) -> list[float]:
-    """The first, the last and those of the ascending ``values`` that are 17 % of their log range apart."""
+    """The first, the last and those of the ascending ``values`` that are 16 % of their log range apart."""
     if len(values) < 3:
         return list(values)
-    ticks, gap = [values[0]], 0.17 * math.log(values[-1] / values[0])
+    ticks, gap = [values[0]], 0.16 * math.log(values[-1] / values[0])
     for value in values[1:-1]:
         if min(math.log(value / ticks[-1]), math.log(values[-1] / value)) >= gap:
             ticks.append(value)
@@ -99,7 +94,7 @@ class Positions:
         distinct = list(dict.fromkeys(values))
         numbers = sorted(float(value) for value in distinct if not isinstance(value, str))
         if len(numbers) == len(distinct) and all(number > 0 for number in numbers):
-            axis = log_axis(field, title, numbers, most=6, at=spaced_ticks(numbers), pad=MARGIN)
+            axis = log_axis(field, title, numbers, at=numbers, pad=MARGIN)
             step = SIDE_BY_SIDE * math.log(max(numbers) / min(numbers)) if numbers else 0.0
             return cls(axis, {value: float(value) for value in distinct}, step)
         if len(numbers) < len(distinct):

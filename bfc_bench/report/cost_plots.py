@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from bfc_bench.analysis.compute import CostCurve, CostName, frontier
+from bfc_bench.analysis.compute import CostCurve, CostName, frontiers
 from bfc_bench.report import marks
 from bfc_bench.report.axis import log_axis
 from bfc_bench.report.drawing import Drawing, Mark, Record
@@ -19,14 +19,11 @@ def error_against_cost(curves: Sequence[CostCurve], styles: Styles | None = None
     x = log_axis("cost", against, [cost for of in curves for cost in of.costs], most=6)
     y = log_axis("error", metric, [value for of in curves for value in of.curve.mean], most=9)
     figure = Drawing(x, y, panels.values(), [of.curve.label for of in curves], styles)
-    steps, means = list[Record](), list[Record]()
-    for (task, d), panel in panels.items():
-        own_curves = [of for of in curves if (of.curve.task, of.curve.d) == (task, d)]
-        best = frontier(own_curves)
-        steps += [{"panel": panel, "cost": p.at, "error": p.error, "lo": p.lo, "hi": p.hi} for p in best]
-        if best:  # continues to the largest cost
-            steps.append(steps[-1] | {"cost": max(best[-1].at, *(float(of.costs[-1]) for of in own_curves))})
-        means += [record | {"panel": panel} for of in own_curves for record in _means(of)]
+    steps = [
+        {"panel": panels[best.task, best.d], "cost": best.at, "error": best.error, "lo": best.lo, "hi": best.hi}
+        for best in frontiers(curves)
+    ]
+    means = [{"panel": panels[of.curve.task, of.curve.d]} | record for of in curves for record in _means(of)]
     grey = {"interpolate": "step-after", "color": FAINT}
     band = Mark(marks.BAND | grey, marks.ENDS, opacity=0.18)
     figure.add("frontier", steps, band, Mark(marks.LINE | grey | {"strokeWidth": 5}, opacity=0.6))
