@@ -6,9 +6,9 @@ All axes are logarithmic, except those of errors that may be negative.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
-from bfc_bench.analysis.curves import Curve
+from bfc_bench.analysis.curves import Curve, CurvePoint
 from bfc_bench.analysis.scaling import Scaling
 from bfc_bench.analysis.thresholds import NStars
 from bfc_bench.report import marks
@@ -21,6 +21,8 @@ from bfc_bench.utils.legendre import harmonics_dimension
 LEARNER = {"label": "learner"}
 LEAST = -0.25
 """Lower end of the axis of R²; smaller values carry no information."""
+Points: TypeAlias = dict[str, dict[str, dict[Any, tuple[CurvePoint, list[float]]]]]
+"""By panel, label and value on an axis: a point of a curve, and the values of its replicates."""
 WIDER = 4.0
 """Ends of intervals are drawn up to this factor beyond the N* of all replicates."""
 
@@ -42,7 +44,7 @@ def learning_curves(
     panels = panels or marks.panels_of(curves)
     points = [(curve, point, values) for curve in curves for point, values in marks.measured(curve)]
     sizes = sorted({float(n) for curve in curves for n in curve.n[curve.shared]})
-    x = log_axis("n", "training points n", sizes, most=6, at=sizes, pad=0.04)
+    x = log_axis("n", "training points n", sizes, at=sizes, pad=0.04)
     y = y or marks.error_axis(curves, marks.metric_names(curves), [value for *_, values in points for value in values])
     figure = Drawing(x, y, panels.values(), [curve.label for curve, *_ in points], styles)
     means, lost = list[Record](), list[Record]()
@@ -147,31 +149,29 @@ def panel_title(scaling: Scaling) -> str:
 
 
 def feature_errors(curves: Sequence[Curve], styles: Styles | None = None) -> Drawing:
-    """Draw the relative Procrustes errors P of hidden features after each stage, one panel per d and layer.
+    """Draw the relative Procrustes errors P of hidden features after each stage, one panel per layer and d.
 
     ``curves`` are those of the features after each stage, at one size each (``stages.at_largest_n``).
-
-    Each learner and stage has a line of its own, so that many learners at one error stay apart; the marker is the
-    geometric mean, the dots are replicates, and the stages of a learner are joined.
     """
-    labels = in_order((curve.label for curve in curves), styles)
-    lines = list(dict.fromkeys((label, of.stage_name) for label in labels for of in curves if of.label == label))
-    layers = [curve.metric.partition(".")[2] for curve in curves]
-    panels = {(of.d, layer): f"{layer}, d = {of.d}" for of, layer in zip(curves, layers, strict=True)}
-    points = [point for curve in curves for point in marks.measured(curve)]
-    x = log_axis("P", "feature error P (relative)", [value for _, values in points for value in values])
-    names = [f"{label} · {stage}" for label, stage in lines]
-    y = Axis("line", "", (len(lines) - 0.4, -0.6), list(range(len(lines))), names, log=False)
-    height, columns = 30 + 22 * max(3, len(lines)), max(1, len({layer for _, layer in panels}))
-    figure = Drawing(x, y, panels.values(), labels, styles, columns=columns, height=height)
-    means = list[Record]()
-    for curve, layer, (point, values) in zip(curves, layers, points, strict=True):
-        line, stage = lines.index((curve.label, curve.stage_name)), curve.stage_name
-        at = {"panel": panels[curve.d, layer], "label": curve.label, "line": line, "stage": stage}
-        means.append(at | marks.mean("P", point, values))
-    tooltip = LEARNER | {"stage": "stage", "P": "P", "interval": "interval", "replicates": "replicates"}
-    joined = Mark({"type": "line", "strokeWidth": 1, "strokeDash": [2, 3]}, order="line")
-    looks = (joined, Mark(marks.MARKER, shape=True, tooltip=tooltip))
-    dots = marks.add_points(figure, means, *looks, across="x", tooltip=LEARNER | {"stage": "stage", "P": "P"})
-    figure.notes = [f"Marker: geometric mean of the replicates. Line: stages of one learner. {dots}"]
+    panels: Points = {}
+    for curve in sorted(curves, key=lambda curve: curve.stage is None):  # the last stage stands last
+        of_label = panels.setdefault(f"{curve.metric.partition('.')[2]}, d = {curve.d}", {}).setdefault(curve.label, {})
+        (of_label[curve.stage_name],) = marks.measured(curve)
+    return errors_at("stage", "feature error P (relative)", curves, panels, styles)
+
+
+def errors_at(axis: str, title: str, curves: Sequence[Curve], panels: Points, styles: Styles | None = None) -> Drawing:
+    """Draw points of curves against an axis: means over replicates with 95 % intervals, and the replicates as dots.
+
+    ``title`` is that of the axis of errors.
+    """
+    points = [point for by_label in panels.values() for by_value in by_label.values() for point in by_value.values()]
+    y = marks.error_axis(curves, title, [value for _, values in points for value in values])
+    figure, placed = marks.side_by_side(axis, panels, y, styles)
+    means = [at | {"n": point.n} | marks.mean("error", point, values) for at, (point, values) in placed]
+    tooltip = LEARNER | {"value": axis, "n": "n", "error": title, "interval": "interval", "replicates": "replicates"}
+    looks = (marks.INTERVAL_BAR, marks.CURVE, Mark(marks.MARKER, shape=True, tooltip=tooltip))
+    dots = marks.add_points(figure, means, *looks, tooltip=LEARNER | {"value": axis, "error": title})
+    mean = " or ".join(dict.fromkeys(curve.mean_in_words for curve in curves))
+    figure.notes = [f"Marker: {mean} of the replicates with its 95 % interval. {dots}"]
     return figure
