@@ -34,6 +34,8 @@ LARGE = 50_000
 """The page of more rows is an index: each task has its learning curves and N*, and the rest on request."""
 PROBLEMS = {"status": "status", "task": "task", "label": "learner", "reason": "reason", "cells": "cells", "d": "d",
             "n": "n"}  # fmt: skip
+CELLS = {"label": "learner", "cpu_seconds": "CPU s", "largest_n": "largest n", "peak_memory_mb": "peak memory, MB",
+         "cpu_seconds_at_largest_n": "CPU s per cell at the largest n"}  # fmt: skip
 WITH_SQUARES = "with_squares: the input is (x, x² - E x²), so that a polynomial kernel of degree 2 has degree 4 in x."
 CLAIMS = ["claim", "verdict", "statement", "estimate, 95 %", "claimed", "R", "p", "Holm p"]
 
@@ -117,7 +119,7 @@ def write_report(
         statuses={status: statuses[status] for status in tables.STATUSES if statuses[status]},
         cpu_seconds=tables.cpu_seconds(rows),
         finished_at=max(finished[finished > 0].tolist(), default=None),
-        status_grid=_status(rows, [part.name for part in sections], list(styles)),
+        cells=_cells(rows, [part.name for part in sections], list(styles)),
         learners=_learners(rows, list(styles)),
         sections=sections,
         folded=len(sections) > FIRST_ANSWERS,
@@ -174,10 +176,10 @@ def _asymptotic(suite: Mapping[str, Any], task: str) -> dict[str, float]:
     return {claim["label"]: claim["asymptotic"] for claim in claims if claim.get("asymptotic") is not None}
 
 
-def _status(rows: Rows, tasks: Sequence[str], labels: Sequence[str]) -> ReportTable:
-    records = sorted(tables.status_table(rows), key=lambda of: (tasks.index(of["task"]), labels.index(of["label"])))
-    names = {"label": "learner", "cpu_seconds": "CPU s"}
-    return listing("", records, {name: names.get(name, name) for name in (records[0] if records else ())})
+def _cells(rows: Rows, tasks: Sequence[str], labels: Sequence[str]) -> ReportTable:
+    records = sorted(tables.cells_table(rows), key=lambda of: (tasks.index(of["task"]), labels.index(of["label"])))
+    note = "CPU time includes tuning. Cells that were trained together share it equally."
+    return listing("", records, {name: CELLS.get(name, name) for name in (records[0] if records else ())}, note)
 
 
 def _learners(rows: Rows, labels: Sequence[str]) -> ReportTable:

@@ -40,9 +40,6 @@ TUNING = {"label": "learner", "learner": "plugin", "candidates": "candidates", "
           "chosen": "chosen (cells)"}  # fmt: skip
 EXPONENT = {"label": "learner", "level": "level", "exponent": "s", "range": "d", "points": "points",
             "curvature_p": "curvature p", "detectable": "detectable", "note": "method"}  # fmt: skip
-COST = {"label": "learner", "cells": "cells", "cpu_seconds": "CPU s, all",
-        "cpu_seconds_at_largest_n": "CPU s per cell at the largest n", "largest_n": "largest n",
-        "peak_memory_mb": "peak memory, MB", "device": "device"}  # fmt: skip
 
 
 @dataclass
@@ -127,7 +124,7 @@ def build(
     _draw(section)
     section.grids = [*_thresholds(section), _exponents(section)]
     if not brief:
-        section.further = [*_errors(section), _laws(section), *_stages(section), _tuning(section), _cost(section)]
+        section.further = [*_errors(section), _laws(section), *_stages(section), _tuning(section)]
     return section
 
 
@@ -309,26 +306,17 @@ def _tuning(section: Section) -> ReportTable:
         "not tuned. Tuning never uses test errors. Oracle facts: what the learner was told about the target. Depth and "
         "skips are its L and J_l, listed if the options equal them and could have differed."
     )
-    records = _ranked(tables.tuning_table(section.rows), section.order)
+    records = sorted(tables.tuning_table(section.rows), key=lambda record: section.order.index(record["label"]))
     lines = (
         r | {"oracle": TableCell(r["oracle"] or "none", kind="oracle" if r["oracle"] else "text")} for r in records
     )
     return listing("Tuning and oracle use", lines, TUNING, note)
 
 
-def _cost(section: Section) -> ReportTable:
-    note = "CPU time of fits that ended ok, tuning included. Cells that were trained together share it equally."
-    return listing("Cost", _ranked(tables.cost_table(section.rows), section.order), COST, note)
-
-
-def _ranked(records: Iterable[Record], order: Sequence[str]) -> list[Record]:
-    return sorted(records, key=lambda record: order.index(record["label"]))
-
-
 def features_at_largest_n(stages: Sequence[Curve]) -> list[Curve]:
-    """Feature errors P_l at the largest n, by d and layer."""
+    """Feature errors P_l at the largest n, by layer and d."""
     features = at_largest_n([curve for curve in stages if curve.metric.startswith("feature_errors.")])
-    return sorted(features, key=lambda curve: (curve.d, curve.metric))
+    return sorted(features, key=lambda curve: (curve.metric, curve.d))
 
 
 def _degree_curves(section: Section) -> dict[int, list[Curve]]:
