@@ -99,7 +99,6 @@ def test_without_the_internals_a_sync_works_without_views(rows, tmp_path, monkey
     """Any release of MLflow may change them."""
     monkeypatch.setattr(database, "create_database", lambda *_: None)
     monkeypatch.setattr(views, "view_text", Mock(side_effect=RuntimeError("unsupported")))
-    monkeypatch.setattr(views, "view_paths", Mock(side_effect=AttributeError("moved")))
     uri = database_uri(tmp_path)
     assert sync(rows, uri, tmp_path).created == 12
     with connection(uri) as client:
