@@ -114,14 +114,6 @@ def test_styles_are_distinct_for_as_many_labels_as_colours_times_markers():
     assert [style.colour for style in styles.values()][: len(PALETTE)] == list(PALETTE)
 
 
-def test_labels_of_one_plot_have_different_colours_while_any_is_left():
-    first, second = [f"a{i}" for i in range(8)], [*(f"b{i}" for i in range(7)), "a3"]
-    styles = assign([*first, *second], [first, second])
-    for plot in (first, second):
-        assert len({styles[label].colour for label in plot}) == 8
-    assert styles["a0"].colour == PALETTE[0]
-
-
 def test_a_crowded_plot_does_not_take_the_free_colours_of_another_one():
     """In the crowded plot some colour must be there twice; in the small one none may."""
     crowded, small = [f"a{i}" for i in range(9)], ["a0", "a1", "a8"]
