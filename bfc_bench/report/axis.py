@@ -10,9 +10,11 @@ from typing import Any
 SMALLEST, LARGEST = 1e-140, 1e140
 """Between these, margins and the ratio of two values are numbers too."""
 BEYOND = 1e3
-"""Bands that leave a logarithmic axis end at so many times its largest value."""
+"""What leaves a logarithmic axis ends at so many times its largest value."""
 SIDE_BY_SIDE = 0.015
 """Distance between the markers of two learners at one value, as a fraction of the range."""
+AMONG_TEXTS = 0.08
+"""The same for values that are texts, as a fraction of the distance between two of them."""
 MARGIN = 0.12
 """Margin at each end of an axis of positions, as a fraction of the range."""
 
@@ -31,15 +33,11 @@ class Axis:
     """Texts of the ticks; numbers if empty."""
     log: bool = True
 
-    def place(self, field: str, value: float) -> float:
-        """A number that can be drawn, or nan: the end of what can be for other fields, whose bands are cut anyway."""
-        if field == self.field:
-            drawn = SMALLEST < value < LARGEST if self.log else abs(value) < LARGEST
-            return value if drawn else math.nan
+    def place(self, value: float) -> float:
+        """The number at which a value is drawn: one that is far outside of the axis is cut. nan remains."""
         lo, hi = sorted(self.domain)
-        if self.log:
-            return min(max(value, lo / BEYOND), hi * BEYOND)
-        return min(max(value, lo - BEYOND * (hi - lo)), hi + BEYOND * (hi - lo))
+        least, most = (lo / BEYOND, hi * BEYOND) if self.log else (lo - BEYOND * (hi - lo), hi + BEYOND * (hi - lo))
+        return min(max(value, least), most)
 
 
 def log_axis(
@@ -103,9 +101,10 @@ class Positions:
             at = {value: float(value) for value in sorted(distinct)}
         first, last = min(at.values()), max(at.values())
         span = (last - first) or 1.0
+        step = SIDE_BY_SIDE * span if len(numbers) == len(distinct) else AMONG_TEXTS
         names = [f"{v:g}" if not isinstance(v, str) else v for v in at]
         domain = (first - MARGIN * span, last + MARGIN * span)
-        return cls(Axis(field, title, domain, list(at.values()), names, log=False), at, SIDE_BY_SIDE * span)
+        return cls(Axis(field, title, domain, list(at.values()), names, log=False), at, step)
 
     def __call__(self, value: Any, side: float) -> float:
         """The position of a value, moved by ``side`` steps so that learners stand side by side."""

@@ -143,7 +143,7 @@ class Drawing:
     def _encoding(self, mark: Mark, channels: Mapping[str, tuple[str, Axis]], *, labelled: bool) -> dict[str, Any]:
         encoding: dict[str, Any] = {}
         for channel, (name, axis) in channels.items():
-            encoding[channel] = {"field": name} | (_scale_and_axis(axis) if len(channel) == 1 else {})
+            encoding[channel] = {"field": name} | (_scale_and_axis(axis, channel) if len(channel) == 1 else {})
         if labelled:
             encoding |= self._of_labels(mark)
         elif mark.opacity < 1:
@@ -205,18 +205,19 @@ class Drawing:
 
 def _placed(record: Record, axes: Mapping[str, Axis]) -> Record:
     """A record with numbers that JSON and its axes can hold, without those that have no place."""
-    numbers = {name: axis.place(name, float(record[name])) for name, axis in axes.items() if name in record}
+    numbers = {name: axis.place(float(record[name])) for name, axis in axes.items() if name in record}
     return {name: _short(value) for name, value in {**record, **numbers}.items() if not _is_missing(value)}
 
 
-def _scale_and_axis(axis: Axis) -> dict[str, Any]:
+def _scale_and_axis(axis: Axis, channel: str) -> dict[str, Any]:
     """The definitions of an axis in Vega-Lite."""
     scale: dict[str, Any] = {"type": "log" if axis.log else "linear", "domain": list(map(_short, axis.domain))}
     scale |= {"nice": False} | ({} if axis.log else {"zero": False})
     labels: dict[str, Any] = {"values": list(map(_short, axis.ticks))} if len(axis.ticks) else {}
     if axis.names:
         labels |= {"labelExpr": f"{json.dumps(axis.names)}[datum.value]", "labelOverlap": False, "labelLimit": 300}
-        labels |= {"labelAngle": -25 if CHARACTER * sum(map(len, axis.names)) > WIDTH else 0}
+        if channel == "x" and CHARACTER * sum(map(len, axis.names)) > WIDTH:
+            labels |= {"labelAngle": -25}
     return {"type": "quantitative", "title": axis.title, "scale": scale, "axis": labels}
 
 
