@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,40 +73,24 @@ def spaced_ticks(values: Sequence[float]) -> list[float]:
     return [*ticks, values[-1]]
 
 
-@dataclass(frozen=True)
-class Positions:
-    """Where the values of an x axis lie, on a logarithmic axis, on a linear one, or side by side."""
+def positions_on(field: str, title: str, values: Sequence[Any]) -> tuple[Axis, Callable[[Any, float], float]]:
+    """An axis for values, and the position of a value, moved by a number of steps so that learners stand side by side.
 
-    axis: Axis
-    at: Mapping[Any, float]
-    step: float
-    """Distance between learners, in logarithm on a logarithmic axis."""
-
-    @classmethod
-    def on(cls, field: str, title: str, values: Sequence[Any]) -> Positions:
-        """Set up an x axis for values.
-
-        Positive numbers have a logarithmic axis, on which an exponent is a slope; other numbers have a linear one.
-        Texts stand side by side.
-        """
-        distinct = list(dict.fromkeys(values))
-        numbers = sorted(float(value) for value in distinct if not isinstance(value, str))
-        if len(numbers) == len(distinct) and all(number > 0 for number in numbers):
-            axis = log_axis(field, title, numbers, at=numbers, pad=MARGIN)
-            step = SIDE_BY_SIDE * math.log(max(numbers) / min(numbers)) if numbers else 0.0
-            return cls(axis, {value: float(value) for value in distinct}, step)
-        if len(numbers) < len(distinct):
-            at = {value: float(index) for index, value in enumerate(distinct)}
-        else:
-            at = {value: float(value) for value in sorted(distinct)}
-        first, last = min(at.values()), max(at.values())
-        span = (last - first) or 1.0
-        step = SIDE_BY_SIDE * span if len(numbers) == len(distinct) else AMONG_TEXTS
-        names = [f"{v:g}" if not isinstance(v, str) else v for v in at]
-        domain = (first - MARGIN * span, last + MARGIN * span)
-        return cls(Axis(field, title, domain, list(at.values()), names, log=False), at, step)
-
-    def __call__(self, value: Any, side: float) -> float:
-        """The position of a value, moved by ``side`` steps so that learners stand side by side."""
-        x = self.at[value]
-        return x * math.exp(side * self.step) if self.axis.log else x + side * self.step
+    Positive numbers have a logarithmic axis, on which an exponent is a slope; other numbers have a linear one. Texts
+    stand side by side.
+    """
+    numbers = sorted(float(value) for value in values if not isinstance(value, str))
+    if len(numbers) == len(values) and all(number > 0 for number in numbers):
+        step = SIDE_BY_SIDE * math.log(max(numbers) / min(numbers)) if numbers else 0.0
+        axis = log_axis(field, title, numbers, at=numbers, pad=MARGIN)
+        return axis, lambda value, side: value * math.exp(side * step)
+    if len(numbers) < len(values):
+        at = {value: float(index) for index, value in enumerate(values)}
+    else:
+        at = {value: float(value) for value in sorted(values)}
+    first, last = min(at.values()), max(at.values())
+    span = (last - first) or 1.0
+    step = SIDE_BY_SIDE * span if len(numbers) == len(values) else AMONG_TEXTS
+    names = [f"{v:g}" if not isinstance(v, str) else v for v in at]
+    axis = Axis(field, title, (first - MARGIN * span, last + MARGIN * span), list(at.values()), names, log=False)
+    return axis, lambda value, side: at[value] + side * step

@@ -93,11 +93,8 @@ class Drawing:
     a reader can dim it by picking other labels.
 
     Args:
-        x: The x axis.
-        y: The y axis.
         panels: Titles of the panels, in their order.
         labels: Labels in the legend, which has them in the order of ``styles``.
-        styles: Styles by label.
         height: Height of a panel in pixels.
     """
 

@@ -56,23 +56,16 @@ def write_report(
 ) -> Path:
     """Write ``report.html`` into ``directory``, and beside it the artifacts that do not fit into the page.
 
-    The page is written last, so that it is never newer than these.
+    The page is written last, so that it is never newer than these. Returns its path.
 
     Args:
-        directory: Folder to write to.
         suite: Definition of the suite as plain data.
         rows: At most one row per (task, d, label, n, replicate).
         sessions: The store's records of the runs.
-        levels: Levels of error for N*.
         extra_figures: Figures of plugins by name: Vega-Lite's JSON objects or SVGs.
-        verdicts: Verdicts on the suite's claims.
-        theories: Theories of the learners.
         artifacts: Rows with their artifacts by name, as ``Store.artifacts`` gives them.
         key: Key that ``report.source_key.key_of`` reads from the page.
         complete: Whether each task has all its figures and tables, even if there are more than ``LARGE`` rows.
-
-    Returns:
-        The path of the page.
 
     Raises:
         OutputError: A file cannot be written.

@@ -10,7 +10,7 @@ import numpy as np
 
 from bfc_bench.analysis.curves import Curve, CurvePoint
 from bfc_bench.analysis.scaling import ascending
-from bfc_bench.report.axis import Axis, Positions, log_axis
+from bfc_bench.report.axis import Axis, log_axis, positions_on
 from bfc_bench.report.drawing import Drawing, Mark, Record
 from bfc_bench.report.style import Styles
 from bfc_bench.report.tables import interval_text, metric_name
@@ -85,15 +85,15 @@ def side_by_side(
     Labels stand side by side at each value, so that equal ones stay visible.
     """
     values = ascending({value: None for by_label in panels.values() for parts in by_label.values() for value in parts})
-    positions = Positions.on("x", "input dimension d" if axis == "d" else axis, list(values))
+    x, position = positions_on("x", "input dimension d" if axis == "d" else axis, list(values))
     labels = [label for by_label in panels.values() for label, parts in by_label.items() if parts]
-    figure = Drawing(positions.axis, y, panels, labels, styles)
+    figure = Drawing(x, y, panels, labels, styles)
     placed = []
     for panel, by_label in panels.items():
         for index, label in enumerate(label for label in figure.labels if label in by_label):
             side = index - (len(figure.labels) - 1) / 2
             for value, part in ascending(by_label[label]).items():
-                placed.append(({"panel": panel, "label": label, "x": positions(value, side), "value": value}, part))
+                placed.append(({"panel": panel, "label": label, "x": position(value, side), "value": value}, part))
     return figure, placed
 
 

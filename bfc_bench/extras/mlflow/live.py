@@ -32,7 +32,6 @@ class MlflowTracker:
     """
 
     def __init__(self, uri: str | None = None, *, warn: Callable[[str], None]) -> None:
-        """Create a tracker."""
         self._requested_uri = uri
         self._warn = warn
         self._rows: list[Row] = []
