@@ -1,4 +1,4 @@
-"""Draws the figures of a report: learning curves, thresholds against d, feature errors by stage.
+"""Draws the figures of a report: errors against n, costs and stages, and N* against d and other axes.
 
 All axes are logarithmic, except those of errors that may be negative.
 """
@@ -8,13 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
+from bfc_bench.analysis.compute import CostCurve, CostName, frontiers
 from bfc_bench.analysis.curves import Curve, CurvePoint
 from bfc_bench.analysis.scaling import Scaling
 from bfc_bench.analysis.thresholds import NStars
 from bfc_bench.report import marks
 from bfc_bench.report.axis import Axis, log_axis
 from bfc_bench.report.drawing import ARROW_DOWN, ARROW_UP, CROSS, Drawing, Mark, Record
-from bfc_bench.report.style import Styles, in_order
+from bfc_bench.report.style import FAINT, Styles, in_order
 from bfc_bench.report.tables import metric_name, sample_size
 from bfc_bench.utils.legendre import harmonics_dimension
 
@@ -23,6 +24,8 @@ LEAST = -0.25
 """Lower end of the axis of R²; smaller values carry no information."""
 Points: TypeAlias = dict[str, dict[str, dict[Any, tuple[CurvePoint, list[float]]]]]
 """By panel, label and value on an axis: a point of a curve, and the values of its replicates."""
+COSTS: dict[CostName, str] = {"fit_flops": "operations of the fit, FLOPs", "fit_cpu_seconds": "CPU time of the fit, s"}
+"""The axes of the costs that are shown (``analysis.compute.shown_cost``)."""
 WIDER = 4.0
 """Ends of intervals are drawn up to this factor beyond the N* of all replicates."""
 
@@ -146,6 +149,40 @@ def panel_title(scaling: Scaling) -> str:
     """The title of a panel of N*: metric and level and, along another axis than d, task and d."""
     place = "" if scaling.axis == "d" else f"{scaling.task}, d = {scaling.d}: "
     return f"{place}{metric_name(scaling.metric)} ≤ {scaling.level:g}"
+
+
+def error_against_cost(curves: Sequence[CostCurve], styles: Styles | None = None) -> Drawing:
+    """Draw error against one cost, one panel per (task, d): geometric means with 95 % intervals, and the frontier."""
+    against, metric = COSTS[curves[0].cost], marks.metric_names(of.curve for of in curves)
+    panels = marks.panels_of(of.curve for of in curves)
+    x = log_axis("cost", against, [cost for of in curves for cost in of.costs], most=6)
+    y = log_axis("error", metric, [value for of in curves for value in of.curve.mean], most=9)
+    figure = Drawing(x, y, panels.values(), [of.curve.label for of in curves], styles)
+    steps = [
+        {"panel": panels[best.task, best.d], "cost": best.at, "error": best.error, "lo": best.lo, "hi": best.hi}
+        for best in frontiers(curves)
+    ]
+    means = [{"panel": panels[of.curve.task, of.curve.d]} | record for of in curves for record in _means(of)]
+    grey = {"interpolate": "step-after", "color": FAINT}
+    band = Mark(marks.BAND | grey, marks.ENDS, opacity=0.18)
+    figure.add("frontier", steps, band, Mark(marks.LINE | grey | {"strokeWidth": 5}, opacity=0.6))
+    names = LEARNER | {"n": "n", "cost": against, "error": metric, "interval": "interval"}
+    figure.add("mean", means, marks.INTERVAL_BAND, marks.CURVE, Mark(marks.MARKER, shape=True, tooltip=names))
+    figure.notes = [
+        "One marker per n, the largest of those at one cost: geometric mean of replicates. Band: its 95 % interval.",
+        "Grey line: frontier, the least error of all learners at that cost or below; band: its 95 % interval.",
+    ]
+    return figure
+
+
+def _means(of: CostCurve) -> list[Record]:
+    """The means of a curve by ascending cost, in which its line is drawn; of several n at one cost the largest."""
+    costs = dict(zip(of.curve.n.tolist(), of.costs.tolist(), strict=True))
+    by_cost = {costs[point.n]: point for point in of.curve.points if point.replicates}
+    return [
+        {"label": of.curve.label, "n": point.n, "cost": cost, "error": point.mean} | marks.interval(point.lo, point.hi)
+        for cost, point in sorted(by_cost.items())
+    ]
 
 
 def feature_errors(curves: Sequence[Curve], styles: Styles | None = None) -> Drawing:

@@ -15,7 +15,7 @@ from bfc_bench.analysis.scaling import Scaling, scalings
 from bfc_bench.analysis.stages import at_largest_n, stage_curves
 from bfc_bench.analysis.theory import Theories, expected_exponent, expected_n_star, harmonics_slope
 from bfc_bench.analysis.thresholds import NStars
-from bfc_bench.report import cost_plots, plots, tables
+from bfc_bench.report import plots, tables
 from bfc_bench.report.artifacts import ShownCell
 from bfc_bench.report.drawing import Drawing
 from bfc_bench.report.page_figures import PageFigure, for_page
@@ -147,7 +147,7 @@ def _draw(section: Section) -> None:
     costs = [of for of in section.costs if np.isfinite(of.curve.mean).any()]
     different = {(of.curve.d, cost) for of in costs for cost in of.costs.tolist()}
     if len(different) > len({d for d, _ in different}):
-        drawn = cost_plots.error_against_cost(costs, styles)
+        drawn = plots.error_against_cost(costs, styles)
         add(drawn, f"{metric} against {drawn.x.title.partition(',')[0]}", "costs")
     if features := features_at_largest_n(section.stages):
         add(plots.feature_errors(features, styles), "feature errors by stage", "features")

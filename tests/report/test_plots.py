@@ -16,7 +16,6 @@ from bfc_bench.analysis.stages import at_largest_n, stage_curves
 from bfc_bench.report import marks, plots
 from bfc_bench.report.axis import log_axis, log_ticks, spaced_ticks
 from bfc_bench.report.axis_plots import errors_against
-from bfc_bench.report.cost_plots import error_against_cost
 from bfc_bench.report.drawing import Drawing, Mark
 from bfc_bench.report.pictures import FORMATS, picture
 from bfc_bench.report.style import PALETTE, assign
@@ -101,7 +100,7 @@ def test_every_value_under_the_pointer_has_a_name(found):
 
 def test_a_reader_can_dim_what_has_a_label_and_nothing_else(found):
     costs = cost_curves(rows(tasks=("teacher-L3",)), found, "fit_cpu_seconds")
-    for layer in error_against_cost(costs).layers:
+    for layer in plots.error_against_cost(costs).layers:
         opacity = layer["encoding"].get("opacity", {})
         assert ("condition" in opacity) == (part_of(layer) != "frontier")
         if "condition" in opacity:
