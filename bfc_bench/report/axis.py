@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
 
 SMALLEST, LARGEST = 1e-140, 1e140
 """Between these, margins and the ratio of two values are numbers too."""
 BEYOND = 1e3
-"""Bands that leave a logarithmic axis end at so many times its largest value."""
+"""What leaves a logarithmic axis ends at so many times its largest value."""
 SIDE_BY_SIDE = 0.015
 """Distance between the markers of two learners at one value, as a fraction of the range."""
+AMONG_TEXTS = 0.08
+"""The same for values that are texts, as a fraction of the distance between two of them."""
 MARGIN = 0.12
 """Margin at each end of an axis of positions, as a fraction of the range."""
 
@@ -33,29 +33,22 @@ class Axis:
     """Texts of the ticks; numbers if empty."""
     log: bool = True
 
-    def place(self, field: str, value: float) -> float:
-        """A number that can be drawn, or nan: the end of what can be for other fields, whose bands are cut anyway."""
-        if field == self.field:
-            drawn = SMALLEST < value < LARGEST if self.log else abs(value) < LARGEST
-            return value if drawn else math.nan
+    def place(self, value: float) -> float:
+        """The number at which a value is drawn: one that is far outside of the axis is cut. nan remains."""
         lo, hi = sorted(self.domain)
-        if self.log:
-            return min(max(value, lo / BEYOND), hi * BEYOND)
-        return min(max(value, lo - BEYOND * (hi - lo)), hi + BEYOND * (hi - lo))
+        least, most = (lo / BEYOND, hi * BEYOND) if self.log else (lo - BEYOND * (hi - lo), hi + BEYOND * (hi - lo))
+        return min(max(value, least), most)
 
 
 def log_axis(
     field: str, title: str, values: Iterable[float], *, most: int = 8, at: Sequence[float] = (), pad: float = 0.06
 ) -> Axis:
-    """A logarithmic axis that fits values."""
+    """A logarithmic axis that fits values, with ticks at those of ``at`` that stand apart, else at round numbers."""
     positive = [float(v) for v in values if SMALLEST < v < LARGEST] or [0.1, 1.0]
     lo, hi = min(positive), max(positive)
     margin = (hi / lo) ** pad if hi > lo * 1.01 else 1.6
     lo, hi = lo / margin, hi * margin
-    positions = np.log(sorted(set(at)))
-    spaced = len(positions) > 0 and (len(positions) == 1 or np.diff(positions).min() > 0.13 * math.log(hi / lo))
-    ticks = sorted({float(tick) for tick in at}) if spaced else log_ticks(lo, hi, most)
-    return Axis(field, title, (lo, hi), ticks)
+    return Axis(field, title, (lo, hi), spaced_ticks(sorted(set(at))) or log_ticks(lo, hi, most))
 
 
 def log_ticks(lo: float, hi: float, most: int) -> list[float]:
@@ -70,49 +63,34 @@ def log_ticks(lo: float, hi: float, most: int) -> list[float]:
 
 
 def spaced_ticks(values: Sequence[float]) -> list[float]:
-    """The first, the last and those of the ascending ``values`` that are 17 % of their log range apart."""
+    """The first, the last and those of the ascending ``values`` that are 16 % of their log range apart."""
     if len(values) < 3:
         return list(values)
-    ticks, gap = [values[0]], 0.17 * math.log(values[-1] / values[0])
+    ticks, gap = [values[0]], 0.16 * math.log(values[-1] / values[0])
     for value in values[1:-1]:
         if min(math.log(value / ticks[-1]), math.log(values[-1] / value)) >= gap:
             ticks.append(value)
     return [*ticks, values[-1]]
 
 
-@dataclass(frozen=True)
-class Positions:
-    """Where the values of an x axis lie, on a logarithmic axis, on a linear one, or side by side."""
+def positions_on(field: str, title: str, values: Sequence[Any]) -> tuple[Axis, Callable[[Any, float], float]]:
+    """An axis for values, and the position of a value, moved by a number of steps so that learners stand side by side.
 
-    axis: Axis
-    at: Mapping[Any, float]
-    step: float
-    """Distance between learners, in logarithm on a logarithmic axis."""
-
-    @classmethod
-    def on(cls, field: str, title: str, values: Sequence[Any]) -> Positions:
-        """Set up an x axis for values.
-
-        Positive numbers have a logarithmic axis, on which an exponent is a slope; other numbers have a linear one.
-        Texts stand side by side.
-        """
-        distinct = list(dict.fromkeys(values))
-        numbers = sorted(float(value) for value in distinct if not isinstance(value, str))
-        if len(numbers) == len(distinct) and all(number > 0 for number in numbers):
-            axis = log_axis(field, title, numbers, most=6, at=spaced_ticks(numbers), pad=MARGIN)
-            step = SIDE_BY_SIDE * math.log(max(numbers) / min(numbers)) if numbers else 0.0
-            return cls(axis, {value: float(value) for value in distinct}, step)
-        if len(numbers) < len(distinct):
-            at = {value: float(index) for index, value in enumerate(distinct)}
-        else:
-            at = {value: float(value) for value in sorted(distinct)}
-        first, last = min(at.values()), max(at.values())
-        span = (last - first) or 1.0
-        names = [f"{v:g}" if not isinstance(v, str) else v for v in at]
-        domain = (first - MARGIN * span, last + MARGIN * span)
-        return cls(Axis(field, title, domain, list(at.values()), names, log=False), at, SIDE_BY_SIDE * span)
-
-    def __call__(self, value: Any, side: float) -> float:
-        """The position of a value, moved by ``side`` steps so that learners stand side by side."""
-        x = self.at[value]
-        return x * math.exp(side * self.step) if self.axis.log else x + side * self.step
+    Positive numbers have a logarithmic axis, on which an exponent is a slope; other numbers have a linear one. Texts
+    stand side by side.
+    """
+    numbers = sorted(float(value) for value in values if not isinstance(value, str))
+    if len(numbers) == len(values) and all(number > 0 for number in numbers):
+        step = SIDE_BY_SIDE * math.log(max(numbers) / min(numbers)) if numbers else 0.0
+        axis = log_axis(field, title, numbers, at=numbers, pad=MARGIN)
+        return axis, lambda value, side: value * math.exp(side * step)
+    if len(numbers) < len(values):
+        at = {value: float(index) for index, value in enumerate(values)}
+    else:
+        at = {value: float(value) for value in sorted(values)}
+    first, last = min(at.values()), max(at.values())
+    span = (last - first) or 1.0
+    step = SIDE_BY_SIDE * span if len(numbers) == len(values) else AMONG_TEXTS
+    names = [f"{v:g}" if not isinstance(v, str) else v for v in at]
+    axis = Axis(field, title, (first - MARGIN * span, last + MARGIN * span), list(at.values()), names, log=False)
+    return axis, lambda value, side: at[value] + side * step

@@ -2,15 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from bfc_bench.analysis.curves import Curve, CurvePoint
-from bfc_bench.analysis.scaling import ascending, on_axis, scalings
+from bfc_bench.analysis.curves import Curve
+from bfc_bench.analysis.scaling import on_axis, scalings
 from bfc_bench.report import marks
-from bfc_bench.report.axis import Positions
-from bfc_bench.report.drawing import Drawing, Mark, Record
+from bfc_bench.report.drawing import Drawing
 from bfc_bench.report.page_figures import PageFigure, for_page
-from bfc_bench.report.plots import LEARNER, thresholds_against
+from bfc_bench.report.plots import Points, errors_at, thresholds_against
 from bfc_bench.report.style import Styles, assign
 from bfc_bench.report.tables import ReportTable, TableCell, exponent_cells, listing
 
@@ -61,36 +59,13 @@ def _section(axis: str, curves: Sequence[Curve], levels: Sequence[float], styles
 
 
 def errors_against(curves: Sequence[Curve], axis: str, styles: Styles | None = None) -> Drawing:
-    """Draw the error at the largest n against an axis, one panel per task and d.
-
-    The marker is the mean over replicates with its 95 % interval, the dots are replicates.
-    """
-    groups: dict[tuple[str, Any], dict[str, dict[Any, tuple[CurvePoint, list[float]]]]] = {}
+    """Draw the error at the largest n against an axis, one panel per task and d."""
+    panels: Points = {}
     for curve in curves:
         task, d, label = curve.family(axis)
-        of_label = groups.setdefault((task, d), {}).setdefault(label, {})
+        of_label = panels.setdefault(f"{task}, d = {d}", {}).setdefault(label, {})
         if points := [(point, values) for point, values in marks.measured(curve) if values]:
             of_label[on_axis(curve.axes[axis])] = points[-1]
-    positions = Positions.on("x", axis, [on_axis(curve.axes[axis]) for curve in curves])
-    largest = [at for by_label in groups.values() for by_value in by_label.values() for at in by_value.values()]
-    name = f"{marks.metric_names(curves)} at the largest n"
-    y = marks.error_axis(curves, name, [value for _, values in largest for value in values])
-    panels = {(task, d): f"{task}, d = {d}" for task, d in groups}
-    labels = [label for by_label in groups.values() for label in by_label]
-    figure = Drawing(positions.axis, y, panels.values(), labels, styles)
-    means = list[Record]()
-    for of, by_label in groups.items():
-        for index, label in enumerate(label for label in figure.labels if label in by_label):
-            for value, (point, values) in ascending(by_label[label]).items():
-                side = index - (len(figure.labels) - 1) / 2
-                at = {"panel": panels[of], "label": label, "x": positions(value, side), "value": value}
-                mean = {"n": point.n, "error": point.mean, "values": values}
-                means.append(at | mean | marks.interval(point.lo, point.hi))
-    tooltip = LEARNER | {"value": axis, "n": "n", "error": name, "interval": "interval"}
-    looks = (marks.INTERVAL_BAR, marks.CURVE, Mark(marks.MARKER, shape=True, tooltip=tooltip))
-    dots = marks.add_points(figure, means, *looks)
-    figure.notes = [
-        f"Marker: mean of the replicates with its 95 % interval. {dots}",
-        "The largest n may differ between values and learners.",
-    ]
+    figure = errors_at(axis, f"{marks.metric_names(curves)} at the largest n", curves, panels, styles)
+    figure.notes.append("The largest n may differ between values and learners.")
     return figure

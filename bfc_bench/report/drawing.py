@@ -15,6 +15,8 @@ from bfc_bench.report.style import FAINT, GRID, INK, Styles, assign, in_order
 if TYPE_CHECKING:
     import altair
 
+COLUMNS = 3
+"""Maximum number of panels per row."""
 WIDTHS = {1: 480, 2: 380}
 """Width of a panel in pixels, by the number of columns."""
 WIDTH, HEIGHT = 300, 250
@@ -36,7 +38,7 @@ NUMBER = (
     "format(datum.value, abs(datum.value) >= 1000 ? ',.0f' : '.3~g')"
 )
 """The text of a tick: ``1,000``, ``0.05``, ``1e-7``."""
-WORDS, COUNTS = ("label", "interval", "stage", "value"), ("n", "replicates", "failed")
+WORDS, COUNTS = ("label", "interval", "value"), ("n", "replicates", "failed")
 """Fields that are shown as they are, and those that are counts."""
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 CONFIG: dict[str, Any] = {
@@ -80,8 +82,6 @@ class Mark:
     opacity: float = 1.0
     tooltip: Mapping[str, str] = field(default_factory=dict)
     """Names of the fields to show under the pointer, by field."""
-    order: str = ""
-    """Field that orders the points of a line; the x axis if empty."""
     when: str = ""
     """Condition in Vega's language on the records that are shown; all if empty."""
 
@@ -93,25 +93,21 @@ class Drawing:
     a reader can dim it by picking other labels.
 
     Args:
-        x: The x axis.
-        y: The y axis.
         panels: Titles of the panels, in their order.
         labels: Labels in the legend, which has them in the order of ``styles``.
-        styles: Styles by label.
-        columns: Maximum number of panels per row.
         height: Height of a panel in pixels.
     """
 
     def __init__(
         self, x: Axis, y: Axis, panels: Iterable[str], labels: Iterable[str] = (), styles: Styles | None = None,
-        *, columns: int = 3, height: int = HEIGHT,
+        *, height: int = HEIGHT,
     ) -> None:  # fmt: skip
         self.x, self.y, self.panels = x, y, list(panels) or [""]
         self.title = ""
         """Title above the panels; empty for none."""
         self.labels = in_order(labels, styles)
         self.styles = styles or assign(self.labels)
-        self.columns, self.height = max(1, min(columns, len(self.panels))), height
+        self.columns, self.height = min(COLUMNS, len(self.panels)), height
         self.width = WIDTHS.get(self.columns, WIDTH)
         self.notes: list[str] = []
         """Texts that explain the figure."""
@@ -144,15 +140,13 @@ class Drawing:
     def _encoding(self, mark: Mark, channels: Mapping[str, tuple[str, Axis]], *, labelled: bool) -> dict[str, Any]:
         encoding: dict[str, Any] = {}
         for channel, (name, axis) in channels.items():
-            encoding[channel] = {"field": name} | (_scale_and_axis(axis) if len(channel) == 1 else {})
+            encoding[channel] = {"field": name} | (_scale_and_axis(axis, channel) if len(channel) == 1 else {})
         if labelled:
             encoding |= self._of_labels(mark)
         elif mark.opacity < 1:
             encoding["opacity"] = {"value": mark.opacity}
         if mark.tooltip:
             encoding["tooltip"] = [_tooltip(name, title) for name, title in mark.tooltip.items()]
-        if mark.order:
-            encoding["order"] = {"field": mark.order, "type": "quantitative"}
         return encoding
 
     def _of_labels(self, mark: Mark) -> dict[str, Any]:
@@ -208,17 +202,19 @@ class Drawing:
 
 def _placed(record: Record, axes: Mapping[str, Axis]) -> Record:
     """A record with numbers that JSON and its axes can hold, without those that have no place."""
-    numbers = {name: axis.place(name, float(record[name])) for name, axis in axes.items() if name in record}
+    numbers = {name: axis.place(float(record[name])) for name, axis in axes.items() if name in record}
     return {name: _short(value) for name, value in {**record, **numbers}.items() if not _is_missing(value)}
 
 
-def _scale_and_axis(axis: Axis) -> dict[str, Any]:
+def _scale_and_axis(axis: Axis, channel: str) -> dict[str, Any]:
     """The definitions of an axis in Vega-Lite."""
     scale: dict[str, Any] = {"type": "log" if axis.log else "linear", "domain": list(map(_short, axis.domain))}
     scale |= {"nice": False} | ({} if axis.log else {"zero": False})
     labels: dict[str, Any] = {"values": list(map(_short, axis.ticks))} if len(axis.ticks) else {}
     if axis.names:
         labels |= {"labelExpr": f"{json.dumps(axis.names)}[datum.value]", "labelOverlap": False, "labelLimit": 300}
+        if channel == "x" and CHARACTER * sum(map(len, axis.names)) > WIDTH:
+            labels |= {"labelAngle": -25}
     return {"type": "quantitative", "title": axis.title, "scale": scale, "axis": labels}
 
 

@@ -8,7 +8,7 @@ from bfc_bench.analysis.curves import Curve, by_task
 from bfc_bench.analysis.scaling import scalings
 from bfc_bench.analysis.stages import stage_curves
 from bfc_bench.errors import UsageError, suggest
-from bfc_bench.report import cost_plots, plots
+from bfc_bench.report import plots
 from bfc_bench.report.drawing import Drawing
 from bfc_bench.report.section import features_at_largest_n
 from bfc_bench.report.style import assign
@@ -57,7 +57,7 @@ def figure(
     elif kind == "cost":
         costs = cost_curves(rows, [curve for curve in chosen if curve.scale == "log"], shown_cost(rows))
         if costs:
-            drawn = cost_plots.error_against_cost(costs, styles)
+            drawn = plots.error_against_cost(costs, styles)
     else:
         stages = [curve for curve in stage_curves(rows) if is_shown(curve.task, curve.label, curve.d)]
         drawn = plots.feature_errors(features_at_largest_n(stages), styles)

@@ -34,6 +34,8 @@ LARGE = 50_000
 """The page of more rows is an index: each task has its learning curves and N*, and the rest on request."""
 PROBLEMS = {"status": "status", "task": "task", "label": "learner", "reason": "reason", "cells": "cells", "d": "d",
             "n": "n"}  # fmt: skip
+CELLS = {"label": "learner", "cpu_seconds": "CPU s", "largest_n": "largest n", "peak_memory_mb": "peak memory, MB",
+         "cpu_seconds_at_largest_n": "CPU s per cell at the largest n"}  # fmt: skip
 WITH_SQUARES = "with_squares: the input is (x, x² - E x²), so that a polynomial kernel of degree 2 has degree 4 in x."
 CLAIMS = ["claim", "verdict", "statement", "estimate, 95 %", "claimed", "R", "p", "Holm p"]
 
@@ -54,23 +56,16 @@ def write_report(
 ) -> Path:
     """Write ``report.html`` into ``directory``, and beside it the artifacts that do not fit into the page.
 
-    The page is written last, so that it is never newer than these.
+    The page is written last, so that it is never newer than these. Returns its path.
 
     Args:
-        directory: Folder to write to.
         suite: Definition of the suite as plain data.
         rows: At most one row per (task, d, label, n, replicate).
         sessions: The store's records of the runs.
-        levels: Levels of error for N*.
         extra_figures: Figures of plugins by name: Vega-Lite's JSON objects or SVGs.
-        verdicts: Verdicts on the suite's claims.
-        theories: Theories of the learners.
         artifacts: Rows with their artifacts by name, as ``Store.artifacts`` gives them.
         key: Key that ``report.source_key.key_of`` reads from the page.
         complete: Whether each task has all its figures and tables, even if there are more than ``LARGE`` rows.
-
-    Returns:
-        The path of the page.
 
     Raises:
         OutputError: A file cannot be written.
@@ -117,7 +112,7 @@ def write_report(
         statuses={status: statuses[status] for status in tables.STATUSES if statuses[status]},
         cpu_seconds=tables.cpu_seconds(rows),
         finished_at=max(finished[finished > 0].tolist(), default=None),
-        status_grid=_status(rows, [part.name for part in sections], list(styles)),
+        cells=_cells(rows, [part.name for part in sections], list(styles)),
         learners=_learners(rows, list(styles)),
         sections=sections,
         folded=len(sections) > FIRST_ANSWERS,
@@ -174,10 +169,10 @@ def _asymptotic(suite: Mapping[str, Any], task: str) -> dict[str, float]:
     return {claim["label"]: claim["asymptotic"] for claim in claims if claim.get("asymptotic") is not None}
 
 
-def _status(rows: Rows, tasks: Sequence[str], labels: Sequence[str]) -> ReportTable:
-    records = sorted(tables.status_table(rows), key=lambda of: (tasks.index(of["task"]), labels.index(of["label"])))
-    names = {"label": "learner", "cpu_seconds": "CPU s"}
-    return listing("", records, {name: names.get(name, name) for name in (records[0] if records else ())})
+def _cells(rows: Rows, tasks: Sequence[str], labels: Sequence[str]) -> ReportTable:
+    records = sorted(tables.cells_table(rows), key=lambda of: (tasks.index(of["task"]), labels.index(of["label"])))
+    note = "CPU time includes tuning. Cells that were trained together share it equally."
+    return listing("", records, {name: CELLS.get(name, name) for name in (records[0] if records else ())}, note)
 
 
 def _learners(rows: Rows, labels: Sequence[str]) -> ReportTable:

@@ -9,6 +9,9 @@ from typing import Any
 from bfc_bench.report.drawing import Drawing
 from bfc_bench.report.style import Styles
 
+CONSTANT = ("part", "panel", "label")
+"""Fields whose values many records of a figure share."""
+
 
 @dataclass(frozen=True)
 class PageFigure:
@@ -27,14 +30,11 @@ class PageFigure:
 
 
 def for_page(figure: Drawing, title: str, anchor: str) -> PageFigure:
-    """A figure for the page."""
-    return PageFigure(
-        title=title,
-        anchor=anchor,
-        spec=_without_texts(figure),
-        styles={label: figure.styles[label] for label in figure.labels},
-        notes=figure.notes,
-    )
+    """A figure for the page, which says in its own text what the title and the notes of the figure say."""
+    spec = {name: value for name, value in figure.spec().items() if name not in ("$schema", "title")}
+    spec |= {"data": {"groups": _grouped(figure.records)}}
+    styles = {label: figure.styles[label] for label in figure.labels}
+    return PageFigure(title, anchor, spec, styles=styles, notes=figure.notes)
 
 
 def of_plugin(drawn: Mapping[str, Any] | bytes, name: str) -> PageFigure:
@@ -44,16 +44,6 @@ def of_plugin(drawn: Mapping[str, Any] | bytes, name: str) -> PageFigure:
         return PageFigure(name, anchor, drawn)
     # A script in a picture with such an address does not run, and its ids do not meet those of the page.
     return PageFigure(name, anchor, image=f"data:image/svg+xml;base64,{b64encode(drawn).decode()}")
-
-
-def _without_texts(figure: Drawing) -> dict[str, Any]:
-    """The specification for a page, which says in its own text what the title and the notes say."""
-    spec = {name: value for name, value in figure.spec().items() if name not in ("$schema", "title")}
-    return spec | {"data": {"groups": _grouped(figure.records)}}
-
-
-CONSTANT = ("part", "panel", "label")
-"""Fields whose values many records of a figure share."""
 
 
 def _grouped(records: Sequence[Mapping[str, Any]]) -> list[list[Any]]:

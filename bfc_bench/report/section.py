@@ -15,7 +15,7 @@ from bfc_bench.analysis.scaling import Scaling, scalings
 from bfc_bench.analysis.stages import at_largest_n, stage_curves
 from bfc_bench.analysis.theory import Theories, expected_exponent, expected_n_star, harmonics_slope
 from bfc_bench.analysis.thresholds import NStars
-from bfc_bench.report import cost_plots, plots, sphere_plots, tables
+from bfc_bench.report import plots, tables
 from bfc_bench.report.artifacts import ShownCell
 from bfc_bench.report.drawing import Drawing
 from bfc_bench.report.page_figures import PageFigure, for_page
@@ -40,9 +40,6 @@ TUNING = {"label": "learner", "learner": "plugin", "candidates": "candidates", "
           "chosen": "chosen (cells)"}  # fmt: skip
 EXPONENT = {"label": "learner", "level": "level", "exponent": "s", "range": "d", "points": "points",
             "curvature_p": "curvature p", "detectable": "detectable", "note": "method"}  # fmt: skip
-COST = {"label": "learner", "cells": "cells", "cpu_seconds": "CPU s, all",
-        "cpu_seconds_at_largest_n": "CPU s per cell at the largest n", "largest_n": "largest n",
-        "peak_memory_mb": "peak memory, MB", "device": "device"}  # fmt: skip
 
 
 @dataclass
@@ -127,7 +124,7 @@ def build(
     _draw(section)
     section.grids = [*_thresholds(section), _exponents(section)]
     if not brief:
-        section.further = [*_errors(section), _laws(section), *_stages(section), _tuning(section), _cost(section)]
+        section.further = [*_errors(section), _laws(section), *_stages(section), _tuning(section)]
     return section
 
 
@@ -146,11 +143,11 @@ def _draw(section: Section) -> None:
     if len({curve.d for curve in section.curves}) > 1:
         add(plots.thresholds_against(section.scalings, styles), "N* against d", "thresholds")
     if not section.brief and (degrees := _degree_curves(section)):
-        add(sphere_plots.degree_curves(degrees), "R² per degree against n", "degrees")
+        add(plots.degree_curves(degrees), "R² per degree against n", "degrees")
     costs = [of for of in section.costs if np.isfinite(of.curve.mean).any()]
     different = {(of.curve.d, cost) for of in costs for cost in of.costs.tolist()}
     if len(different) > len({d for d, _ in different}):
-        drawn = cost_plots.error_against_cost(costs, styles)
+        drawn = plots.error_against_cost(costs, styles)
         add(drawn, f"{metric} against {drawn.x.title.partition(',')[0]}", "costs")
     if features := features_at_largest_n(section.stages):
         add(plots.feature_errors(features, styles), "feature errors by stage", "features")
@@ -309,34 +306,26 @@ def _tuning(section: Section) -> ReportTable:
         "not tuned. Tuning never uses test errors. Oracle facts: what the learner was told about the target. Depth and "
         "skips are its L and J_l, listed if the options equal them and could have differed."
     )
-    records = _ranked(tables.tuning_table(section.rows), section.order)
+    records = sorted(tables.tuning_table(section.rows), key=lambda record: section.order.index(record["label"]))
     lines = (
         r | {"oracle": TableCell(r["oracle"] or "none", kind="oracle" if r["oracle"] else "text")} for r in records
     )
     return listing("Tuning and oracle use", lines, TUNING, note)
 
 
-def _cost(section: Section) -> ReportTable:
-    note = "CPU time of fits that ended ok, tuning included. Cells that were trained together share it equally."
-    return listing("Cost", _ranked(tables.cost_table(section.rows), section.order), COST, note)
-
-
-def _ranked(records: Iterable[Record], order: Sequence[str]) -> list[Record]:
-    return sorted(records, key=lambda record: order.index(record["label"]))
-
-
 def features_at_largest_n(stages: Sequence[Curve]) -> list[Curve]:
-    """Feature errors P_l at the largest n, by d and layer."""
+    """Feature errors P_l at the largest n, by layer and d."""
     features = at_largest_n([curve for curve in stages if curve.metric.startswith("feature_errors.")])
-    return sorted(features, key=lambda curve: (curve.d, curve.metric))
+    return sorted(features, key=lambda curve: (curve.metric, curve.d))
 
 
-def _degree_curves(section: Section) -> dict[tuple[int, str], dict[int, Curve]]:
-    """Errors per degree by (d, label), then degree."""
+def _degree_curves(section: Section) -> dict[int, list[Curve]]:
+    """The curves of errors per degree."""
     degrees = {degree: part for part in section.rows.names("part_errors") if (degree := part_degree(part))}
-    by_degree: dict[tuple[int, str], dict[int, Curve]] = {}
-    for degree, part in sorted(degrees.items()):
-        for curve in curves(section.rows, f"part_errors.{part}"):
-            if np.isfinite(curve.values).any():
-                by_degree.setdefault((curve.d, curve.label), {})[degree] = curve
-    return dict(sorted(by_degree.items(), key=lambda item: (item[0][0], section.order.index(item[0][1]))))
+    found = {degree: curves(section.rows, f"part_errors.{part}") for degree, part in sorted(degrees.items())}
+    measured = {degree: [of for of in of_degree if np.isfinite(of.values).any()] for degree, of_degree in found.items()}
+    return {
+        degree: sorted(of_degree, key=lambda curve: section.order.index(curve.label))
+        for degree, of_degree in measured.items()
+        if of_degree
+    }

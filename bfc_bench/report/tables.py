@@ -31,23 +31,37 @@ def metric_name(metric: str) -> str:
     return METRIC_NAMES.get(metric, metric)
 
 
-def status_table(rows: Iterable[Row]) -> Iterator[Record]:
-    """Number of cells of each status and CPU seconds, per (task, label)."""
+def cells_table(rows: Iterable[Row]) -> Iterator[Record]:
+    """Number of cells of each status and what fits cost, per (task, label).
+
+    CPU seconds, with tuning, are those of all fits, and the median of one that ended ok at the largest n.
+    """
     rows = Rows.of(rows)
     statuses = sorted(rows.distinct("status"), key=STATUSES.index)
     for (task, label), group in rows.groups("task", "label").items():
-        counts = Counter(group.column("status"))
+        counts, ok = Counter(group.column("status")), group.where(status="ok")
+        largest = int(ok.n.max()) if len(ok) else None
+        seconds, memory = _known(ok.where(n=largest), "fit_cpu_seconds"), _known(ok, "peak_memory_bytes")
         yield (
             {"task": task, "label": label, "cells": len(group)}
             | {status: counts[status] for status in statuses}
-            | {"cpu_seconds": cpu_seconds(group)}
+            | {"cpu_seconds": cpu_seconds(group), "largest_n": largest}
+            | {"cpu_seconds_at_largest_n": statistics.median(seconds) if seconds else None}
+            | {"peak_memory_mb": max(memory) / 1e6 if memory else None}
+            | {"device": ", ".join(sorted(filter(None, ok.distinct("device"))))}
         )
 
 
 def cpu_seconds(rows: Rows) -> float:
     """CPU seconds of all fits that have a time."""
-    seconds: list[float] = np.nan_to_num(rows.number("fit_cpu_seconds")).tolist()
-    return sum(seconds)
+    return sum(_known(rows, "fit_cpu_seconds"))
+
+
+def _known(rows: Rows, name: str) -> list[float]:
+    """The numbers of a column that are there."""
+    numbers = rows.number(name)
+    known: list[float] = numbers[~np.isnan(numbers)].tolist()
+    return known
 
 
 def tuning_table(rows: Iterable[Row]) -> Iterator[Record]:
@@ -62,22 +76,6 @@ def tuning_table(rows: Iterable[Row]) -> Iterator[Record]:
             | {"candidates": "-".join(map(str, counts))}
             | {"chosen": "; ".join(f"{choice} ({count})" for choice, count in choices.most_common() if choice)}
             | {"oracle": ", ".join(oracle)}
-        )
-
-
-def cost_table(rows: Iterable[Row]) -> Iterator[Record]:
-    """CPU seconds in total and per cell at the largest n, with tuning, peak memory and device, per (task, label)."""
-    for (task, label), group in Rows.of(rows).where(status="ok").groups("task", "label").items():
-        largest = int(group.n.max())
-        seconds = group.where(n=largest).number("fit_cpu_seconds")
-        seconds, memory = seconds[~np.isnan(seconds)], group.number("peak_memory_bytes")
-        memory = memory[~np.isnan(memory)]
-        yield (
-            {"task": task, "label": label, "cells": len(group)}
-            | {"cpu_seconds": cpu_seconds(group), "largest_n": largest}
-            | {"cpu_seconds_at_largest_n": statistics.median(seconds.tolist()) if len(seconds) else None}
-            | {"peak_memory_mb": float(memory.max()) / 1e6 if len(memory) else None}
-            | {"device": ", ".join(sorted(filter(None, group.distinct("device"))))}
         )
 
 

@@ -150,7 +150,7 @@ def test_a_page_of_many_rows_is_an_index_and_each_task_says_how_to_get_its_rest(
     index = write_report(tmp_path, suite={"name": "many"}, rows=rows).read_text()
     asked = write_report(tmp_path, suite={"name": "many"}, rows=rows, complete=True).read_text()
     assert asked == whole
-    for text in ("NMSE by n, d = 4", "<summary>Cost</summary>"):
+    for text in ("NMSE by n, d = 4", "<summary>Tuning and oracle use</summary>"):
         assert text in whole
         assert text not in index
     for text in ("NMSE against n", "N*, training points needed for NMSE"):

@@ -10,7 +10,7 @@ from bfc_bench.analysis.curves import curves
 from bfc_bench.analysis.scaling import scalings
 from bfc_bench.analysis.theory import harmonics_slope
 from bfc_bench.learner import Theory
-from bfc_bench.report import sphere_plots
+from bfc_bench.report import plots
 from bfc_bench.report.html import write_report
 from bfc_bench.utils.legendre import harmonics_dimension
 
@@ -46,16 +46,14 @@ def of(figure, part):
 
 
 def test_degrees_have_a_line_each_and_a_mark_at_their_dimension():
-    by_degree = {}
-    for degree in (1, 2):
-        for curve in curves(cells("stairs"), f"part_errors.degree{degree}"):
-            by_degree.setdefault((curve.d, curve.label), {})[degree] = curve
-    figure = sphere_plots.degree_curves(by_degree)
-    assert figure.panels == [f"{label}, d = {d}" for d, label in by_degree]
+    figure = plots.degree_curves({k: curves(cells("stairs"), f"part_errors.degree{k}") for k in (1, 2)})
+    assert figure.panels == [f"{label}, d = {d}" for d in DIMS for label in ("joint", "kernel ntk (raw)")]
     panel = "joint, d = 12"
-    marks = [record["at"] for record in of(figure, "B(d, k)") if record["panel"] == panel]
-    assert marks == [harmonics_dimension(12, 2)]
-    means = [record["r2"] for record in of(figure, "mean") if (record["panel"], record["label"]) == (panel, "degree 1")]
+    marks = [record["n"] for record in of(figure, "B(d, k)") if record["panel"] == panel]
+    assert marks == [harmonics_dimension(12, k) for k in (1, 2)]
+    means = [
+        record["error"] for record in of(figure, "mean") if (record["panel"], record["label"]) == (panel, "degree 1")
+    ]
     np.testing.assert_allclose(means, [1 - 1 / (1 + n / 12) for n in SIZES], rtol=1e-5)
 
 
@@ -85,9 +83,8 @@ def test_the_report_shows_the_arithmetic_mean_of_errors_in_parts_of_the_target(t
     page = write_report(tmp_path, suite=suite, rows=rows).read_text()
     cell = page[page.index("error in degree2") :]
     assert '0.011<small class="interval">[0.0015, 0.021]</small>' in cell
-    by_degree = {(20, "joint"): {2: curves(rows, "part_errors.degree2")[0]}}
-    (mean,) = of(sphere_plots.degree_curves(by_degree), "mean")
-    assert mean["r2"] == pytest.approx(1 - 0.0112)
+    (mean,) = of(plots.degree_curves({2: curves(rows, "part_errors.degree2")}), "mean")
+    assert mean["error"] == pytest.approx(1 - 0.0112)
 
 
 def test_the_tables_have_n_star_and_the_exponent_of_the_theory_or_else_of_the_harmonics(tmp_path):

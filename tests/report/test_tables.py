@@ -19,7 +19,7 @@ def only(records, **wanted):
 
 
 def test_every_table_is_a_list_of_flat_records_with_equal_keys(grid):
-    for name in ("status", "tuning", "cost", "problem", "summary"):
+    for name in ("cells", "tuning", "problem", "summary"):
         table = list(getattr(tables, f"{name}_table")(grid))
         assert table
         assert len({tuple(record) for record in table}) == 1
@@ -28,7 +28,7 @@ def test_every_table_is_a_list_of_flat_records_with_equal_keys(grid):
 
 
 def test_statuses_count_every_cell_once(grid):
-    records = list(tables.status_table(grid))
+    records = list(tables.cells_table(grid))
     assert sum(record["cells"] for record in records) == len(grid)
     for record in records:
         assert record["cells"] == sum(record.get(status, 0) for status in tables.STATUSES)

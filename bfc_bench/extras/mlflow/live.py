@@ -32,7 +32,6 @@ class MlflowTracker:
     """
 
     def __init__(self, uri: str | None = None, *, warn: Callable[[str], None]) -> None:
-        """Create a tracker."""
         self._requested_uri = uri
         self._warn = warn
         self._rows: list[Row] = []
@@ -68,7 +67,7 @@ class MlflowTracker:
 
     @hookimpl
     def bfc_reported(self, suite: Any) -> str:
-        """Log the rest if there are new rows: the report, N*, exponents, theories and views."""
+        """Log the rest if there are new rows: the report and views."""
         from bfc_bench.extras.mlflow.sync import sync_suite
 
         if self._rows and self.error is None:

@@ -121,9 +121,3 @@ def test_a_server_that_is_killed_costs_one_warning_and_sync_makes_up_for_it(
     again = sync(rows, uri, store_dir)
     assert (again.created, again.points) == (0, 0)
     assert contents(uri)["values"] == held["values"]
-
-
-def test_a_server_that_accepts_and_never_answers_does_not_hold_the_run(tracker, rows, silent):
-    live = tracker(silent, patience=0.5)
-    follow(live, rows)
-    assert len(live.warnings) == 1

@@ -9,7 +9,6 @@ from bfc_bench.extras.mlflow import database, views
 from bfc_bench.extras.mlflow.client import connection, ensure_experiment
 from bfc_bench.extras.mlflow.curves import metrics
 from bfc_bench.extras.mlflow.database import database_uri
-from bfc_bench.extras.mlflow.replicate_summaries import BARS
 from bfc_bench.extras.mlflow.sync import sync
 from bfc_bench.extras.mlflow.views import VIEW_LENGTH, VIEW_TAG, colour_of, save_views, saved_views, view_state
 
@@ -50,13 +49,13 @@ def test_one_view_per_task_and_dimension_that_selects_its_runs(save, rows, row):
 def test_every_metric_has_a_card_and_lines_have_logarithmic_axes(rows):
     state = view_state(rows)
     cards = {card["metricKey"]: card for card in state["compareRunCharts"]}
-    assert set(cards) == {name for row in rows for name in metrics(row)} | set(BARS)
+    assert set(cards) == {name for row in rows for name in metrics(row)}
     assert not cards["nmse"]["deleted"]
     assert cards["nmse_trimmed"]["deleted"]
     sections = {section["uuid"] for section in state["compareRunSections"]}
     for name, card in cards.items():
         assert card["metricSectionId"] in sections
-        if name not in BARS and not card["deleted"]:
+        if not card["deleted"]:
             assert (card["xAxisScaleType"], card["scaleType"]) == ("log", "linear" if name == "log10_nmse" else "log")
 
 
@@ -99,7 +98,6 @@ def test_without_the_internals_a_sync_works_without_views(rows, tmp_path, monkey
     """Any release of MLflow may change them."""
     monkeypatch.setattr(database, "create_database", lambda *_: None)
     monkeypatch.setattr(views, "view_text", Mock(side_effect=RuntimeError("unsupported")))
-    monkeypatch.setattr(views, "view_paths", Mock(side_effect=AttributeError("moved")))
     uri = database_uri(tmp_path)
     assert sync(rows, uri, tmp_path).created == 12
     with connection(uri) as client:

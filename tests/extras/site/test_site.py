@@ -16,7 +16,6 @@ import bfc_bench
 from bfc_bench.cli.app import run
 from bfc_bench.extras.site.page import SiteEntry, write_site
 from bfc_bench.extras.site.site_verb import _named
-from bfc_bench.report.template import policy_of
 from bfc_bench.report.vega import page_script
 from bfc_bench.store.rows import Rows
 
@@ -56,10 +55,6 @@ def lines(folder):
     found = re.findall(r"<tr>(.*?)</tr>", body, flags=re.DOTALL)
     cells = [re.findall(r"<td.*?>(.*?)</td>", line, flags=re.DOTALL) for line in found]
     return [[" ".join(unescape(re.sub(r"<.*?>", " ", cell)).split()) for cell in line] for line in cells if line]
-
-
-def test_its_page_lets_no_script_run_but_its_own(site):
-    assert f'content="{policy_of(page_script())}"' in unescape((site / "index.html").read_text())
 
 
 @pytest.mark.browser
