@@ -42,6 +42,10 @@ _EXPERIMENT_NOTE = """\
 points against n. Errors in parts of the target (`part_error/*`) are unbiased estimates, which may be negative.
 - `uncut_error/*`, `span_error/*`, `cka/*`: other measures of the hidden features; `weight_correlation/*`, \
 `weight_alignment/*`: initial weights compared with the final ones.
+- `nstar/0.1`, `nstar/0.01` (step 0): the n at which this replicate's NMSE reaches the level, if it does within the \
+tested sizes.
+- `fit/exponent`, `fit/exponent_lo`, `fit/exponent_hi` (step 0): slope of log N*(0.1) against log d over the tested d, \
+with its 95 % interval; the same on every run of a task and label.
 
 Bands of grouped charts extend from the smallest to the largest replicate, lines are arithmetic means over replicates.
 """

@@ -14,8 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bfc_bench.analysis.theory import Theories
 from bfc_bench.extras.mlflow.client import NOTE, connection, default_uri, ensure_experiment
 from bfc_bench.extras.mlflow.curves import ReplicateCurve, milliseconds, replicate_curves
+from bfc_bench.extras.mlflow.replicate_summaries import BARS, SUMMARY, ReplicateSummary, Summaries, summaries
 from bfc_bench.extras.mlflow.views import save_views
 from bfc_bench.report.source_key import key_of
 from bfc_bench.report.tables import problem_table, summary_table
@@ -70,7 +72,7 @@ def sync_suite(stored: StoredSuite, uri: str | None = None) -> SyncReport:
     """
     store = stored.store.directory
     uri = default_uri(store, uri)
-    report = sync(stored.rows(), uri, store)
+    report = sync(stored.rows(), uri, store, theories=stored.theories)
     if (stored.directory / "report.html").exists():
         if not stored.reported:
             stored.report()
@@ -79,15 +81,17 @@ def sync_suite(stored: StoredSuite, uri: str | None = None) -> SyncReport:
     return report
 
 
-def sync(rows: Iterable[Row], uri: str, store_dir: Path, *, complete: bool = True) -> SyncReport:
+def sync(
+    rows: Iterable[Row], uri: str, store_dir: Path, *, theories: Theories | None = None, complete: bool = True
+) -> SyncReport:
     """Log the rows of a suite that MLflow lacks, as one run per curve and replicate.
 
     A run is found by its tag ``bfc.key``; its tag ``bfc.points`` lists its sizes and a hash of their values. New sizes
     extend the run. If a logged point was withdrawn or changed, the run is deleted and created again, because MLflow
     keeps every logged value. Only runs of the same store are changed. Only one process may sync a store at a time.
 
-    A ``complete`` sync, of all rows, also saves views. It tags runs of curves that are not in ``rows``, for example of
-    former options, as retired, which removes them from the saved views.
+    A ``complete`` sync, of all rows, also logs N*, exponents, ``theories`` and saved views. It tags runs of curves that
+    are not in ``rows``, for example of former options, as retired, which removes them from the saved views.
     """
     curves = replicate_curves(rows)
     report = SyncReport(curves=len(curves))
@@ -96,9 +100,12 @@ def sync(rows: Iterable[Row], uri: str, store_dir: Path, *, complete: bool = Tru
     first, store = curves[0].first, store_id(store_dir)
     with connection(uri) as client:
         experiment = ensure_experiment(client, uri, first.suite, first.suite_version, store_dir)
-        _Writer(client, experiment, store_dir, store, report).log(curves, complete=complete)
+        newest = max(curve.ended for curve in curves)
+        writer = _Writer(client, experiment, store_dir, store, newest, report)
+        shown = [row for curve in curves for row in curve.rows]
+        writer.log(curves, summaries(shown, theories or {}) if complete else None)
         if complete:
-            save_views(client, experiment, [row for curve in curves for row in curve.rows])
+            save_views(client, experiment, shown)
     return report
 
 
@@ -181,22 +188,26 @@ class _Writer:
     store_dir: Path
     store: str
     """Id of the store."""
+    newest: int
+    """Time of the last row in Unix milliseconds."""
     report: SyncReport
 
-    def log(self, curves: Sequence[ReplicateCurve], *, complete: bool) -> None:
-        """Log curves. If these are ``complete``, other runs of this store leave the saved views."""
+    def log(self, curves: Sequence[ReplicateCurve], found: Summaries | None) -> None:
+        """Log curves. With summaries, which are of all curves, other runs of this store leave the saved views."""
         runs = sorted(find_runs(self.client, self.experiment, {STORE: self.store}), key=_is_shown)
         own = {run.data.tags["bfc.key"]: run for run in runs}  # of two runs of a curve the one that the views show
         for curve in curves:
-            self._write(curve, own.pop(curve.key, None))
-        for run in own.values() if complete else ():
+            row = curve.first
+            summary = None if found is None else found[row.task, row.d, row.label, row.replicate]
+            self._write(curve, own.pop(curve.key, None), summary)
+        for run in own.values() if found is not None else ():
             if _is_shown(run):
                 self.client.set_tag(run.info.run_id, "bfc.kind", RETIRED)
                 self.report.retired += 1
 
-    def _write(self, curve: ReplicateCurve, run: Run | None) -> None:
-        """Make the run of one curve equal to its rows; MLflow keeps every value, so a withdrawn one ends the run."""
-        if run is not None and not _points(run).items() <= curve.digests.items():
+    def _write(self, curve: ReplicateCurve, run: Run | None, summary: ReplicateSummary | None) -> None:
+        """Make the run of one curve equal to its rows; without a summary, its metrics of summaries stay."""
+        if run is not None and _contradicts(run, curve, summary):
             remove(self.client, run)
             run = None
         logged = _points(run) if run else {}
@@ -204,13 +215,14 @@ class _Writer:
         metrics = [
             (name, value, milliseconds(row), row.n) for row in new for name, value in curve.points[row.n].items()
         ]
+        metrics += self._new_in_summary(summary, run) if summary else []
         if run is None:
             user = os.environ.get("MLFLOW_TRACKING_USERNAME") or os.environ.get("USER", "")
             identity = {"bfc.key": curve.key, "bfc.kind": "curve", STORE: self.store, OWNER: user}
             run = self.client.create_run(self.experiment, curve.started or None, identity, curve.name)
             self.report.created += 1
         params = {name: value for name, value in curve.params.items() if name not in run.data.params}
-        tags = {name: value for name, value in _tags(curve).items() if run.data.tags.get(name, "") != value}
+        tags = {name: value for name, value in _tags(curve, summary).items() if run.data.tags.get(name, "") != value}
         ended = (run.info.status, run.info.end_time) == (curve.status, curve.ended)
         if ended and not metrics and not params and not tags:
             self.report.unchanged += 1
@@ -220,6 +232,17 @@ class _Writer:
         if not ended:
             self.client.set_terminated(run.info.run_id, curve.status, curve.ended)
         self.report.points += len(metrics)
+
+    def _new_in_summary(self, summary: ReplicateSummary, run: Run | None) -> Iterator[Value]:
+        """What changed in a summary, later than its earlier values: MLflow shows the latest, and clocks can go back."""
+        if run and run.data.tags.get(SUMMARY) == summary.tags[SUMMARY]:
+            return
+        for name, values in summary.metrics.items():
+            known = run is not None and name in run.data.metrics
+            history = self.client.get_metric_history(run.info.run_id, name) if run and known else []
+            logged = {old.step: old.value for old in sorted(history, key=lambda old: old.timestamp)}
+            time = max([self.newest, *(old.timestamp + 1 for old in history)])
+            yield from ((name, value, time, step) for step, value in values.items() if logged.get(step) != value)
 
     def _log_artifacts(self, run_id: str, rows: Iterable[Row]) -> None:
         """Log the artifacts of new points, before the tag that lists the points."""
@@ -251,10 +274,18 @@ def _points(run: Run) -> Mapping[str, str]:
     return dict(json.loads(run.data.tags.get(POINTS, "{}")))
 
 
-def _tags(curve: ReplicateCurve) -> dict[str, str]:
+def _contradicts(run: Run, curve: ReplicateCurve, summary: ReplicateSummary | None) -> bool:
+    """Whether MLflow has a value that is withdrawn: it keeps every logged value."""
+    withdrawn = not _points(run).items() <= curve.digests.items()
+    bars = set(run.data.metrics) & set(BARS)
+    return withdrawn or (summary is not None and not bars <= set(summary.metrics))
+
+
+def _tags(curve: ReplicateCurve, summary: ReplicateSummary | None) -> dict[str, str]:
     return {
         "bfc.kind": "curve",
         "bfc.version": str(curve.first.suite_version),
         POINTS: json.dumps(curve.digests, separators=(",", ":")),
         "bfc.failures": curve.failures,
+        **(summary.tags if summary else {}),
     }

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from bfc_bench.extras.mlflow.client import connection, experiment_name
 from bfc_bench.extras.mlflow.curves import LOG_NMSE, PART_ERROR, metrics
+from bfc_bench.extras.mlflow.replicate_summaries import BARS
 from bfc_bench.store.row import Row
 from bfc_bench.utils.plain_json import digest
 
@@ -29,7 +30,7 @@ VIEW_LENGTH = 20_000
 COLOURS = 29
 """Number of colours in the palette of the charts page."""
 LINES_PER_CHART = 50
-"""Maximum number of lines of a chart."""
+"""Maximum number of lines or bars of a chart."""
 KEY_PREFIX = "bfc"
 """Beginning of the keys of our views."""
 _SECTIONS = (
@@ -37,6 +38,7 @@ _SECTIONS = (
     ("log10 of the error, averaged as in the report", True, 1, (LOG_NMSE,)),
     ("Hidden feature errors against n", True, 2, ("feature_error/",)),
     ("Errors in parts of the target against n", True, 2, (PART_ERROR,)),
+    ("N* at errors of 0.1 and 0.01, and the exponent of N*(0.1) in d", True, 3, BARS),
     ("Training error and CPU seconds against n", True, 2, ("train_nmse", "cost/fit_seconds")),
     (
         "Other measures of features, and of how far training moved the weights",
@@ -85,7 +87,7 @@ def view_state(rows: Sequence[Row]) -> dict[str, Any]:
     """
     shared = {"task": rows[0].task, "d": str(rows[0].d)}
     groups = {row.label: {"label": row.label, "learner": row.learner} | shared for row in rows}
-    names = {name for row in rows if row.status == "ok" for name in metrics(row)}
+    names = {name for row in rows if row.status == "ok" for name in metrics(row)} | set(BARS)
     sections, cards = list[dict[str, Any]](), list[dict[str, Any]]()
     for title, is_open, columns, patterns in _SECTIONS:
         if found := _matching(patterns, names):
@@ -156,20 +158,21 @@ def grouping(groups: Sequence[Mapping[str, str]]) -> tuple[str, ...]:
 
 
 def _card(metric: str, section: str, deleted: bool = False) -> dict[str, Any]:
-    """Lines of a metric against n.
+    """Bars of a metric at step 0, else lines against n.
 
     Logarithms, and errors in parts of the target, which may be negative, have a linear axis.
     """
+    bars = metric in BARS
     card = {
         "uuid": f"card-{digest(metric, 4)}",
-        "type": "LINE",
+        "type": "BAR" if bars else "LINE",
         "metricSectionId": section,
         "metricKey": metric,
         "deleted": deleted,
         "isGenerated": True,
         "runsCountToCompare": LINES_PER_CHART,
     }
-    if deleted:
+    if bars or deleted:
         return card
     return card | {
         "selectedMetricKeys": [metric],

@@ -6,7 +6,9 @@ from bfc_bench.errors import OutputError, TrackingError
 from bfc_bench.extras.mlflow.client import connection, default_uri
 from bfc_bench.extras.mlflow.curves import metrics
 from bfc_bench.extras.mlflow.database import database_uri
+from bfc_bench.extras.mlflow.replicate_summaries import THEORY
 from bfc_bench.extras.mlflow.sync import METRICS_PER_BATCH, sync
+from bfc_bench.learner import Theory
 from bfc_bench.store.artifacts import digests
 from bfc_bench.store.store import Store
 
@@ -93,6 +95,53 @@ def test_more_options_and_metrics_than_one_request_may_hold(up_to_date, row, uri
     (run,) = contents(uri)["runs"].values()
     assert sum(key.startswith("opt.") for key in run.data.params) == 120
     assert len(run.data.metrics) > METRICS_PER_BATCH // 3
+
+
+def test_an_ill_behaved_curve_has_a_tag_with_both_crossings(up_to_date, row, uri, contents):
+    errors = {25: 1.0, 50: 0.4, 100: 0.05, 200: 0.6, 400: 0.5, 800: 0.05, 1600: 0.02}
+    up_to_date([row("net", n=n, nmse=error) for n, error in errors.items()])
+    (run,) = contents(uri)["runs"].values()
+    assert run.data.tags["bfc.ill_behaved"].startswith("0.1: first at ")
+    assert "last at " in run.data.tags["bfc.ill_behaved"]
+
+
+def test_thresholds_and_exponents_are_at_step_0_and_follow_new_rows(up_to_date, row, uri, contents):
+    def rows(dims, time):
+        sizes = [25, 50, 100, 200, 400, 800, 1600, 3200]
+        cells = [{"d": d, "n": n, "replicate": r} for d in dims for n in sizes for r in range(3)]
+        return [row("net", finished_at=time, **cell) for cell in cells]
+
+    up_to_date(rows([5, 10], 1.8e9))
+    later = rows([5, 10, 20, 40], 1.7e9)  # the clock was set back
+    up_to_date(later)
+    assert up_to_date(later).points == 0
+    runs = contents(uri)["runs"]
+    latest = runs["net · teacher · d=40 · r0"].data.metrics
+    assert runs["net · teacher · d=5 · r0"].data.metrics["fit/exponent"] == latest["fit/exponent"]
+    assert latest["fit/exponent_lo"] <= latest["fit/exponent"] <= latest["fit/exponent_hi"]
+    # NMSE = (n / 2d)^-1.5: N*(0.1) = 2 d 0.1^(-2/3).
+    assert latest["nstar/0.1"] == pytest.approx(2 * 40 * 0.1 ** (-2 / 3), rel=0.2)
+    assert latest["fit/exponent"] == pytest.approx(1.0, abs=0.15)
+
+
+def test_the_expected_error_is_at_step_n_of_every_run_of_the_curve_once(up_to_date, row, uri, contents):
+    rows = [row(label, n=n, replicate=r) for label in ("net", "kernel") for n in (100, 200) for r in range(2)]
+    theories = {("teacher", 10, "kernel"): Theory(lambda n: 5 / n, "this file")}
+
+    def expected():
+        return {key: value for key, value in contents(uri)["history"].items() if key[2] == THEORY}
+
+    up_to_date(rows, complete=False)
+    assert not expected()
+    up_to_date(rows, theories=theories)
+    assert expected() == {(f"kernel · teacher · d=10 · r{r}", n, THEORY): 5 / n for r in range(2) for n in (100, 200)}
+    before = contents(uri)["values"]
+    report = up_to_date(rows, theories=theories)
+    assert (report.created, report.points, contents(uri)["values"]) == (0, 0, before)
+    up_to_date([*rows, row("kernel", n=400)], theories=theories)
+    held = contents(uri)
+    assert len(expected()) == 5
+    assert held["values"] == len(held["history"])
 
 
 def test_report_is_one_run_per_session_and_is_replaced_when_its_content_changes(
