@@ -101,17 +101,6 @@ def test_noise_about_the_level_is_no_second_crossing():
     assert sum(threshold(curve(line, n=n), 0.1).ill_behaved for line in noisy) <= 4
 
 
-def test_the_scatter_of_the_replicates_is_noise():
-    """Steps up by a factor 2.5 are what these replicates do everywhere; alone each would be flagged."""
-    rng = stream("test", "scatter")
-    noisy = 0.1 * (SIZES / 200.0) ** -0.5 * np.exp(0.6 * rng.standard_normal((20, len(SIZES))))
-    alone = sum(threshold(curve(line, n=SIZES), 0.1).ill_behaved for line in noisy)
-    assert alone >= 3, "or there would be nothing to compare with"
-    assert threshold(curve(*noisy, n=SIZES), 0.1).ill_behaved < alone / 3
-    wild = [0.4, 0.05, 40.0, 30.0, 0.02, 0.01, 0.005]
-    assert threshold(curve(*noisy, wild, n=SIZES), 0.1).ill_behaved >= 1, "what none of the others does is still seen"
-
-
 def test_a_rise_counts_from_three_standard_deviations_of_a_difference_of_two_errors():
     beside = np.exp(2 + 0.25 * stream("test", "rise").standard_normal((20, len(SIZES))))
     for rise, ill_behaved in ((2.5, 0), (3.5, 1)):
@@ -222,19 +211,6 @@ def test_noise_does_not_bias_the_crossing():
 def test_a_level_that_is_not_positive_is_an_error(level):
     with pytest.raises(UsageError, match="level must be positive"):
         crossings(curve([1, 0.5, 0.2, 0.1, 0.05]), level)
-
-
-def made(*specs):
-    return n_stars(*(n_star(replicate, *spec) for replicate, spec in enumerate(specs)))
-
-
-def test_a_replicate_that_never_reaches_the_level_makes_n_star_no_smaller():
-    """The median of the three was 162, which put the learner before one with 306 in every replicate."""
-    reached, never = made((162,), (162,), (860,)), made((162,), (162,), (1600, "right"))
-    assert reached.interval.mean == pytest.approx((162 * 162 * 860) ** (1 / 3))
-    assert never.interval.mean > (162 * 162 * 1600) ** (1 / 3)
-    rivals = [made((306,), (306.1,), (306,)), reached, never]
-    assert sorted(rivals, key=lambda of: of.rank) == [reached, rivals[0], never]
 
 
 def observed(log_stars, largest):
