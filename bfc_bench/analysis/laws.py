@@ -176,9 +176,7 @@ def fit_scaling_law(axes: Mapping[str, np.ndarray], log_errors: np.ndarray, over
 
     1. The means over replicates of the log errors are fitted (Huber loss). Replicates without a value at some point are
        left out, because the others would then be compared with themselves at other points.
-    2. The fit is repeated without each of the replicates. Exponents, floor and predictions have Student's interval of
-       one value per replicate. ``benchmarks.coverage`` measures its coverage, for errors of a replicate that depend on
-       each other and for independent ones.
+    2. The fit is repeated without each replicate, for the intervals. ``benchmarks.coverage`` measures their coverage.
     3. Lack of fit: mean residuals, less what the parameters can follow, against their covariance S between replicates:
        F = R |m|^2 / tr S with f = (tr S)^2 / tr S^2 and f (R - 1) degrees of freedom (Box 1954).
     4. The largest sizes are predicted from the others (``Extrapolation``).
@@ -301,12 +299,8 @@ def _without_each(y: np.ndarray) -> np.ndarray:
 
 
 def _wider(whole: float, without: np.ndarray, influence: np.ndarray) -> np.ndarray:
-    """One value per replicate of an estimate, with its mean: pseudo-values or influences, whose spread is larger.
-
-    Args:
-        whole: The estimate from all replicates.
-        without: The estimates without each replicate, (R,).
-        influence: What each replicate does to it, to first order, (R,).
+    """One value per replicate of an estimate, with the mean ``whole``, (R,): pseudo-values from the estimates
+    ``without`` each, or what each does to it to first order, whichever has the larger spread.
     """
     pseudo = (1 - len(without)) * without
     values = max(pseudo, influence, key=np.std)
