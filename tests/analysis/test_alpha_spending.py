@@ -60,8 +60,6 @@ def test_at_the_boundary_spending_keeps_the_rate_and_looking_again_does_not():
 )
 def test_the_schedule_begins_with_the_suite_and_grows_by_about_a_factor(first, schedule):
     assert schedule_from(first) == schedule
-    assert levels(schedule)[-1] > 0
-    assert sum(levels(schedule)) == pytest.approx(0.025)
 
 
 @pytest.mark.parametrize(
