@@ -139,14 +139,6 @@ def test_the_noise_of_few_replicates_is_not_too_small():
     assert np.mean(many) == pytest.approx(0.3, rel=0.05)
 
 
-def test_an_error_that_never_falls_to_the_level_is_right_censored_at_the_largest_size():
-    assert ranges(curve([1, 0.9, 0.8, 0.7, 0.6]), 0.5) == [(pytest.approx(1600), math.inf)]
-
-
-def test_an_error_below_the_level_everywhere_is_left_censored_at_the_smallest_size():
-    assert ranges(curve([0.5, 0.4, 0.3, 0.2, 0.1]), 0.5) == [(0, pytest.approx(100))]
-
-
 PART = {"metric": "part_errors.degree2"}
 
 
@@ -163,10 +155,11 @@ def test_on_a_linear_scale_errors_are_pooled_as_they_are():
         assert found.step == pytest.approx(sizes)
 
 
-def test_on_a_linear_scale_negative_errors_are_below_every_level():
-    low, high = curve([-0.1] * 5, **PART), curve([0.3, 0.2, 0.2, 0.2, 0.2], **PART)
-    assert ranges(low, 1e-9) == [(0, pytest.approx(100))]
-    assert ranges(high, 0.1) == [(pytest.approx(1600), math.inf)]
+@pytest.mark.parametrize(("low", "options"), [(0.01, {}), (-0.1, PART)])
+def test_an_error_that_is_never_or_always_above_the_level_is_censored_at_an_end_of_the_sizes(low, options):
+    below, above = curve([low] * 5, **options), curve([0.3, 0.2, 0.2, 0.2, 0.2], **options)
+    assert ranges(below, 0.1) == [(0, pytest.approx(100))]
+    assert ranges(above, 0.1) == [(pytest.approx(1600), math.inf)]
 
 
 def test_missing_sizes_are_left_out_and_replicates_without_any_dropped():
