@@ -4,9 +4,7 @@ Each benchmark is a module with a function ``measure(quick)``, which yields one 
 """
 
 BENCHMARKS = (
-    "ensemble_small",
-    "ensemble_medium",
-    "single_model",
+    "training",
     "kernel_curve",
     "kernel_matrices",
     "startup",

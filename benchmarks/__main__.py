@@ -19,7 +19,7 @@ from benchmarks.table import markdown, print_table
 from bfc_bench.errors import suggest
 
 EVERY = (*BENCHMARKS, *GPU_BENCHMARKS)
-SECONDS = {"rows": 7200, "whole_runs": 3600}
+SECONDS = {"rows": 7200, "whole_runs": 3600, "training": 2700}
 """Time limits of benchmarks in seconds; ``OTHERS`` for those not listed."""
 OTHERS = 900
 

@@ -6,8 +6,6 @@ Statements and the claims that test them are in ``statements.toml`` beside this 
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import itertools
 import math
 import re
@@ -202,20 +200,18 @@ def page(known: Statements, seeds: Sequence[Seed]) -> str:
 
 def table(known: Statements, seeds: Sequence[Seed]) -> str:
     """Every claim of every seed as a line of CSV. The last of six digits may differ between CPUs."""
-    text = io.StringIO()
-    columns = ["statement", "suite", "seed", *FIELDS, "needed", "means"]
-    writer = csv.DictWriter(text, columns, lineterminator="\n")
-    writer.writeheader()
+    import pandas as pd
+
+    lines = []
     for statement in known.statement:
         for seed, name in itertools.product(seeds, statement.claims):
-            if name in seed.found:
+            if found := seed.found.get(name):
                 about = {"statement": statement.source, "suite": name.partition("/")[0], "seed": seed.seed}
-                found = seed.found[name]
                 values = {field: getattr(found.verdict, field) for field in FIELDS}
-                numbers = {field: f"{value:.6g}" for field, value in values.items() if isinstance(value, float)}
                 more = {"undecided": {"needed": found.needed}, "contradicted": {"means": known.meanings.get(name)}}
-                writer.writerow(about | values | numbers | {"verdict": found.outcome} | more.get(found.outcome, {}))
-    return text.getvalue()
+                lines.append(about | values | {"needed": "", "means": ""} | more.get(found.outcome, {}))
+    frame = pd.DataFrame(lines, columns=["statement", "suite", "seed", *FIELDS, "needed", "means"])
+    return frame.to_csv(index=False, float_format="%.6g", na_rep="nan", lineterminator="\n")
 
 
 def seeds_of(known: Statements, stores: Sequence[OpenStore]) -> list[Seed]:

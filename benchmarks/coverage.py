@@ -437,11 +437,11 @@ def scaling_law_coverages(
             terms = terms + 0.5 * (axes["M"] / m[0]) ** (-SECOND_EXPONENT * powers[:, 1])
         errors = np.log(floor + terms) + log_noise(rng, replicates, len(m), len(n), noise).reshape(replicates, -1)
         fits.append(fit_scaling_law(axes if joint else {"n": axes["n"]}, errors))
-    kept = [fit for fit in fits if fit.exponents is not None]
+    kept = [fit for fit in fits if not fit.refused]
     truths = {"M": SECOND_EXPONENT, "n": FIRST_EXPONENT} if joint else {"n": FIRST_EXPONENT}
     refused = len(fits) - len(kept)
     found = {
-        f"exponent of {name}": _coverage([fit.exponents[name] for fit in kept if fit.exponents], truth, refused)
+        f"exponent of {name}": _coverage([fit.exponents[name] for fit in kept], truth, refused)
         for name, truth in truths.items()
     }
     ratios = [fit.extrapolation.ratio for fit in kept if not fit.extrapolation.refused]

@@ -1,4 +1,4 @@
-"""``python -m benchmarks.house [CHECKOUT] [--check]``: counts files, lines and imports of each folder, finds circles.
+"""``python -m benchmarks.house [CHECKOUT] [--check]``: counts files, lines and imports of each folder.
 
 Code lines are those without docstrings, comments and blank lines. Imports inside functions and under ``TYPE_CHECKING``
 count too. A package's ``__init__`` does not count as imported by the modules inside it.
@@ -29,8 +29,6 @@ NO_CODE = {
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER,
 }  # fmt: skip
 
-Graph = Mapping[str, set[str]]
-
 
 def main(checkout: Path) -> None:
     """Print a line per folder ("room"), then the totals."""
@@ -50,15 +48,8 @@ def main(checkout: Path) -> None:
         print(f"| `{place}` | {len(members)} | {code} | {sum(lines)} | {tested} | {max(lines)} | {len(others)} rooms |")
     total = sum(len(path.read_text().splitlines()) for path in files.values())
     code = sum(code_lines(path.read_text()) for path in files.values())
-    depth = max(len(path.relative_to(checkout).parts) - 1 for path in files.values())
-    import_circles = circles(graph)
-    print(
-        f"\n{len(files)} files, {code} code lines of {total}, {sum(map(len, graph.values()))} imports between files, ",
-        end="",
-    )
-    print(f"folders {depth} deep, longest chain of imports {chain(graph)} files, {len(import_circles)} import circles")
-    for circle in import_circles:
-        print(f"circle: {', '.join(sorted(circle))}")
+    imports = sum(map(len, graph.values()))
+    print(f"\n{len(files)} files, {code} code lines of {total}, {imports} imports between files")
 
 
 def check(checkout: Path) -> int:
@@ -135,39 +126,6 @@ def imported(name: str, path: Path, files: Mapping[str, Path]) -> set[str]:
             inner = {f"{node.module}.{alias.name}" for alias in node.names}
             names |= {(full if full in files else node.module) for full in inner}
     return {other for other in names if other in files and other != name and not name.startswith(f"{other}.")}
-
-
-def circles(graph: Graph) -> list[set[str]]:
-    """Sets of modules that import each other, directly or indirectly."""
-    reach = {name: reached(name, graph) for name in graph}
-    groups = {frozenset(b for b in reach[a] if a in reach[b]) for a in graph if a in reach[a]}
-    return [set(group) for group in sorted(groups, key=sorted)]
-
-
-def reached(start: str, graph: Graph) -> set[str]:
-    """Modules that a module imports, directly or indirectly."""
-    seen: set[str] = set()
-    left = list(graph[start])
-    while left:
-        name = left.pop()
-        if name not in seen:
-            seen.add(name)
-            left += graph[name]
-    return seen
-
-
-def chain(graph: Graph) -> int:
-    """Number of modules on the longest path of imports, passing through circles once."""
-    known: dict[str, int] = {}
-
-    def length(name: str, above: frozenset[str]) -> int:
-        if name in above:
-            return 0
-        if name not in known:
-            known[name] = 1 + max((length(other, above | {name}) for other in graph[name]), default=0)
-        return known[name]
-
-    return max(length(name, frozenset()) for name in graph)
 
 
 if __name__ == "__main__":

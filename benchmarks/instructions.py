@@ -9,10 +9,11 @@ This replaces a comparison of two machines. Statuses, verdicts and N* must be eq
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -81,9 +82,13 @@ def compare(name: str, one: StoredSuite, other: StoredSuite) -> bool:
     wrong = [f"status of {_key(a)}: {a.status} | {b.status}" for a, b in pairs if a.status != b.status]
     if alone := len(first.keys() ^ second.keys()):
         wrong.append(f"{alone} cells are in one store only")
-    verdicts = ({verdict.id: str(verdict.verdict) for verdict in suite.claims()} for suite in (one, other))
-    wrong += _unequal("verdict of", *verdicts)
-    wrong += _unequal("N* of", *map(_n_stars, (one, other)))
+    verdicts = zip(one.claims(), other.claims(), strict=True)
+    wrong += [f"verdict of {a.id}: {a.verdict} | {b.verdict}" for a, b in verdicts if a.verdict != b.verdict]
+    ranges = [_n_stars(suite) for suite in (one, other)]
+    for place in sorted(ranges[0].keys() | ranges[1].keys()):
+        a, b = (of.get(place, (math.nan, math.nan)) for of in ranges)
+        if not np.allclose(a, b, rtol=SAME_N_STAR, atol=0):
+            wrong.append(f"N* of {place}: {a} | {b}")
     print(f"{name}: {len(pairs)} cells: " + ("; ".join(wrong) or "statuses, verdicts and N* are equal"))
     differences: dict[str, list[float]] = {}
     for a, b in pairs:
@@ -101,24 +106,13 @@ def _key(row: object) -> tuple[object, ...]:
     return tuple(getattr(row, name) for name in ("task", "label", "d", "n", "replicate"))
 
 
-def _n_stars(suite: StoredSuite) -> dict[str, str | float]:
-    """N* of each replicate, or a text if it is censored or a range."""
-    n_stars: dict[str, str | float] = {}
-    for reached in suite.thresholds():
-        where = f"{reached.label} on {reached.task}, d = {reached.d}, eps = {reached.level:g}"
-        for crossing in reached.replicates:
-            words = f"{crossing.censored} of {crossing.n:g}" if crossing.censored else crossing.within and "within"
-            value = f"{words} {crossing.within}" if words else crossing.n
-            n_stars[f"{where}, replicate {crossing.replicate}"] = value
-    return n_stars
-
-
-def _unequal(what: str, one: Mapping[str, str | float], other: Mapping[str, str | float]) -> Iterator[str]:
-    for key in one.keys() | other.keys():
-        a, b = one.get(key), other.get(key)
-        near = isinstance(a, float) and isinstance(b, float) and abs(a - b) <= SAME_N_STAR * max(a, b)
-        if a != b and not near:
-            yield f"{what} {key}: {a} | {b}"
+def _n_stars(suite: StoredSuite) -> dict[str, tuple[float, float]]:
+    """The range of N* of each replicate."""
+    return {
+        f"{of.label} on {of.task}, d = {of.d}, eps = {of.level:g}, replicate {each.replicate}": (each.lo, each.hi)
+        for of in suite.thresholds()
+        for each in of.replicates
+    }
 
 
 def main() -> int:

@@ -10,10 +10,11 @@ import torch
 from sklearn.kernel_ridge import KernelRidge
 
 from benchmarks.measurement import Measurement, interleave
-from benchmarks.problems import samples, teacher_problems
-from bfc_bench.learner import Job
+from bfc_bench.learner import Context, Data, Job
 from bfc_bench.plugins.manager import Plugins, load_plugins
-from bfc_bench.tasks.teacher_task import TeacherProblem
+from bfc_bench.run.build_task import build_task
+from bfc_bench.seeds import seed_of
+from bfc_bench.tasks.teacher_task import TeacherProblem, TeacherTask
 from bfc_bench.toolkit.kernels.by_name import make_kernel
 from bfc_bench.toolkit.ridge import RidgeCurve
 
@@ -33,7 +34,7 @@ def measure(quick: bool) -> Iterator[Measurement]:
     largest, teachers = (200, 2) if quick else (500, 8)
     sizes = [int(n) for n in np.linspace(largest / 20, largest, 20)]
     plugins = load_plugins()
-    problems = teacher_problems(plugins, DIMENSION, teachers)
+    problems = _teachers(plugins, teachers)
     for what, (ours, theirs), goal in (
         ("a sample per teacher", _own_samples(plugins, problems, sizes), 10),
         ("one sample", _one_sample(problems, sizes), None),
@@ -44,12 +45,32 @@ def measure(quick: bool) -> Iterator[Measurement]:
         yield pairs.measurement(f"{grid}, {what}", LOOP, "s", goal=goal)
 
 
+def _teachers(plugins: Plugins, count: int) -> list[TeacherProblem]:
+    """Three-layer teachers (L = 3), each with its own sample."""
+    task = build_task(
+        "benchmarks",
+        inputs={"kind": "uniform"},
+        target={"kind": "quadratic-densenet", "widths": [4, 2], "alphas": [1.0, 0.3]},
+        labels={"kind": "clean"},
+        plugins=plugins,
+        where="benchmarks",
+    )
+    assert isinstance(task, TeacherTask)
+    return [task.problem(0, DIMENSION, replicate, 1000) for replicate in range(count)]
+
+
+def _samples(problem: TeacherProblem, sizes: Sequence[int]) -> list[tuple[Data, Context]]:
+    """The nested training sets of a problem, each with the context of a fit."""
+    ctx = Context(seed=seed_of("benchmarks", problem.replicate), square_mean=problem.square_mean)
+    return [(problem.train(n), ctx) for n in sizes]
+
+
 def _own_samples(plugins: Plugins, problems: Sequence[TeacherProblem], sizes: Sequence[int]) -> tuple[Fits, Fits]:
     """The learner ``kernel-ridge``, all jobs of a teacher in a batch, and a fit per size, ridge and teacher."""
     cls = plugins.learner("kernel-ridge")
     fixed = {"with_squares": False, "center": False}
     learners = [cls.parse({"ridge": ridge, **fixed}, "kernel_curve") for ridge in RIDGES]
-    curves = [[Job(learner, *sample) for sample in samples(p, sizes) for learner in learners] for p in problems]
+    curves = [[Job(learner, *sample) for sample in _samples(p, sizes) for learner in learners] for p in problems]
 
     def ours() -> np.ndarray:
         for problem, jobs in zip(problems, curves, strict=True):

@@ -1,4 +1,4 @@
-"""Compares our engine with the eager loop on an ensemble, for several benchmarks."""
+"""Training of ensembles and of single models, against the eager loop and programs that train all models at once."""
 
 from __future__ import annotations
 
@@ -6,10 +6,21 @@ from collections.abc import Iterator
 
 from benchmarks import at_once
 from benchmarks.measurement import Measurement, interleave
-from benchmarks.networks import EAGER, Size, geometric_mean, same_loss
+from benchmarks.networks import EAGER, LARGE, MEDIUM, SMALL, TINY, Size, geometric_mean, same_loss
 
 EAGER_MODELS = 3
 """Number of models of an ensemble that the eager loop trains; its time is proportional to it."""
+
+
+def measure(quick: bool) -> Iterator[Measurement]:
+    """S and M with E=32; XS, S, M and L with E=1, where ours must never be slower."""
+    pairs = 2 if quick else 5
+    for size, few, many, goal in ((SMALL, 200, 600, 15), (MEDIUM, 10, 60, 2)):
+        steps = few if quick else many
+        yield against_eager(size, 32, steps, pairs, goal)
+        yield from against_ensembles(size, 32, steps, pairs)
+    for size, steps in ((TINY, 1500), (SMALL, 1000), (MEDIUM, 200), (LARGE, 40)):
+        yield against_eager(size, 1, steps // 10 if quick else steps, pairs, goal=1)
 
 
 def against_eager(size: Size, count: int, steps: int, pairs: int, goal: float) -> Measurement:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from bfc_bench.analysis.claims.mean_evidence import Evidence, Region, evidence
-from bfc_bench.analysis.claims.measures import n_star_ratio
+from bfc_bench.analysis.claims.measures import n_star_ratio, paired_differences, with_values
 from bfc_bench.analysis.curves import Curve, by_task, curves_of, metric_of
 from bfc_bench.analysis.intervals import exp, holm
 from bfc_bench.analysis.thresholds import NStars, threshold
@@ -136,16 +136,14 @@ def _decided(comparisons: Sequence[C]) -> list[C]:
 
 
 def _compare_at(n: int, a: Curve, b: Curve) -> Comparison:
-    of_a, of_b = _replicates_at(a, n), _replicates_at(b, n)
-    pairs = sorted(of_a & of_b)
-    values_a, values_b = (at.of_replicates(pairs).averaged[:, 0] for at in (a.at(a.n == n), b.at(b.n == n)))
-    log_ratio = evidence(values_a - values_b, overlap=a.overlap).of_symmetric_values()
+    of_a, of_b = (with_values(curve.at(curve.n == n)) for curve in (a, b))
+    log_ratio = evidence(paired_differences(of_a, of_b), overlap=a.overlap).of_symmetric_values()
     mean, lo, hi = (exp(x) if a.scale == "log" else x for x in (log_ratio.mean, *_ends(log_ratio)))
     return Comparison(
         **_in_common(a, b, log_ratio),
         n=n,
         pairs=log_ratio.count,
-        unpaired=len(of_a ^ of_b),
+        unpaired=len({*of_a.replicates} ^ {*of_b.replicates}),
         ratio=mean if a.scale == "log" else math.nan,
         difference=mean if a.scale == "linear" else math.nan,
         lo=lo,
@@ -164,12 +162,6 @@ def _in_common(a: Curve, b: Curve, found: Evidence) -> dict[str, Any]:
 def _ends(found: Evidence) -> tuple[float, float]:
     """The ends of the interval; nan if there is no test."""
     return (math.nan, math.nan) if found.refused else found.bounds()
-
-
-def _replicates_at(curve: Curve, n: int) -> set[int]:
-    """The replicates that have a value at n."""
-    (values,) = curve.values[:, curve.n == n].T
-    return {replicate for replicate, value in zip(curve.replicates, values, strict=True) if not math.isnan(value)}
 
 
 def _compare_n_star(a: Curve, b: Curve, level: float) -> ThresholdComparison:

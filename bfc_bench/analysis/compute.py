@@ -100,15 +100,12 @@ class FrontierPoint(FlatRecord):
 
 
 def frontier(curves: Sequence[CostCurve]) -> list[FrontierPoint]:
-    """The lower envelope of curves of one task, d and cost, at the cost of each of their points.
+    """The lower envelope of curves of one metric, task, d and cost, at the cost of each of their points.
 
     A point (learner, n) counts if every replicate has a value, of those that were tried along all curves. The best
     point is the one with the least mean. Its error is not that mean, which is too low because it was chosen as the
     lowest: for each replicate the best point is chosen by the others, and the error is the mean (``Curve.averaged``) of
     what the replicates have at these points, with its t-interval. Errors that may be negative have no frontier.
-
-    Args:
-        curves: Curves against one cost, of one metric at one (task, d).
     """
     shown = [of for of in curves if of.curve.scale == "log"]
     tried = [np.array(of.curve.replicates)[of.curve.has_enough_sizes].tolist() for of in shown]

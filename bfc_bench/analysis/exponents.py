@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -125,8 +124,7 @@ def _fit(bounds: Mapping[Any, Sequence[tuple[float, float]]], axis: str) -> Expo
     if wrong := [value for value in bounds if not (is_numeric(value) and value > 0)]:
         reason = f"{axis} must have positive numbers as values, and has {value_key(wrong[0])}"
         return Exponent(refused=reason, axis=axis)
-    values = [d for d in sorted(bounds) for _ in bounds[d]]
-    d = np.array(values, dtype=int if all(isinstance(value, Integral) for value in values) else float)
+    d = np.array([d for d in sorted(bounds) for _ in bounds[d]])
     lower, upper = np.array([pair for d in sorted(bounds) for pair in bounds[d]], dtype=float).reshape(-1, 2).T
     exact = np.isfinite(lower) & np.isfinite(upper)
     dims, group = np.unique(d[exact], return_inverse=True)

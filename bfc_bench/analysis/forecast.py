@@ -84,15 +84,8 @@ def forecast(curve: Curve, n: int, times: int = 2) -> Interval:
     """The mean error over replicates at ``times`` n, with its 90 % interval, in the unit of the curve's metric.
 
     The result is ``NOTHING`` if fewer than 2 replicates have a value at n, or if the errors at n and at a smaller size
-    from n / 4 on are not all positive.
-
-    Args:
-        curve: Errors of one learner on a table.
-        n: The size to go on from, the largest that was tested.
-        times: 2 or 4.
-
-    Raises:
-        UsageError: If ``times`` is another number, or if the metric may be negative.
+    from n / 4 on are not all positive. Raises ``UsageError`` if ``times`` is not 2 or 4, or if the metric may be
+    negative.
     """
     if times not in RULES:
         raise UsageError(f"forecast: times must be one of {', '.join(map(str, RULES))}. Got {times!r}.")

@@ -5,7 +5,7 @@ number, whatever was added since, and needs no record: a claim is judged at each
 first look that decides it is its verdict.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -74,27 +74,17 @@ class ClaimLooks:
 
 
 def looks_at(claim: Claim, rows: Rows, sizes: SizesByCurve, looks: Sequence[int]) -> ClaimLooks:
-    """The looks at a claim.
+    """The looks at a claim that knows its sizes and theories (``Claim.among``), of those that the suite plans.
 
-    A claim about N* reads all sizes of its curves, any other claim those of the suite.
-
-    Args:
-        claim: A claim of the suite, which knows its sizes and theories (``Claim.among``).
-        rows: Current rows of the suite.
-        sizes: The suite's own sizes.
-        looks: The looks that the suite plans.
+    A claim about N* reads all sizes of its curves, any other claim those of the suite, ``sizes``.
     """
-    return ClaimLooks(claim, tuple(_looks(claim, rows, sizes, looks)))
-
-
-def _looks(claim: Claim, rows: Rows, sizes: SizesByCurve, looks: Sequence[int]) -> Iterator[Look]:
     curves = _curves(claim, of_sizes(rows, sizes), sizes)
     read = of_sizes(rows, curves) if claim.n_star_level is None else rows
     counts = dict.fromkeys(claim.labels, 0)
-    before: tuple[LookLevel, Rows] | None = None
+    made = list[Look]()
     for number, (replicates, level) in enumerate(zip(looks, levels(looks), strict=True), 1):
         at = LookLevel(number, len(looks), 1 - 2 * level)
-        counts = {**counts, **dict.fromkeys(_open_labels(claim, before, at), replicates)}
+        counts = {**counts, **dict.fromkeys(_open_labels(claim, made, at), replicates)}
         mask, missing = np.zeros(len(read), dtype=bool), []
         for curve, own_sizes in curves.items():
             place = read.positions_by_curve.get(curve, np.zeros(0, dtype=np.intp))
@@ -103,24 +93,24 @@ def _looks(claim: Claim, rows: Rows, sizes: SizesByCurve, looks: Sequence[int]) 
             there = set(zip(n.tolist(), replicate.tolist(), strict=True))
             cells = [(n, replicate) for n in own_sizes for replicate in range(counts[curve[1]])]
             missing += [(curve, *cell) for cell in cells if cell not in there]
-        look_rows = read.at(mask)
-        finding = None if missing else finding_of(claim.at_look(at), look_rows)
+        seen = read.at(mask)
+        finding = None if missing else finding_of(claim.at_look(at), seen)
         after = looks[number] - replicates if number < len(looks) else 0
-        yield Look(at, replicates, after, counts, curves, look_rows, missing, finding)
+        made.append(Look(at, replicates, after, counts, curves, seen, missing, finding))
         if finding is None or finding.verdict != "undecided":
-            return
-        before = at, look_rows
+            break
+    return ClaimLooks(claim, tuple(made))
 
 
-def _open_labels(claim: Claim, before: tuple[LookLevel, Rows] | None, at: LookLevel) -> Sequence[str]:
+def _open_labels(claim: Claim, made: Sequence[Look], at: LookLevel) -> Sequence[str]:
     """The learners that need more replicates: not those beaten at the confidence of this look and of the one before.
 
     At the confidence of this look alone, its level would be spent on the replicates of both.
     """
-    if before is None:
+    if not made:
         return claim.labels
-    stricter = max(before[0], at, key=lambda one: one.confidence)
-    return claim.at_look(stricter).about(before[1]).undecided_part(before[1]).labels
+    stricter, rows = max(made[-1].at, at, key=lambda one: one.confidence), made[-1].rows
+    return claim.at_look(stricter).about(rows).undecided_part(rows).labels
 
 
 def _curves(claim: Claim, own: Rows, sizes: SizesByCurve) -> SizesByCurve:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain, product
 from typing import Any
 
@@ -68,7 +68,7 @@ class Extrapolation:
         return f"measured / predicted = {self.ratio} at {place}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ScalingLaw:
     """The fitted law of one learner or of a family of learners, with intervals over replicates."""
 
@@ -81,10 +81,8 @@ class ScalingLaw:
     d: int | None = None
     """Input dimension; None if the points differ in it."""
     replicates: int = 0
-    exponents: Mapping[str, Interval] | None = None
-    """b by axis."""
-    values: Mapping[str, tuple[float, ...]] | None = None
-    """One value of b per replicate, by axis; ``exponents`` has their mean, the fitted b, and their t-interval."""
+    values: Mapping[str, np.ndarray] = field(default_factory=dict)
+    """One value of b per replicate, (R,), by axis; their mean is the fitted b."""
     floor: Interval = NOTHING
     """c; its interval begins at 0 where the errors show no floor."""
     lack_of_fit_p: float = math.nan
@@ -93,11 +91,16 @@ class ScalingLaw:
     refused: str = ""
     """Why there is no law; empty if there is one."""
 
+    @property
+    def exponents(self) -> dict[str, Interval]:
+        """b with its t-interval, by axis; empty if there is no law."""
+        return {name: t_interval(values) for name, values in self.values.items()}
+
     def as_dict(self) -> dict[str, Any]:
         """The law as a flat record, with ``exponent_AXIS`` and its interval for each axis; missing numbers are nan."""
         record: dict[str, Any] = {"task": self.task, "d": self.d, "label": self.label, "metric": self.metric}
         for name, (first, last) in self.ranges.items():
-            b = NOTHING if self.exponents is None else self.exponents[name]
+            b = self.exponents.get(name, NOTHING)
             record |= {f"{name}_first": first, f"{name}_last": last} | b.columns(f"exponent_{name}")
         record |= self.floor.columns("floor") | {"replicates": self.replicates, "lack_of_fit_p": self.lack_of_fit_p}
         record |= self.extrapolation.ratio.columns("extrapolation")
@@ -173,9 +176,7 @@ def fit_scaling_law(axes: Mapping[str, np.ndarray], log_errors: np.ndarray, over
 
     1. The means over replicates of the log errors are fitted (Huber loss). Replicates without a value at some point are
        left out, because the others would then be compared with themselves at other points.
-    2. The fit is repeated without each of the replicates. Exponents, floor and predictions have Student's interval of
-       one value per replicate. ``benchmarks.coverage`` measures its coverage, for errors of a replicate that depend on
-       each other and for independent ones.
+    2. The fit is repeated without each replicate, for the intervals. ``benchmarks.coverage`` measures their coverage.
     3. Lack of fit: mean residuals, less what the parameters can follow, against their covariance S between replicates:
        F = R |m|^2 / tr S with f = (tr S)^2 / tr S^2 and f (R - 1) degrees of freedom (Box 1954).
     4. The largest sizes are predicted from the others (``Extrapolation``).
@@ -203,12 +204,10 @@ def fit_scaling_law(axes: Mapping[str, np.ndarray], log_errors: np.ndarray, over
     fit = _Fit.of(logs, y)
     if reason := fit.refusal(axes):
         return replace(law, refused=reason)
-    values = {name: fit.values(2 * j + 1) for j, name in enumerate(axes)}
     floor = t_interval(fit.values(-1))
     return replace(
         law,
-        exponents={name: t_interval(of_axis) for name, of_axis in values.items()},
-        values={name: tuple(of_axis.tolist()) for name, of_axis in values.items()},
+        values={name: fit.values(2 * j + 1) for j, name in enumerate(axes)},
         floor=replace(floor, lo=max(floor.lo, 0.0)),
         lack_of_fit_p=_lack_of_fit(logs, fit.p, y),
         extrapolation=_extrapolation(axes, logs, y, fit.p),
@@ -300,12 +299,8 @@ def _without_each(y: np.ndarray) -> np.ndarray:
 
 
 def _wider(whole: float, without: np.ndarray, influence: np.ndarray) -> np.ndarray:
-    """One value per replicate of an estimate, with its mean: pseudo-values or influences, whose spread is larger.
-
-    Args:
-        whole: The estimate from all replicates.
-        without: The estimates without each replicate, (R,).
-        influence: What each replicate does to it, to first order, (R,).
+    """One value per replicate of an estimate, with the mean ``whole``, (R,): pseudo-values from the estimates
+    ``without`` each, or what each does to it to first order, whichever has the larger spread.
     """
     pseudo = (1 - len(without)) * without
     values = max(pseudo, influence, key=np.std)

@@ -56,13 +56,8 @@ def sizes_to_run(curve: Curve, levels: Sequence[float], factor: float, ladder: L
     3. The middle of the step of the fit of all sizes, until it is within the factor. With noise, further sizes beside
        it, where few sizes are close to the level.
 
-    At most ``MOST`` sizes for each level follow those upward. Failed sizes are not tried again.
-
-    Args:
-        curve: What was measured so far.
-        levels: Levels of N*.
-        factor: Largest ratio of the sizes between which N* lies, or of neighbouring sizes of the ladder.
-        ladder: The sizes to choose from.
+    At most ``MOST`` sizes for each level follow those upward. Failed sizes are not tried again. ``factor`` is the
+    largest ratio of the sizes between which N* lies, or of neighbouring sizes of the ladder.
     """
     wanted: dict[int, set[int]] = {replicate: set() for replicate in curve.replicates}
     room = MOST * len(levels)

@@ -63,12 +63,8 @@ def finer_sizes(claim: Claim, rows: Rows, more: int) -> list[NewSizes]:
     middles of the steps in which the N* of the replicates lie.
 
     A step of the factor h adds (log h)^2 / 12 to the variance of log N*, and its middle takes three quarters of that.
-    Replicates narrow the interval as Student's; where steps make all of the variance, they take nothing.
-
-    Args:
-        claim: The claim.
-        rows: The rows that it reads.
-        more: Replicates that the next look adds; 0 if there is none.
+    Replicates narrow the interval as Student's; where steps make all of the variance, they take nothing. The next look
+    adds ``more`` of them; 0 if there is none.
     """
     options, by_replicates, seconds_of_replicates = [], 0.0, 0.0
     for curve, reached in _thresholds(claim, rows):

@@ -39,9 +39,8 @@ def _curves(rows: Rows, metric: str) -> Iterator[Curve]:
 
 def at_largest_n(curves: Sequence[Curve]) -> list[Curve]:
     """The curves at one size: the largest of their d at which one of them has a mean over replicates."""
-    has_mean = [curve.shared & np.isfinite(curve.values).any(axis=0) for curve in curves]
+    with_mean = [curve.at(curve.shared & np.isfinite(curve.values).any(axis=0)) for curve in curves]
     largest: dict[int, int] = {}
-    for curve, there in zip(curves, has_mean, strict=True):
-        largest[curve.d] = max(largest.get(curve.d, 0), *curve.n[there].tolist(), 0)
-    at = [there & (curve.n == largest[curve.d]) for curve, there in zip(curves, has_mean, strict=True)]
-    return [curve.at(kept) for curve, kept in zip(curves, at, strict=True) if kept.any()]
+    for curve in with_mean:
+        largest[curve.d] = max(largest.get(curve.d, 0), *curve.n.tolist(), 0)
+    return [curve.at(curve.n == largest[curve.d]) for curve in with_mean if largest[curve.d] in curve.n]

@@ -71,25 +71,11 @@ def tobit(x: np.ndarray, lower: np.ndarray, upper: np.ndarray, least_sigma: floa
 def profile_interval(
     fit: Tobit, x: np.ndarray, lower: np.ndarray, upper: np.ndarray, column: int, drop: float, least_sigma: float = 0.0
 ) -> tuple[float, float]:
-    """The interval of values of one coefficient whose profile log-likelihood is at most ``drop`` below the maximum.
+    """The values of coefficient ``column`` whose profile log-likelihood is at most ``drop`` below the maximum.
 
-    It is an interval because the likelihood is concave in (theta, gamma). Without censoring and with
-    drop = N log(1 + t^2 / (N - p)) / 2 it is Student's interval.
-
-    Args:
-        fit: What ``tobit`` gives for the same values.
-        x: Covariates, (N, p).
-        lower: Lower bounds, (N,), as for ``tobit``.
-        upper: Upper bounds, (N,), as for ``tobit``.
-        column: Index of the coefficient.
-        drop: Allowed fall of the log-likelihood.
-        least_sigma: Lower limit of sigma, as for ``tobit``.
-
-    Returns:
-        Lower and upper end; an end is infinite if no value on its side is excluded.
-
-    Raises:
-        numpy.linalg.LinAlgError: If no maximum is found.
+    They are an interval because the likelihood is concave in (theta, gamma); an end is infinite if no value on its side
+    is excluded. Without censoring and with drop = N log(1 + t^2 / (N - p)) / 2 it is Student's interval. ``fit`` is
+    what ``tobit`` gives for the other arguments, which are those of ``tobit``, and so is what is raised.
     """
     others, middle = np.delete(x, column, axis=1), np.where(np.isfinite(lower), lower, upper)
     centre = float(fit.beta[column])
@@ -160,16 +146,12 @@ def _step(phi: np.ndarray, gradient: np.ndarray, hessian: np.ndarray, fixed: np.
     slope = np.where(free, gradient, 0.0)
     flat = np.abs(slope * np.maximum(np.abs(phi), 1.0)).max(axis=1) < FLAT
     free[flat], slope[flat] = False, 0.0
-    return _solve(np.where(free[:, :, None] & free[:, None, :], hessian, -np.eye(phi.shape[1])), -slope)
-
-
-def _solve(hessian: np.ndarray, gradient: np.ndarray) -> np.ndarray:
-    """Solve M systems, (M, p, p) and (M, p) to (M, p); shift a Hessian that is singular by a small multiple of I."""
+    hessian = np.where(free[:, :, None] & free[:, None, :], hessian, -np.eye(phi.shape[1]))
     try:
-        return np.asarray(np.linalg.solve(hessian, gradient[..., None])[..., 0])
-    except np.linalg.LinAlgError:
-        size = np.abs(hessian).max(axis=(1, 2), keepdims=True)
-        return np.asarray(np.linalg.solve(hessian - 1e-9 * size * np.eye(len(hessian[0])), gradient[..., None])[..., 0])
+        return np.asarray(np.linalg.solve(hessian, -slope[..., None])[..., 0])
+    except np.linalg.LinAlgError:  # one is singular
+        shift = 1e-9 * np.abs(hessian).max(axis=(1, 2), keepdims=True) * np.eye(phi.shape[1])
+        return np.asarray(np.linalg.solve(hessian - shift, -slope[..., None])[..., 0])
 
 
 def _start(x: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:

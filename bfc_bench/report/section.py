@@ -254,7 +254,7 @@ def _exponents(section: Section) -> ReportTable:
 
 def _laws(section: Section) -> ReportTable:
     def cell(law: ScalingLaw) -> TableCell:
-        if law.exponents is None:
+        if law.refused:
             return TableCell("no law", law.refused)
         b, c = law.exponents["n"], law.floor
         remarks = [f"c = {with_interval(c.mean, c.lo, c.hi)}", f"lack of fit p = {law.lack_of_fit_p:.2g}"]

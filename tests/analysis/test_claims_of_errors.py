@@ -44,7 +44,12 @@ ERRORS = {name: (name,) for name in (*(metric.name for metric in BUILT_IN), "tra
     **{f"{name}.S2": (name, "S2") for name in MEASURES if name not in BESIDES},
 }
 """Every error that a row can have, by the name that a claim uses, with its path in the row."""
-OF_STAGES = [name for name in ERRORS if not name.startswith(("chosen.", "train_"))]
+OF_ROWS = [("a", name, path) for name, path in ERRORS.items()]
+OF_STAGES = [
+    ("a/early", name, ("stages", "early", *name.split(".")))
+    for name in ERRORS
+    if not name.startswith(("chosen.", "train_"))
+]
 
 
 def nested(path, value):
@@ -52,22 +57,13 @@ def nested(path, value):
     return {path[0]: nested(path[1:], value)} if path else value
 
 
-@pytest.mark.parametrize(("metric", "path"), ERRORS.items())
-def test_a_claim_may_be_about_every_error_of_a_row(metric, path):
+@pytest.mark.parametrize(("label", "metric", "path"), [*OF_ROWS, *OF_STAGES])
+def test_a_claim_may_be_about_every_error_of_a_row_and_of_its_stages(label, metric, path):
     rows = [cell("a", r, 5.0, **nested(path, error)) for r, error in enumerate((0.02, 0.03, 0.04, 0.03))]
     for bound, word in ((0.2, "supported"), (0.002, "contradicted")):
-        found = verdict({"kind": "reaches", "label": "a", "task": "t", "at_most": bound, "metric": metric}, rows)
+        found = verdict({"kind": "reaches", "label": label, "task": "t", "at_most": bound, "metric": metric}, rows)
         assert (found.verdict, found.replicates) == (word, 4)
         assert found.estimate == pytest.approx(0.03, rel=0.1)
-
-
-@pytest.mark.parametrize("metric", OF_STAGES)
-def test_a_claim_may_be_about_every_error_of_a_stage(metric):
-    path = tuple(metric.split("."))
-    rows = [cell("a", r, 5.0, stages={"early": nested(path, error)}) for r, error in enumerate((0.02, 0.03, 0.04))]
-    found = verdict({"kind": "reaches", "label": "a/early", "task": "t", "at_most": 0.2, "metric": metric}, rows)
-    assert (found.verdict, found.replicates) == ("supported", 3)
-    assert found.estimate == pytest.approx(0.03, rel=0.1)
 
 
 # --- errors in parts of the target: unbiased estimates that may be negative ---
@@ -334,12 +330,3 @@ def test_no_wrong_point_in_any_replicate_is_less_than_half_a_point_whatever_less
     assert (found.verdict, found.estimate) == ("supported", pytest.approx(0.5 / 200))
     found = verdict({"kind": "reaches", "task": "t", "label": "a", "at_most": 0.02}, shares_of("a", [0.0, 0.0, 0.005]))
     assert found.estimate == pytest.approx(0.005 / 3)
-
-
-@pytest.mark.parametrize("count", [7, 8])
-def test_errors_at_the_floor_that_their_metric_names_are_bounds(count):
-    claim = {"kind": "reaches", "task": "t", "label": "a", "metric": "metrics.own", "at_most": 0.02}
-    row = cell("a", 0, 0.5, metrics={"own": 1e-3}, floors={"metrics.own": 1e-3})
-    found = verdict(claim, [replace(row, replicate=r) for r in range(count)])
-    assert "every error is at the floor" in found.note
-    assert found.verdict == ("supported" if count == 8 else "undecided")

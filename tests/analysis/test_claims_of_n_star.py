@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from claim_cases import CASES, exponent_at, exponent_difference_at
+from claim_cases import CASES, exponent_at
 from claim_results import DIMS, GRID, SWEEP, THEORIES, D, N, cell, cells, curve, spread, verdict
 
 from bfc_bench.errors import UsageError
@@ -163,16 +163,6 @@ def test_one_opponent_without_a_value_leaves_a_claim_undecided():
     """Neither a nor b ever gets there, and c does."""
     rows = [*curve("a", [1e6] * 3), *curve("b", [1e6] * 3), *curve("c", 1e4 * spread("c", size=3, sd=1.0))]
     assert verdict(SAMPLES | {"against": ["b", "c"]}, rows).verdict == "undecided"
-
-
-def test_exponents_keep_censored_replicates_as_bounds():
-    rng = stream("test claims", "censored exponents")
-    rows = exponent_difference_at(rng, -1.0)
-    cut = [row for row in rows if row.n <= 1280]
-    found = verdict(CASES["exponents"][0], cut)
-    assert "bounds" in found.note
-    assert " 0 bounds" not in found.note
-    assert found.verdict != "contradicted"
 
 
 def test_an_exponent_of_a_cost_is_that_of_the_operations_at_n_star():

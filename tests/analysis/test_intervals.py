@@ -93,12 +93,6 @@ def test_the_interval_of_few_points_is_korn_and_graubards():
     assert found.hi == pytest.approx(stats.beta.ppf(0.975, p * n + 1, n - p * n))
 
 
-def test_shares_of_the_same_points_tell_less_than_those_of_others():
-    shares = [0.10, 0.11, 0.12]
-    same, others = share_interval(shares, 500, 500), share_interval(shares, 500, 50_000)
-    assert same.hi - same.lo > others.hi - others.lo
-
-
 def test_an_interval_of_a_logarithm_may_end_beyond_the_largest_float():
     assert Interval(0.0, -800.0, 800.0, 3).exp() == Interval(1.0, 0.0, math.inf, 3)
 

@@ -9,6 +9,7 @@ from synthetic import n_star
 from bfc_bench.analysis.claims.mean_evidence import Region, evidence
 from bfc_bench.analysis.claims.measures import Measured, evidence_of_crossings, ratio_of
 from bfc_bench.analysis.claims.verdict import decide
+from bfc_bench.analysis.curves import Curve
 from bfc_bench.analysis.intervals import t_interval
 from bfc_bench.analysis.thresholds import NStar
 
@@ -28,11 +29,16 @@ def ends(evidence):
     return evidence.open_below, evidence.open_above
 
 
+def measured(side, at_floor):
+    """The sizes of one side as errors, of which the least may be at the floor."""
+    values = np.array([[each.n] for each in side])
+    floor = values.min() if at_floor else 1.0
+    return Measured(Curve("t", 8, "a", "nmse", np.array([100]), (0, 1, 2, 3), values, floors=floor))
+
+
 @pytest.mark.parametrize("floored", [(False, False), (True, False), (False, True), (True, True)])
 def test_an_error_at_the_floor_may_be_smaller_so_that_the_ratio_may_move_away_from_its_side(floored):
-    values = ({c.replicate: math.log(c.n) for c in side} for side in (A, B))
-    a, b = (Measured("log", side, floored=at) for side, at in zip(values, floored, strict=True))
-    assert ends(ratio_of(a, b)) == floored
+    assert ends(ratio_of(*map(measured, (A, B), floored))) == floored
 
 
 @pytest.mark.parametrize("failed", [(False, False), (True, False), (False, True), (True, True)])

@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 from bfc_bench.analysis.curves import Curve
-from bfc_bench.analysis.exponents import compare_exponents, fit_exponent
 from bfc_bench.analysis.scaling import scalings
-from bfc_bench.analysis.thresholds import crossings
 from bfc_bench.seeds import stream
 
 N = np.array([20 * 2**k for k in range(12)])
@@ -34,14 +32,6 @@ def test_one_per_label_and_level_with_dimensions_ascending(curves):
     for scaling in found:
         assert tuple(scaling.thresholds) == scaling.measured_dims == tuple(sorted(DIMS))
         assert [r.d for r in scaling.thresholds.values()] == sorted(DIMS)
-
-
-def test_the_exponent_is_that_of_the_crossings(curves):
-    a, b = scalings(curves, (0.1,))
-    by_label = {x: {c.d: crossings(c, 0.1) for c in curves if c.label == x} for x in "ab"}
-    assert a.exponent == fit_exponent(by_label["a"])
-    assert a.exponent is a.exponent, "it is fitted once"
-    assert compare_exponents(a.crossings, b.crossings).value == pytest.approx(1, abs=0.5)
 
 
 def test_stages_are_apart_from_the_final_predictor():

@@ -78,9 +78,7 @@ def test_scale_shift_sign_and_order_of_the_values_change_nothing_else(count):
     assert evidence(1000 * x - 7).bounds() == pytest.approx((1000 * lo - 7, 1000 * hi - 7))
     assert evidence(-x).bounds() == pytest.approx((-hi, -lo))
     assert evidence(x[::-1]).bounds() == pytest.approx((lo, hi))
-    below, above = (evidence(values).p_inside(Region(hi=2.0)) for values in (x, 1000 * x - 7))
-    assert above == pytest.approx(evidence(1000 * x - 7).p_inside(Region(hi=2.0)))
-    assert below == pytest.approx(evidence(-x).p_inside(Region(lo=-2.0)))
+    assert evidence(x).p_inside(Region(hi=2.0)) == pytest.approx(evidence(-x).p_inside(Region(lo=-2.0)))
 
 
 def test_where_the_two_rules_differ_the_verdict_is_undecided_and_names_both():

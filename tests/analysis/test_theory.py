@@ -27,10 +27,6 @@ def test_the_slope_tends_to_the_degree_from_below(p):
     )
 
 
-def test_one_dimension_has_no_slope():
-    assert math.isnan(harmonics_slope((8,), 2))
-
-
 def cell(d, n, replicate, error):
     return row(task="t", label="a", d=d, n=n, replicate=replicate, nmse=error)
 

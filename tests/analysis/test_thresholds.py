@@ -101,17 +101,6 @@ def test_noise_about_the_level_is_no_second_crossing():
     assert sum(threshold(curve(line, n=n), 0.1).ill_behaved for line in noisy) <= 4
 
 
-def test_the_scatter_of_the_replicates_is_noise():
-    """Steps up by a factor 2.5 are what these replicates do everywhere; alone each would be flagged."""
-    rng = stream("test", "scatter")
-    noisy = 0.1 * (SIZES / 200.0) ** -0.5 * np.exp(0.6 * rng.standard_normal((20, len(SIZES))))
-    alone = sum(threshold(curve(line, n=SIZES), 0.1).ill_behaved for line in noisy)
-    assert alone >= 3, "or there would be nothing to compare with"
-    assert threshold(curve(*noisy, n=SIZES), 0.1).ill_behaved < alone / 3
-    wild = [0.4, 0.05, 40.0, 30.0, 0.02, 0.01, 0.005]
-    assert threshold(curve(*noisy, wild, n=SIZES), 0.1).ill_behaved >= 1, "what none of the others does is still seen"
-
-
 def test_a_rise_counts_from_three_standard_deviations_of_a_difference_of_two_errors():
     beside = np.exp(2 + 0.25 * stream("test", "rise").standard_normal((20, len(SIZES))))
     for rise, ill_behaved in ((2.5, 0), (3.5, 1)):
@@ -150,14 +139,6 @@ def test_the_noise_of_few_replicates_is_not_too_small():
     assert np.mean(many) == pytest.approx(0.3, rel=0.05)
 
 
-def test_an_error_that_never_falls_to_the_level_is_right_censored_at_the_largest_size():
-    assert ranges(curve([1, 0.9, 0.8, 0.7, 0.6]), 0.5) == [(pytest.approx(1600), math.inf)]
-
-
-def test_an_error_below_the_level_everywhere_is_left_censored_at_the_smallest_size():
-    assert ranges(curve([0.5, 0.4, 0.3, 0.2, 0.1]), 0.5) == [(0, pytest.approx(100))]
-
-
 PART = {"metric": "part_errors.degree2"}
 
 
@@ -174,10 +155,11 @@ def test_on_a_linear_scale_errors_are_pooled_as_they_are():
         assert found.step == pytest.approx(sizes)
 
 
-def test_on_a_linear_scale_negative_errors_are_below_every_level():
-    low, high = curve([-0.1] * 5, **PART), curve([0.3, 0.2, 0.2, 0.2, 0.2], **PART)
-    assert ranges(low, 1e-9) == [(0, pytest.approx(100))]
-    assert ranges(high, 0.1) == [(pytest.approx(1600), math.inf)]
+@pytest.mark.parametrize(("low", "options"), [(0.01, {}), (-0.1, PART)])
+def test_an_error_that_is_never_or_always_above_the_level_is_censored_at_an_end_of_the_sizes(low, options):
+    below, above = curve([low] * 5, **options), curve([0.3, 0.2, 0.2, 0.2, 0.2], **options)
+    assert ranges(below, 0.1) == [(0, pytest.approx(100))]
+    assert ranges(above, 0.1) == [(pytest.approx(1600), math.inf)]
 
 
 def test_missing_sizes_are_left_out_and_replicates_without_any_dropped():
@@ -222,19 +204,6 @@ def test_noise_does_not_bias_the_crossing():
 def test_a_level_that_is_not_positive_is_an_error(level):
     with pytest.raises(UsageError, match="level must be positive"):
         crossings(curve([1, 0.5, 0.2, 0.1, 0.05]), level)
-
-
-def made(*specs):
-    return n_stars(*(n_star(replicate, *spec) for replicate, spec in enumerate(specs)))
-
-
-def test_a_replicate_that_never_reaches_the_level_makes_n_star_no_smaller():
-    """The median of the three was 162, which put the learner before one with 306 in every replicate."""
-    reached, never = made((162,), (162,), (860,)), made((162,), (162,), (1600, "right"))
-    assert reached.interval.mean == pytest.approx((162 * 162 * 860) ** (1 / 3))
-    assert never.interval.mean > (162 * 162 * 1600) ** (1 / 3)
-    rivals = [made((306,), (306.1,), (306,)), reached, never]
-    assert sorted(rivals, key=lambda of: of.rank) == [reached, rivals[0], never]
 
 
 def observed(log_stars, largest):

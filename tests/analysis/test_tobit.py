@@ -132,14 +132,6 @@ def test_the_sigma_of_ranges_about_a_line_is_its_lower_limit(width, least):
     assert fit.beta == pytest.approx([1.0, 2.0], abs=0.15)
 
 
-def test_what_nothing_limits_is_infinite():
-    ones = np.ones((4, 1))
-    lower, upper = np.array([0.0, 0.5, 1.0, 1.2]), np.full(4, np.inf)
-    upper[0] = 0.5
-    _, hi = profile_interval(tobit(ones, lower, upper, 0.01), ones, lower, upper, 0, t_drop(4, 1), 0.01)
-    assert hi == np.inf or hi > 5
-
-
 def test_no_maximum_is_an_error():
     x = np.column_stack([np.ones(4), np.arange(4.0)])
     line = x @ [1.0, 2.0]

@@ -46,8 +46,7 @@ def test_the_report_holds_machine_versions_load_and_lines(report):
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
-    [("no_such_module", "no_such_module"), pytest.param("ensemble_medium", "", marks=pytest.mark.slow)],
+    ("name", "said"), [("no_such_module", "no_such_module"), pytest.param("training", "", marks=pytest.mark.slow)]
 )
 def test_a_benchmark_measures_or_is_named(name, said, monkeypatch):
     from benchmarks.__main__ import measure

@@ -15,7 +15,7 @@ from bfc_bench.analysis.claims.measures import Point, evidence_of_crossings, fai
 from bfc_bench.analysis.claims.verdict import Finding
 from bfc_bench.analysis.curves import FLOOR, curves_of
 from bfc_bench.analysis.theory import expected_n_star, no_theory
-from bfc_bench.analysis.thresholds import NStar, crossings
+from bfc_bench.analysis.thresholds import crossings
 from bfc_bench.store.row import Row
 
 
@@ -62,14 +62,13 @@ class Follows(LabelClaim, NStarClaim):
             if not FLOOR < expected < math.inf:
                 return nothing(f"the theory of {self.label} has no positive finite error there: {expected:.3g}")
             measured = mean_of(measure(rows, self.label, self.metric, at))
-            log_ratios = tuple((lo - math.log(expected), hi - math.log(expected)) for lo, hi in measured.ranges)
-            return replace(measured, ranges=log_ratios, notes=(*measured.notes, note))
-        n_star = expected_n_star(theory, self.level)
-        if not math.isfinite(n_star):
-            return nothing(f"the theory of {self.label} never reaches the level")
-        (curve,) = curves
-        measured_n_star = crossings(curve, self.level)
-        expected_n_stars = [NStar(crossing.replicate, n_star, n_star) for crossing in measured_n_star]
-        notes = (*failure_notes(curves), f"{note}, N* = {n_star:.4g}")
-        failed = (False, bool(curve.failures.any()))
-        return evidence_of_crossings((1.0, -1.0), (measured_n_star, expected_n_stars), failed, notes)
+        else:
+            expected = expected_n_star(theory, self.level)
+            if not math.isfinite(expected):
+                return nothing(f"the theory of {self.label} never reaches the level")
+            failed = (False, bool(curves[0].failures.any()))
+            n_stars = crossings(curves[0], self.level)
+            measured = evidence_of_crossings((1.0,), (n_stars,), failed, failure_notes(curves))
+            note += f", N* = {expected:.4g}"
+        log_ratios = tuple((lo - math.log(expected), hi - math.log(expected)) for lo, hi in measured.ranges)
+        return replace(measured, ranges=log_ratios, notes=(*measured.notes, note))

@@ -3,14 +3,15 @@
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
 
 from bfc_bench.analysis.claims.mean_evidence import Evidence, evidence, nothing, short
-from bfc_bench.analysis.curves import Curve, Scale, curves, scale_of, shared_n
-from bfc_bench.analysis.intervals import averaged_shares, is_skewed
+from bfc_bench.analysis.curves import Curve, curves, shared_n
+from bfc_bench.analysis.intervals import is_skewed
 from bfc_bench.analysis.thresholds import NStar, crossings
 from bfc_bench.store.row import Row
 from bfc_bench.store.rows import Rows
@@ -42,28 +43,26 @@ class Point:
 class Measured:
     """One predictor's metric at one point, by replicate."""
 
-    scale: Scale
-    values: Mapping[int, float] = field(default_factory=dict)
-    """Values by replicate, as they are averaged (``Curve.averaged``)."""
-    raw: Mapping[int, float] = field(default_factory=dict)
-    """The same as they were measured."""
-    floored: bool = False
-    """Whether some values are at the metric's floor, and so are only upper bounds."""
-    failed: int = 0
-    """Number of cells that ran and gave no value."""
+    curve: Curve
+    """The curve at this point alone, of the replicates that have a value."""
     problem: str = ""
     """How many cells have no value, and why."""
-    overlap: float = 0.0
-    """As ``Curve.overlap``."""
-    tested: float = math.inf
-    """Number of test points of an error rate on a finite data set; inf if fresh points are drawn."""
 
-    def of_replicates(self, replicates: Sequence[int]) -> np.ndarray:
-        """Values of some replicates, as they are averaged over these."""
-        values = np.array([self.values[r] for r in replicates], float)
-        if math.isinf(self.tested):
-            return values
-        return averaged_shares(np.array([self.raw[r] for r in replicates], float), values)
+    @cached_property
+    def values(self) -> dict[int, float]:
+        """Values by replicate, as they are averaged (``Curve.averaged``)."""
+        return dict(zip(self.curve.replicates, self.curve.averaged[:, 0].tolist(), strict=True))
+
+    @property
+    def floored(self) -> bool:
+        """Whether the mean is only an upper bound, because some values, or all error rates, are at their floor."""
+        low = self.curve.values <= self.curve.floors
+        return self.curve.scale == "log" and bool(low.all() if self.curve.counted else low.any())
+
+    @property
+    def failed(self) -> int:
+        """Number of cells that ran and gave no value."""
+        return int(self.curve.failures[0])
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -74,31 +73,29 @@ class Measured:
 def measure(rows: Iterable[Row], name: str, metric: str, at: Point) -> Measured:
     """The values of one predictor's metric at a point."""
     label, _, stage = name.partition("/")
-    scale = scale_of(metric)
     of_curve = Rows.of(rows).where(task=at.task, label=label, d=at.d)
     at_point = of_curve.where(n=at.n)
+    empty = Curve(at.task, at.d or 0, label, metric, np.array([at.n]), (), np.empty((0, 1)), stage=stage or None)
     if not at_point:
-        return Measured(scale, problem=f"no cells of {label} on {at}")
+        return Measured(empty, f"no cells of {label} on {at}")
     if at.n not in shared_n(of_curve):
-        return Measured(scale, problem=f"{label} on {at} was run only in replicates that were chosen by their N*")
+        return Measured(empty, f"{label} on {at} was run only in replicates that were chosen by their N*")
     with_metric = curves(at_point, metric, stage or None)
     if not with_metric:
         stages = at_point.names("stages")
         hint = f"; its stages are {', '.join(stages) or 'none'}" if stage and stage not in stages else ""
-        return Measured(scale, problem=f"{name} has no {metric} on {at}{hint}")
+        return Measured(empty, f"{name} has no {metric} on {at}{hint}")
     (curve,) = with_metric
-    known = ~np.isnan(curve.values[:, 0])
-    replicates = np.array(curve.replicates)[known].tolist()
-    values, raw = (dict(zip(replicates, of[known, 0].tolist(), strict=True)) for of in (curve.averaged, curve.values))
-    low = (curve.values <= curve.floors)[known]
-    floored = scale == "log" and bool(low.all() if curve.counted else low.any())
-    missing = len(curve.replicates) - len(values)
-    problem = ""
-    if missing:
+    known, problem = with_values(curve), ""
+    if missing := len(curve.replicates) - len(known.replicates):
         why = ", ".join(f"{count} {status}" for status, count in curve.statuses[0].items()) or "no finite value"
         problem = f"{missing} of {len(curve.replicates)} cells of {name} have no value ({why})"
-    tested = curve.test_points if curve.counted else math.inf
-    return Measured(scale, values, raw, floored, int(curve.failures[0]), problem, curve.overlap, tested)
+    return Measured(known, problem)
+
+
+def with_values(curve: Curve) -> Curve:
+    """A curve of one size without the replicates that have no value."""
+    return curve.of_replicates(np.array(curve.replicates)[~np.isnan(curve.values[:, 0])].tolist())
 
 
 def mean_of(a: Measured) -> Evidence:
@@ -108,20 +105,20 @@ def mean_of(a: Measured) -> Evidence:
     """
     if not a.values:
         return nothing(a.problem)
-    skewed = ("the values are skewed, which widens the interval",) * is_skewed([*a.values.values()])
-    sampled = "which replicates share" if a.overlap else "whose sampling the interval does not include"
-    on_data = (f"on the data's own {a.tested:,.0f} test points, {sampled}",) * (a.tested < math.inf)
-    notes = (*a.notes, *skewed, *on_data)
-    at_floor = a.floored and len({*a.values.values()}) == 1
+    values = a.values.values()
+    skewed = ("the values are skewed, which widens the interval",) * is_skewed([*values])
+    sampled = "which replicates share" if a.curve.overlap else "whose sampling the interval does not include"
+    on_data = (f"on the data's own {a.curve.test_points:,.0f} test points, {sampled}",) * a.curve.counted
+    at_floor = a.floored and len({*values}) == 1
     found = evidence(
-        a.values.values(),
+        values,
         open_below=a.floored,
         open_above=a.failed > 0,
         only_bounds=at_floor,
-        overlap=a.overlap,
-        notes=(*notes, *["every error is at the floor of the metric"] * at_floor),
+        overlap=a.curve.overlap,
+        notes=(*a.notes, *skewed, *on_data, *["every error is at the floor of the metric"] * at_floor),
     )
-    return replace(found, pseudo=a.tested < math.inf)
+    return replace(found, pseudo=a.curve.counted)
 
 
 def ratio_of(a: Measured, b: Measured) -> Evidence:
@@ -146,15 +143,21 @@ def _paired(a: Measured, b: Measured, factor: float) -> Evidence:
     for side in (a, b):
         if not side.values:
             return nothing(side.problem)
-    pairs = sorted(a.values.keys() & b.values.keys())
     found = evidence(
-        a.of_replicates(pairs) - factor * b.of_replicates(pairs),
+        paired_differences(a.curve, b.curve, factor),
         open_below=a.floored or b.failed > 0,
         open_above=b.floored or a.failed > 0,
-        overlap=a.overlap,
+        overlap=a.curve.overlap,
         notes=(*a.notes, *b.notes),
     )
-    return replace(found, pseudo=a.tested < math.inf)
+    return replace(found, pseudo=a.curve.counted)
+
+
+def paired_differences(a: Curve, b: Curve, factor: float = 1.0) -> np.ndarray:
+    """a - factor b by the replicates that both curves of one size have, as they are averaged over these, (R,)."""
+    pairs = sorted({*a.replicates} & {*b.replicates})
+    values_a, values_b = (curve.of_replicates(pairs).averaged[:, 0] for curve in (a, b))
+    return np.asarray(values_a - factor * values_b)
 
 
 def n_star_ratio(a: Curve, b: Curve, level: float) -> Evidence:

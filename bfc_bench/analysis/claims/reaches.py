@@ -6,6 +6,7 @@ from typing import ClassVar
 from bfc_bench.analysis.claims.base import Bounded, LabelClaim, Positive
 from bfc_bench.analysis.claims.measures import mean_of, measure
 from bfc_bench.analysis.claims.verdict import Finding
+from bfc_bench.analysis.curves import scale_of
 from bfc_bench.store.row import Row
 
 
@@ -25,6 +26,6 @@ class Reaches(LabelClaim, Bounded):
     def judge(self, rows: Sequence[Row]) -> Finding:
         """From the t-interval of the mean log metric, or of the mean metric if it may be negative."""
         at = self.at(rows)
-        measured = measure(rows, self.label, self.metric, at)
+        found = mean_of(measure(rows, self.label, self.metric, at))
         statement = f"The {self.quantity} of {self.label} is {self.bound} ({at})."
-        return self.verdict(statement, self.region, mean_of(measured), log=measured.scale == "log")
+        return self.verdict(statement, self.region, found, log=scale_of(self.metric) == "log")

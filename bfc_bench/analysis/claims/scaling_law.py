@@ -93,7 +93,7 @@ class ScalingLawClaim(Bounded):
             return nothing(
                 f"{self.metric} is an unbiased estimate that may be negative, so it has no logarithm and no law"
             )
-        if law.refused or law.values is None:
+        if law.refused:
             return nothing(law.refused)
         unsure = any(bool(curve.failures.any()) for curve in curves)
         checks = f"lack of fit p = {law.lack_of_fit_p:.2g}; {law.extrapolation}"

@@ -37,9 +37,9 @@ class Succeeds(LabelClaim):
 
         at = self.at(rows)
         measured = measure(rows, self.label, self.metric, at)
-        values = measured.raw.values()
+        values = measured.curve.values
         trials = len(values) + measured.failed
-        reached = sum(value <= self.level * (1 + 1e-12) for value in values)
+        reached = int((values <= self.level * (1 + 1e-12)).sum())
         interval, region = clopper_pearson(reached, trials, self.confidence), Region(self.share, 1.0)
         tails = stats.binom.sf(reached - 1, trials, self.share), stats.binom.cdf(reached, trials, self.share)
         notes = [f"{reached} of {trials} replicates"] * bool(trials)

@@ -10,6 +10,7 @@ from bfc_bench.analysis.claims.base import Label, PointClaim
 from bfc_bench.analysis.claims.mean_evidence import MIN_REPLICATES, Evidence, Region
 from bfc_bench.analysis.claims.measures import Measured, difference_of, measure, ratio_of
 from bfc_bench.analysis.claims.verdict import Finding
+from bfc_bench.analysis.curves import scale_of
 from bfc_bench.store.row import Row
 
 
@@ -36,7 +37,7 @@ class Unchanged(PointClaim):
         before, after = (measure(rows, name, self.metric, at) for name in (self.before, self.after))
         within = f"the same within {100 * self.tolerance:.3g} %" if self.tolerance else "equal"
         statement = f"The {self.quantity} of {self.before} and of {self.after} is {within} ({at})."
-        if before.scale == "linear":
+        if scale_of(self.metric) == "linear":
             return self.verdict(statement, *self._differences(after, before), log=False)
         region = Region(1 / (1 + self.tolerance), 1 + self.tolerance)
         return self.verdict(statement, region, self._unless_identical(ratio_of(after, before)), log=True)

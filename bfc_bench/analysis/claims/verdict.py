@@ -135,15 +135,7 @@ def decide(
     """Supported if the interval lies inside the region, contradicted if it lies outside, else undecided.
 
     The interval contains Student's and the one that allows for skewed values, so both must agree. Of several
-    quantities, the largest is judged (``compare``).
-
-    Args:
-        region: Allowed values, in the units of the statement.
-        quantities: Evidence by name.
-        confidence: Confidence of the interval.
-        statement: The claim as a sentence.
-        log: Whether the evidence is about the logarithm of the quantity.
-        but: A reservation to quote with a verdict that is decided.
+    quantities, by name, the largest is judged (``compare``). The other arguments are those of ``Claim.verdict``.
     """
     allowed, pieces = region.log() if log else region, [piece for _, piece in quantities]
     usable = [(name, piece) for name, piece in quantities if not piece.refused]
