@@ -45,7 +45,7 @@ def quadratic_forms(z: Tensor, values: Sequence[Tensor], square_norm: float) -> 
     ``values`` (n_k,) are those of function k at the first n_k points.
     """
     gamma = 1 / (square_norm or 1.0)
-    kernel = make_kernel("poly", gamma, degree=2, coef0=1.0)
+    kernel = make_kernel("poly", gamma, degree=2)
     targets = z.new_zeros(len(z), len(values))
     for column, column_values in enumerate(values):
         targets[: len(column_values), column] = column_values
