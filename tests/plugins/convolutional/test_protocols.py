@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from bfc_plugins.convolutional import training
+from bfc_plugins.convolutional import fit
 from bfc_plugins.convolutional.correction import ConvCorrection
 from bfc_plugins.convolutional.fit import ImageFit, correlations
 from bfc_plugins.convolutional.fixed_head import ConvFixedHead
@@ -109,8 +109,8 @@ def test_a_strong_pull_holds_weights_and_none_lets_them_go():
 )
 def test_what_is_planned_is_what_is_made(learner, flops, monkeypatch):
     """Each step trains on 20 images, 3 passes each; a block of 1 flop per image that is frozen costs one pass."""
-    made, minibatches = [], training.minibatches
-    monkeypatch.setattr(training, "minibatches", lambda *args: made.append(args[2]) or minibatches(*args))
+    made, minibatches = [], fit.minibatches
+    monkeypatch.setattr(fit, "minibatches", lambda *args: made.append(args[2]) or minibatches(*args))
     monkeypatch.setattr(BlockLayout, "flops", lambda layout, image: float(layout.depth))
     work = learner.work(100, learner.layout(1), (1, 8, 8))
     learner.fit(stripes(100), Context())
