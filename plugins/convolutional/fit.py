@@ -182,16 +182,15 @@ class ImageFit:
         """The weight decay with the least validation error, the smallest of equals; ``network`` is not changed."""
         if len(stage.weight_decays) == 1 or len(images) < 10:
             return stage.weight_decays[-1]
-        numbers, validates = self.points.numbers, images.new_tensor(held_out(len(images)))
-        rows, validation = (validates == 0).nonzero()[:, 0], validates.nonzero()[:, 0]
+        numbers, out = self.points.numbers, torch.as_tensor(held_out(len(images)), device=images.device)
         errors: dict[float, float] = {}
         for weight_decay in sorted(stage.weight_decays):
             trial = copy.deepcopy(network)
             try:
-                self.descend(stage, trial, images[rows], numbers[rows], weight_decay)
+                self.descend(stage, trial, images[~out], numbers[~out], weight_decay)
             except Diverged:
                 continue
-            errors[weight_decay] = self._error(stage, trial, images[validation], numbers[validation])
+            errors[weight_decay] = self._error(stage, trial, images[out], numbers[out])
         return min(errors, key=errors.__getitem__) if errors else min(stage.weight_decays)
 
     def _error(self, stage: Stage, network: Network, images: Tensor, numbers: Tensor) -> float:
