@@ -37,7 +37,7 @@ def relu(weights: Tensor, z: Tensor) -> Tensor:
 
 
 def polynomial(weights: Tensor, z: Tensor) -> Tensor:
-    """D^-1/2 prod_k w_k.(sqrt(gamma) z, sqrt(coef0)) / sqrt(1 + coef0), k = 1..degree, w_k of random signs: ``poly``.
+    """D^-1/2 prod_k w_k.(sqrt(gamma) z, 1) / sqrt 2, k = 1..degree, w_k of random signs: ``poly``.
 
     Kar & Karnick 2012. For signs with these factors, (degree, D, p + 1).
     """
@@ -46,7 +46,7 @@ def polynomial(weights: Tensor, z: Tensor) -> Tensor:
 
 
 def make_map(
-    name: MapName, features: int, p: int, gamma: float, *, degree: int = 2, coef0: float = 1.0, seed: int, like: Tensor
+    name: MapName, features: int, p: int, gamma: float, *, degree: int = 2, seed: int, like: Tensor
 ) -> FeatureMap:
     """Draw a feature map.
 
@@ -56,14 +56,13 @@ def make_map(
         p: Number of inputs.
         gamma: Inverse squared length of the kernel.
         degree: Degree of the polynomial.
-        coef0: Constant term of the polynomial.
         seed: Seed of the weights.
         like: A tensor whose dtype and device are used.
     """
     if name == "polynomial":
         rngs = [stream(seed, "feature-map", name, factor) for factor in range(degree)]
         signs = np.stack([rng.integers(0, 2, (features, p + 1)) * 2.0 - 1.0 for rng in rngs])
-        units = np.append(np.full(p, math.sqrt(gamma)), math.sqrt(coef0)) / math.sqrt(1 + coef0)
+        units = np.append(np.full(p, math.sqrt(gamma)), 1.0) / math.sqrt(2)
         return partial(polynomial, torch.as_tensor(signs * units).to(like))
     normal = stream(seed, "feature-map", name).standard_normal((features, p)) * math.sqrt(2 * gamma)
     weights = torch.as_tensor(normal).to(like)

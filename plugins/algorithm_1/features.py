@@ -12,7 +12,7 @@ from bfc_plugins.algorithm_1.initial_distill import initial_distill
 from bfc_plugins.algorithm_1.labels import TrainingLabels, half_curvature
 from bfc_plugins.algorithm_1.net import DistilledNet
 from bfc_plugins.algorithm_1.options import Algorithm1Options
-from bfc_plugins.algorithm_1.printed import printed_distill, printed_expansion
+from bfc_plugins.algorithm_1.printed import printed_distill
 from bfc_plugins.algorithm_1.sgd import Training, TrainingSample
 from bfc_plugins.algorithm_1.worth import second_moment, worths
 from bfc_plugins.quadratic.net import Params
@@ -121,7 +121,7 @@ class LayerFeatures:
         """Draw ``rows`` rows of R_l for K_l = ``kernel`` below the first ``filled`` ones, from the stream ``key``."""
         rng, moment = stream(self.sample.seed, self.learner.name, *key), self.learner.feature_moment
         if moment == "printed":
-            drawn = printed_expansion(rng, rows, len(kernel))
+            drawn = rng.standard_normal((rows, len(kernel))) / len(kernel)
         else:
             # R_l is never drawn again. If S_l is still as small as its noise, an R_l scaled to it would let F_{l+1},
             # which is of fourth order in S_l, explode as soon as S_l grows.

@@ -1,4 +1,4 @@
-"""Three rules of Algorithm 1 exactly as the paper prints them, for ``schedule``, ``ranks`` and ``feature_moment``."""
+"""Two rules of Algorithm 1 exactly as the paper prints them, for ``schedule`` and ``ranks``."""
 
 import numpy as np
 from bfc_plugins.algorithm_1.schedule import LayerSchedule
@@ -42,8 +42,3 @@ def printed_distill(w: np.ndarray, last: np.ndarray, threshold: float, max_rank:
     if not last.all():
         kernel[:, ~last] = np.sqrt(s[:k, None]) * u[:, :k].T
     return kernel
-
-
-def printed_expansion(rng: np.random.Generator, rows: int, k: int) -> np.ndarray:
-    """R (rows, k) with entries of variance 1 / k^2."""
-    return rng.standard_normal((rows, k)) / k

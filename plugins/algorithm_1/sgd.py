@@ -86,51 +86,52 @@ class Engine:
         self._lanes, samples = lanes, _filled(samples, lanes)
         self._program, self._layout = program, ParameterLayout.of(program.net.zeros())
         length = padded_length(max(len(sample.y) for sample in samples))
-        stacks: dict[str, list[Any]] = {
-            "x": [padded(sample.x, length) for sample in samples],
-            "y": [padded(sample.y, length) for sample in samples],
-            "n": [np.int32(len(sample.y)) for sample in samples],
-            "seed": [np.uint32(sample.seed) for sample in samples],
-            "unit": [np.float32(sample.unit) for sample in samples],
-            "momentum": [np.float32(sample.momentum) for sample in samples],
-        }
+        data = [
+            {
+                "x": padded(sample.x, length),
+                "y": padded(sample.y, length),
+                "n": np.int32(len(sample.y)),
+                "seed": np.uint32(sample.seed),
+                "unit": np.float32(sample.unit),
+                "momentum": np.float32(sample.momentum),
+            }
+            for sample in samples
+        ]
         self._device = prepare_jax(device)
-        self._samples = jax.device_put({name: np.stack(values) for name, values in stacks.items()}, self._device)
+        self._samples = jax.device_put(_stacked(data), self._device)
 
     def advance(self, trainings: Sequence[Training], start: int, stop: int) -> None:
         """Run steps ``start`` to ``stop`` of every training and evaluate its objective, in float32.
 
         Trainings advance in place. The noise of these steps is added before the first one, a normal number per entry.
         """
-        flatten, given, trainings = self._layout.flatten, trainings, _filled(trainings, self._lanes)
-        state = (
-            np.stack([flatten(training.params) for training in trainings]),
-            np.stack([flatten(training.velocity) for training in trainings]),
-            np.array([training.finite for training in trainings]),
-        )
-        settings = {
-            "rates": np.stack([flatten(training.rates) for training in trainings]),
-            "noise": np.stack([flatten(self._deviations(training, stop - start)) for training in trainings]),
-            "clip": np.array([training.clip for training in trainings], np.float32),
-            "lambdas": np.stack([training.lambdas for training in trainings]).astype(np.float32),
-            "fixed": jax.tree.map(
-                lambda *leaves: np.stack(leaves).astype(np.float32), *[training.fixed for training in trainings]
-            ),
-        }
-        state, settings = jax.device_put((state, settings), self._device)
+        packed = _stacked([self._packed(training, stop - start) for training in _filled(trainings, self._lanes)])
+        state, settings = jax.device_put(packed, self._device)
         with jax.default_matmul_precision(MATMUL_PRECISION):
             advanced = _advance(self._program, self._layout, (start, stop), state, {**self._samples, **settings})
         (params, velocity, finite), loss, penalty = jax.tree.map(np.asarray, advanced)
-        for lane, training in enumerate(given):
+        for lane, training in enumerate(trainings):
             training.params = self._layout.unflatten(params[lane])
             training.velocity = self._layout.unflatten(velocity[lane])
             training.loss, training.penalty = float(loss[lane]), float(penalty[lane])
             training.finite = bool(finite[lane]) and bool(np.isfinite(training.objective))
 
-    @staticmethod
-    def _deviations(training: Training, steps: int) -> Params:
-        size = training.noise * np.sqrt(steps)
-        return {name: size * rate if name.startswith("W") else 0.0 for name, rate in training.rates.items()}
+    def _packed(self, training: Training, steps: int) -> Tree:
+        """The state of a training, and the settings of its next ``steps``."""
+        flatten, size = self._layout.flatten, training.noise * np.sqrt(steps)
+        noise = {name: size * rate if name.startswith("W") else 0.0 for name, rate in training.rates.items()}
+        settings = {
+            "rates": flatten(training.rates),
+            "noise": flatten(noise),
+            "clip": np.float32(training.clip),
+            "lambdas": training.lambdas.astype(np.float32),
+            "fixed": {name: value.astype(np.float32) for name, value in training.fixed.items()},
+        }
+        return (flatten(training.params), flatten(training.velocity), np.bool_(training.finite)), settings
+
+
+def _stacked(trees: Sequence[Tree]) -> Tree:
+    return jax.tree.map(lambda *leaves: np.stack(leaves), *trees)
 
 
 def _filled(items: Sequence[T], count: int) -> list[T]:

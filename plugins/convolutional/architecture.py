@@ -55,24 +55,28 @@ def activated(channels: int, activation: Activation, *, norm: bool = True) -> li
     return [*([nn.BatchNorm2d(channels)] if norm else []), nn.ReLU()]
 
 
-class PlainBlock(nn.Module):
-    """A convolution, BatchNorm and activation."""
-
-    def __init__(self, block: Block, layout: BlockLayout, generator: Generator) -> None:
-        """At the bottom of a pre-activation ResNet there is only the convolution."""
-        super().__init__()
-        bias = not (layout.residual or layout.norm)
-        conv = convolution(block.inputs, block.outputs, block.kernel, block.stride, generator, bias=bias)
-        after = [] if layout.residual else activated(block.outputs, layout.activation, norm=layout.norm)
-        self.layers = nn.Sequential(conv, *after)
-        self.pool = block.pool
+class Pool(nn.Module):
+    """2 x 2 max pooling, unless the image has a side of 1."""
 
     def forward(self, h: Tensor) -> Tensor:
-        """Map (m, inputs, h, w) to (m, outputs, h', w')."""
-        if self.pool and min(h.shape[2:]) > 1:
-            h = max_pool2d(h, 2)
-        out: Tensor = self.layers(h)
-        return out
+        """Map (m, channels, h, w) to (m, channels, h/2, w/2)."""
+        return max_pool2d(h, 2) if min(h.shape[2:]) > 1 else h
+
+
+class Mean(nn.Module):
+    """The average over the pixels of an image."""
+
+    def forward(self, h: Tensor) -> Tensor:
+        """Map (m, channels, h, w) to (m, channels)."""
+        return h.mean(dim=(2, 3))
+
+
+def plain_block(block: Block, layout: BlockLayout, generator: Generator) -> nn.Sequential:
+    """A convolution, BatchNorm and activation; at the bottom of a pre-activation ResNet only the convolution."""
+    bias = not (layout.residual or layout.norm)
+    conv = convolution(block.inputs, block.outputs, block.kernel, block.stride, generator, bias=bias)
+    after = [] if layout.residual else activated(block.outputs, layout.activation, norm=layout.norm)
+    return nn.Sequential(*([Pool()] if block.pool else []), conv, *after)
 
 
 class ResidualBlock(nn.Module):
@@ -95,18 +99,10 @@ class ResidualBlock(nn.Module):
         return out
 
 
-class Tap(nn.Module):
+def tap(block: Block, layout: BlockLayout, outputs: int, generator: Generator, *, bias: bool) -> nn.Sequential:
     """A linear function of a block's outputs, averaged over the pixels of an image."""
-
-    def __init__(self, block: Block, layout: BlockLayout, outputs: int, generator: Generator, *, bias: bool) -> None:
-        super().__init__()
-        self.before = nn.Sequential(*(activated(block.outputs, layout.activation) if layout.residual else []))
-        self.linear = linear(block.outputs, outputs, generator, bias=bias)
-
-    def forward(self, h: Tensor) -> Tensor:
-        """Map (m, channels, h, w) to (m, outputs)."""
-        out: Tensor = self.linear(self.before(h).mean(dim=(2, 3)))
-        return out
+    before = activated(block.outputs, layout.activation) if layout.residual else []
+    return nn.Sequential(*before, Mean(), linear(block.outputs, outputs, generator, bias=bias))
 
 
 class Network(nn.Module):
@@ -118,11 +114,11 @@ class Network(nn.Module):
         super().__init__()
         self.layout = layout
         self.blocks = nn.ModuleList(
-            (ResidualBlock if block.residual else PlainBlock)(block, layout, generator) for block in layout.blocks
+            (ResidualBlock if block.residual else plain_block)(block, layout, generator) for block in layout.blocks
         )
         depth, self.taps = len(self.blocks), nn.ModuleDict()
         for place in range(1, depth + 1) if layout.readout == "dense" else [depth]:
-            self.taps[str(place)] = Tap(layout.blocks[place - 1], layout, outputs, generator, bias=place == depth)
+            self.taps[str(place)] = tap(layout.blocks[place - 1], layout, outputs, generator, bias=place == depth)
 
     def forward(self, h: Tensor, start: int = 0) -> Tensor:
         """Scores (m, outputs) of images (m, c, h, w), or of the outputs of the first ``start`` blocks."""

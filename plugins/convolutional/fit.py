@@ -6,21 +6,31 @@ Shapes: n images of c channels, h x w pixels each, d = c h w; C classes.
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 import torch
 from bfc_plugins.convolutional.architecture import Network
 from bfc_plugins.convolutional.attacks import Attack
-from bfc_plugins.convolutional.images import Pixels
+from bfc_plugins.convolutional.images import Pixels, augmented
 from bfc_plugins.convolutional.layout import BlockLayout
 from bfc_plugins.convolutional.losses import Loss
-from bfc_plugins.convolutional.options import ATTACK_STEPS, PREDICTED, RADII, TEST_STEPS, SgdOptions, image_shape
+from bfc_plugins.convolutional.options import (
+    ATTACK_STEPS,
+    NET_RATES,
+    PREDICTED,
+    RADII,
+    TEST_STEPS,
+    SgdOptions,
+    image_shape,
+)
 from bfc_plugins.convolutional.pictures import Pictures, Rows
 from bfc_plugins.convolutional.predictor import AttackedPredictor, ImagePredictor
 from bfc_plugins.convolutional.stages import Stage
-from bfc_plugins.convolutional.training import Pull, Sgd
+from bfc_plugins.convolutional.training import dropped, minibatches, one_cycle
 from torch import Generator, Tensor
 
 from bfc_bench.errors import Diverged
@@ -96,48 +106,97 @@ class ImageFit:
         network = Network(self.layout.first(stage.depth), self.points.loss.outputs, generator)
         return network.to(self.points.images.device)
 
+    def _start(self, stage: Stage) -> int:
+        """Number of frozen blocks whose outputs are computed once."""
+        return stage.fixed if self.learner.keeps_features else 0
+
     def run(self, stage: Stage) -> None:
         """Train the network of a stage, and add it to ``trained``."""
-        network, images, pull = self.drawn(stage), self.points.images, None
-        if stage.source:
-            source = self.trained[stage.source].network
-            if stage.pull is None:
-                network.take(source, stage.reused)
-            elif stage.pull:
-                pull = Pull.between(network, source, stage.reused, stage.pull)
+        network, images = self.drawn(stage), self.points.images
+        if stage.source and stage.pull is None:
+            network.take(self.trained[stage.source].network, stage.reused)
         network.freeze(stage.fixed, stage.upto)
-        start = stage.fixed if self.learner.keeps_features else 0
-        if start:
+        if start := self._start(stage):
             images = _outputs(network, images, start)
-        weight_decay = self._choose_weight_decay(stage, network, images, start)
-        loss = self._sgd(stage, weight_decay, pull).train(network, images, self.points.numbers, start)
+        weight_decay = self._choose_weight_decay(stage, network, images)
+        loss = self.descend(stage, network, images, self.points.numbers, weight_decay)
         self.trained[stage.name] = TrainedStage(stage, network.requires_grad_(False), weight_decay, loss)
 
-    def _choose_weight_decay(self, stage: Stage, network: Network, images: Tensor, start: int) -> float:
+    def descend(self, stage: Stage, network: Network, images: Tensor, numbers: Tensor, weight_decay: float) -> float:
+        """Train the unfrozen parameters by SGD with Nesterov momentum, and return the loss of the last minibatch.
+
+        All trainings of a stage read the points in the same order. With ``stage.pull`` the penalty lambda/2 |w - w_a|^2
+        holds convolutions near those of the source (BFC A.5).
+
+        Args:
+            stage: The stage.
+            network: Its network, which is trained in place.
+            images: Images (n, c, h, w), or outputs of the frozen blocks if these are kept.
+            numbers: Their class numbers, (n,).
+            weight_decay: lambda of lambda/2 |w|^2 over all parameters.
+        """
+        pulled: list[tuple[Tensor, Tensor]] = []
+        if stage.pull:
+            networks = network, self.trained[stage.source].network
+            pulled = list(zip(*(chain(*each.weights(stage.reused)) for each in networks), strict=True))
+        learner, generator = self.learner, self.generator(*stage.key, "order")
+        steps = stage.steps(learner.steps_at(len(images)))
+        lr = learner.lr or NET_RATES[learner.activation]
+        optimizer = torch.optim.SGD(
+            [parameter for parameter in network.parameters() if parameter.requires_grad],
+            lr=lr,
+            momentum=learner.momentum,
+            nesterov=learner.momentum > 0,
+            weight_decay=weight_decay,
+            fused=True,
+        )
+        network.train()
+        value = torch.zeros(())
+        for step, drawn in enumerate(minibatches(len(images), learner.batch_size, steps, generator)):
+            rows = drawn.to(images.device)
+            batch, truth = images[rows], numbers[rows]
+            if learner.augments:
+                batch = augmented(batch, learner, generator)
+            if self.attack is not None:
+                batch, truth = self.attack.examples(network, batch, truth, self.points.loss, generator)
+            progress, by_steps = step / steps, learner.schedule == "steps"
+            rate = dropped(progress, learner.decay_at, learner.decay) if by_steps else one_cycle(progress)
+            optimizer.param_groups[0]["lr"] = lr * rate
+            optimizer.zero_grad()
+            value = self.points.loss(network(batch, self._start(stage)), truth)
+            value.backward()
+            for weight, target in pulled:
+                assert weight.grad is not None  # the loss depends on every convolution
+                weight.grad.add_(weight.detach() - target, alpha=stage.pull)
+            optimizer.step()
+        network.eval()
+        final = float(value.detach())
+        if not math.isfinite(final) or not all(bool(p.isfinite().all()) for p in network.state_dict().values()):
+            raise Diverged(
+                f"{learner.name}: the loss or a weight was not finite after {steps} steps (loss {final:.3g}). "
+                "Use a smaller lr."
+            )
+        return final
+
+    def _choose_weight_decay(self, stage: Stage, network: Network, images: Tensor) -> float:
         """The weight decay with the least validation error, the smallest of equals; ``network`` is not changed."""
         if len(stage.weight_decays) == 1 or len(images) < 10:
             return stage.weight_decays[-1]
-        numbers, validates = self.points.numbers, images.new_tensor(held_out(len(images)))
-        rows, validation = (validates == 0).nonzero()[:, 0], validates.nonzero()[:, 0]
+        numbers, out = self.points.numbers, torch.as_tensor(held_out(len(images)), device=images.device)
         errors: dict[float, float] = {}
         for weight_decay in sorted(stage.weight_decays):
             trial = copy.deepcopy(network)
             try:
-                self._sgd(stage, weight_decay).train(trial, images[rows], numbers[rows], start)
+                self.descend(stage, trial, images[~out], numbers[~out], weight_decay)
             except Diverged:
                 continue
-            errors[weight_decay] = self._error(trial, images[validation], numbers[validation], start)
+            errors[weight_decay] = self._error(stage, trial, images[out], numbers[out])
         return min(errors, key=errors.__getitem__) if errors else min(stage.weight_decays)
 
-    def _sgd(self, stage: Stage, weight_decay: float, pull: Pull | None = None) -> Sgd:
-        """A training of a stage; all those of one stage read the points in the same order."""
-        order = self.generator(*stage.key, "order")
-        return Sgd(self.learner, stage, weight_decay, self.points.loss, order, self.attack, pull)
-
-    def _error(self, network: Network, images: Tensor, numbers: Tensor, start: int) -> float:
+    def _error(self, stage: Stage, network: Network, images: Tensor, numbers: Tensor) -> float:
         """Fraction of points with a wrong class."""
         with torch.no_grad():
-            scores = torch.cat([network(part, start) for part in images.split(PREDICTED)])
+            scores = torch.cat([network(part, self._start(stage)) for part in images.split(PREDICTED)])
             predicted = self.points.loss.log_probabilities(scores).argmax(dim=1)
             return float((predicted != numbers).float().mean())
 

@@ -128,14 +128,10 @@ def blocks_of(architecture: str, inputs: int, channels: Channels | None, widen: 
 
 def _plain(inputs: int, channels: Channels, widen: int) -> list[Block]:
     blocks: list[Block] = []
-    pool = False
-    for width in channels:
-        if width == "M":
-            pool = True
-        else:
-            blocks.append(Block(inputs, inputs := width * widen, pool=pool))
-            pool = False
-    if not blocks or pool:
+    for before, width in zip(["", *channels], channels, strict=False):
+        if width != "M":
+            blocks.append(Block(inputs, inputs := width * widen, pool=before == "M"))
+    if not blocks or channels[-1] == "M":
         raise ValueError(f"channels must be numbers, M between two of them. Got {list(channels)}")
     return blocks
 

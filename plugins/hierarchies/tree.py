@@ -1,5 +1,6 @@
 """What the learners of sequences share: the tree over the positions, and which tasks have one."""
 
+from math import log
 from typing import Annotated
 
 from pydantic import Field
@@ -20,11 +21,9 @@ class TreeLearner(Learner):
 
     def levels(self, d: int) -> int:
         """L, or 0 if d is not v s^L for an L of 1 or more."""
-        length, rest = divmod(d, self.alphabet)
-        levels = 0
-        while not rest and length > 1 and length % self.branching == 0:
-            length, levels = length // self.branching, levels + 1
-        return levels if length == 1 and not rest else 0
+        positions, rest = divmod(d, self.alphabet)
+        levels = round(log(max(positions, 1), self.branching))
+        return levels if positions == self.branching**levels and not rest else 0
 
     def skip(self, task: TaskFacts, n: int) -> str | None:
         """Skip what is not a sequence of s^L positions of v symbols."""

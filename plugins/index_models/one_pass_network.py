@@ -1,13 +1,13 @@
 """One pass of stochastic gradient descent of a two-layer ReLU network, and a ridge regression on its units."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from pydantic import Field, PositiveFloat
 
-from bfc_bench.learner import BatchLearner, Capabilities, Cost, DataSpec, Failure, Job, Predictor
+from bfc_bench.learner import BatchLearner, Capabilities, Cost, Data, DataSpec, Failure, Job, Predictor
 from bfc_bench.seeds import stream
 
 RIDGES = 10.0 ** np.arange(-8, 1)
@@ -50,13 +50,11 @@ class OnePassNetwork(BatchLearner):
         for j, job in enumerate(jobs):
             ends.setdefault(job.train.n, []).append(j)
         longest = max(jobs, key=lambda job: job.train.n).train
-        units = _Units.start(paths, jobs[0].learner.width, longest.d)
         outcomes: dict[int, Predictor | Failure] = {}
         with np.errstate(over="ignore", invalid="ignore"):  # a path that diverges is a failure of its jobs
-            for i, (x, y) in enumerate(zip(longest.x, longest.y, strict=True), start=1):
-                units.step(x, y)
+            for i, (w, b) in enumerate(_steps(longest, paths, jobs[0].learner.width), start=1):
                 for j in ends.get(i, ()):
-                    outcomes[j] = _read_out(jobs[j], units.w[path_of_job[j]].copy(), units.b[path_of_job[j]].copy())
+                    outcomes[j] = _read_out(jobs[j], w[path_of_job[j]].copy(), b[path_of_job[j]].copy())
         return [outcomes[j] for j in range(len(jobs))]
 
     def cost(self, n: int, d: int) -> Cost:
@@ -66,34 +64,23 @@ class OnePassNetwork(BatchLearner):
         return Cost(flops, bytes, "steps", 5e-5 * n, parameters=self.width * (d + 2) + 1)
 
 
-@dataclass
-class _Units:
-    """Weights of p networks: w (p, width, d), b and a (p, width); ``rates`` (p, 1), divided by d."""
-
-    w: np.ndarray
-    b: np.ndarray
-    a: np.ndarray
-    rates: np.ndarray
-
-    @classmethod
-    def start(cls, paths: Sequence[tuple[float, int]], width: int, d: int) -> Self:
-        draws = [stream(seed, "one-pass-network") for _, seed in paths]
-        return cls(
-            np.stack([rng.standard_normal((width, d)) / d**0.5 for rng in draws]),
-            np.stack([rng.uniform(-1, 1, width) for rng in draws]),
-            np.stack([rng.choice([-1.0, 1.0], width) for rng in draws]),
-            np.array([[rate / d] for rate, _ in paths]),
-        )
-
-    def step(self, x: np.ndarray, y: float) -> None:
-        before = self.w @ x + self.b
+def _steps(points: Data, paths: Sequence[tuple[float, int]], width: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """After each point, w (p, width, d) and b (p, width) of p networks, which have a rate and a seed each."""
+    draws = [stream(seed, "one-pass-network") for _, seed in paths]
+    w = np.stack([rng.standard_normal((width, points.d)) / points.d**0.5 for rng in draws])
+    b = np.stack([rng.uniform(-1, 1, width) for rng in draws])
+    a = np.stack([rng.choice([-1.0, 1.0], width) for rng in draws])
+    rates = np.array([[rate / points.d] for rate, _ in paths])
+    for x, y in zip(points.x, points.y, strict=True):
+        before = w @ x + b
         active = before.clip(0)
-        residual = np.einsum("pj,pj->p", self.a, active)[:, None] / self.a.shape[1] - y
-        size = self.rates * residual
-        change = size * self.a * (before > 0)
-        self.a -= size * active
-        self.b -= change
-        self.w -= change[:, :, None] * x
+        residual = np.einsum("pj,pj->p", a, active)[:, None] / width - y
+        size = rates * residual
+        change = size * a * (before > 0)
+        a -= size * active
+        b -= change
+        w -= change[:, :, None] * x
+        yield w, b
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from bfc_bench.learner import Predictor
 from bfc_bench.toolkit.kernels.by_name import make_kernel
@@ -42,13 +43,11 @@ def quadratic_forms(z: Tensor, values: Sequence[Tensor], square_norm: float) -> 
 
     The norm is that of the polynomial kernel ((1 + gamma <z, z'>) / 2)^2, gamma = 1 / ``square_norm``, for which a
     function with weights w_i at z_i has M = (gamma / 2)^2 sum_i w_i z_i z_i^T. All functions share one factorisation.
-    ``values`` (n_k,) are those of function k at the first n_k points.
+    ``values`` (n_k,) are those of function k at the first n_k points; the largest n_k is the number of points.
     """
     gamma = 1 / (square_norm or 1.0)
-    kernel = make_kernel("poly", gamma, degree=2, coef0=1.0)
-    targets = z.new_zeros(len(z), len(values))
-    for column, column_values in enumerate(values):
-        targets[: len(column_values), column] = column_values
+    kernel = make_kernel("poly", gamma, degree=2)
+    targets = pad_sequence(list(values))
     sizes = sorted({len(column_values) for column_values in values})
     weights = RidgeCurve(kernel.gram(kernel.points(z), mirror=False)).solve(targets, sizes, RIDGE).weights
     columns = [weights[:, sizes.index(len(column_values)), column, None] for column, column_values in enumerate(values)]

@@ -45,10 +45,8 @@ class KernelRidge(RidgeLearner):
     bias_variance: NonNegativeFloat = 0.0
     """Variance of the biases of ``ntk`` and ``nngp``."""
     degree: Annotated[int, Field(ge=1)] = 2
-    """Degree of ``poly``, ((coef0 + gamma <x, z>) / (coef0 + 1))^degree, and of ``harmonic``, which has the homogeneous
+    """Degree of ``poly``, ((1 + gamma <x, z>) / 2)^degree, and of ``harmonic``, which has the homogeneous
     harmonic polynomials of this degree alone. With squares, ``poly`` has twice this degree in x."""
-    coef0: NonNegativeFloat = 1.0
-    """Constant of ``poly``."""
     gamma: PositiveFloat = 1.0
     """Inverse squared length in units of 1 / E|x|^2 under the input law, so that one value serves every d; for
     ``harmonic``, and for ``ntk`` and ``nngp`` without bias, it only rescales ``ridge``."""
@@ -75,7 +73,7 @@ class KernelRidge(RidgeLearner):
         """The kernel of these options with inverse squared length ``gamma`` for points of ``dimension`` features."""
         from bfc_bench.toolkit.kernels.by_name import make_kernel
 
-        options = self.model_dump(include={"depth", "degree", "coef0", "bias_variance"})
+        options = self.model_dump(include={"depth", "degree", "bias_variance"})
         return make_kernel(self.kernel, gamma, dimension=dimension, **options)
 
     def fit(self, train: Data, ctx: Context) -> Predictor:

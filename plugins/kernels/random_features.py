@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from bfc_plugins.kernels.kernel_ridge import KernelRidge, missing_on_the_sphere
-from pydantic import Field, NonNegativeFloat, PositiveFloat
+from pydantic import Field, PositiveFloat
 
 from bfc_bench.learner import Capabilities, Context, Cost, Data, TaskFacts
 from bfc_bench.toolkit.parity import parity_caution
@@ -25,7 +25,7 @@ class RandomFeatures(RidgeLearner):
     """Minimises ``sum_i (y_i - mean y - w.phi(x_i))^2 + ridge |w|^2`` over w in R^D; float64.
 
     phi(x) in R^D is drawn from the seed, independently of the data. As D grows, phi(x).phi(z) tends to a kernel of
-    ``kernel-ridge`` with the same gamma, degree and coef0: ``fourier`` to ``rbf``, ``relu`` to ``nngp`` of depth 1,
+    ``kernel-ridge`` with the same gamma and degree: ``fourier`` to ``rbf``, ``relu`` to ``nngp`` of depth 1,
     ``polynomial`` to ``poly``. Up to a factor, a map with fewer features is the beginning of one with more. Theorem
     I.3: at any n, D < C(d, 2^(L-1)) / 1000 features miss a constant fraction of the target's highest layer.
     """
@@ -41,8 +41,6 @@ class RandomFeatures(RidgeLearner):
     """Number of features D."""
     degree: Annotated[int, Field(ge=1)] = 2
     """Degree of ``polynomial``."""
-    coef0: NonNegativeFloat = 1.0
-    """Constant of ``polynomial``."""
     gamma: PositiveFloat = 1.0
     """Inverse squared length in units of 1 / E|x|^2 under the input law; for ``relu`` it only rescales ``ridge``."""
     with_squares: bool = True
@@ -60,9 +58,7 @@ class RandomFeatures(RidgeLearner):
         mean = square_mean(x, ctx)
         gamma = self.gamma / (nominal_square_norm(mean, self.with_squares) or 1.0)
         p = x.shape[1] * (2 if self.with_squares else 1)
-        feature_map = make_map(
-            self.map, self.features, p, gamma, degree=self.degree, coef0=self.coef0, seed=ctx.seed, like=x
-        )
+        feature_map = make_map(self.map, self.features, p, gamma, degree=self.degree, seed=ctx.seed, like=x)
         transform = partial(with_squares, square_mean=mean) if self.with_squares else None
         return FeatureSpace(feature_map, transform, {"gamma": gamma})
 
@@ -70,7 +66,7 @@ class RandomFeatures(RidgeLearner):
         """Name degrees of the target that features of x alone lack on the sphere, as their limit kernel does."""
         if self.with_squares or not task.degrees or self.skip(task, n):
             return None
-        polynomial = {"kernel": "poly", "degree": self.degree, "coef0": self.coef0}
+        polynomial = {"kernel": "poly", "degree": self.degree}
         kernel: dict[str, Any] = {"fourier": {"kernel": "rbf"}, "relu": {"kernel": "nngp"}}.get(self.map, polynomial)
         lacking = missing_on_the_sphere(KernelRidge(ridge=1.0, with_squares=False, **kernel))
         who = f"{self.name} with map = {self.map!r} on x alone"

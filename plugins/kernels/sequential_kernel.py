@@ -183,9 +183,7 @@ def _add_features(states: Sequence[_State]) -> None:
             state.begin_round(source, source(state.regression.train.x))
         return
     for state, values in zip(states, _out_of_fold(states), strict=True):
-        if isinstance(values, Failure):
-            state.failure = values
-        else:
+        if state.failure is None:
             state.begin_round(partial(predicted, regression=state.rounds[-1]), values.unsqueeze(1))
 
 
@@ -202,26 +200,27 @@ def _spectral(states: Sequence[_State]) -> list[Feature]:
     return [partial(spectral, directions=found) for found in directions]
 
 
-def _out_of_fold(states: Sequence[_State]) -> list[Tensor | Failure]:
-    """Predictions (n,) of the last round at the training points of each state, each fitted without the point's fold."""
+def _out_of_fold(states: Sequence[_State]) -> list[Tensor]:
+    """Predictions (n,) of the last round at the training points of each state, each fitted without the point's fold.
+
+    A state has failed if one of these fits has.
+    """
     import torch
 
-    results: list[Tensor | Failure] = [state.regression.train.x.new_zeros(state.regression.train.n) for state in states]
     folds = []
-    for i, state in enumerate(states):
-        job = state.regression
+    for i, job in enumerate(state.regression for state in states):
         for fold in range(FOLDS):
             out = torch.arange(job.train.n, device=job.train.x.device) % FOLDS == fold
             sample = f"{job.train.sample}/without fold {fold} of {FOLDS}"
             part = replace(job.train, sample=sample, n=int((~out).sum()), x=job.train.x[~out], y=job.train.y[~out])
             folds.append((i, out, replace(job, train=part)))
+    values = [state.regression.train.x.new_zeros(state.regression.train.n) for state in states]
     for (i, out, _), outcome in zip(folds, _fit([job for _, _, job in folds]), strict=True):
-        values = results[i]
         if isinstance(outcome, Failure):
-            results[i] = outcome
-        elif not isinstance(values, Failure):
-            values[out] = outcome.predict(states[i].regression.train.x[out])
-    return results
+            states[i].failure = outcome
+        else:
+            values[i][out] = outcome.predict(states[i].regression.train.x[out])
+    return values
 
 
 def _fit(jobs: Sequence[Job[KernelRidge]]) -> list[RidgePredictor | Failure]:

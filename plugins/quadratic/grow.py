@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from bfc_plugins.quadratic.net import Params
+from bfc_plugins.quadratic.setup import Setup
 from bfc_plugins.quadratic.stagewise import Growth, StagewiseLearner
 
 from bfc_bench.learner import Cost
@@ -16,26 +17,6 @@ if TYPE_CHECKING:
     from jax import Array
 
     from bfc_bench.toolkit.ensemble import Member
-
-
-@dataclass
-class _Growing(Growth):
-    def model(self, layer: int) -> Callable[[Params, Any], Array]:
-        """The network up to ``layer``."""
-        return self.setup.net.below(layer)
-
-    def member(self, layer: int) -> Member:
-        """All layers up to ``layer``, with their current parameters."""
-        start = self.setup.net.below(layer).own(self.params)
-        rates = {key: self.setup.rates[key] for key in start}
-        return self.learner.member(self.setup, start, rates, self.setup.x, stream=layer)
-
-    def take(self, layer: int, trained: Params) -> None:
-        """Copy all layers that have joined."""
-        log_alpha = self.params["log_alpha"]
-        new = {key: np.asarray(value, np.float64) for key, value in trained.items()}
-        new["log_alpha"] = np.concatenate([new["log_alpha"], log_alpha[len(new["log_alpha"]) :]])
-        self.params |= new
 
 
 class Grow(StagewiseLearner):
@@ -47,7 +28,23 @@ class Grow(StagewiseLearner):
 
     name: ClassVar[str] = "grow"
     version: ClassVar[int] = 2
-    growth: ClassVar[type[Growth]] = _Growing
+
+    def model(self, setup: Setup, layer: int) -> Callable[[Params, Any], Array]:
+        """The network up to ``layer``."""
+        return setup.net.below(layer)
+
+    def joining(self, fit: Growth, layer: int) -> Member:
+        """All layers up to ``layer``, with their current parameters."""
+        start = fit.setup.net.below(layer).own(fit.params)
+        rates = {key: fit.setup.rates[key] for key in start}
+        return self.member(fit.setup, start, rates, fit.setup.x, stream=layer)
+
+    def take(self, fit: Growth, layer: int, trained: Params) -> None:
+        """Copy all layers that have joined."""
+        log_alpha = fit.params["log_alpha"]
+        new = {key: np.asarray(value, np.float64) for key, value in trained.items()}
+        new["log_alpha"] = np.concatenate([new["log_alpha"], log_alpha[len(new["log_alpha"]) :]])
+        fit.params |= new
 
     def cost(self, n: int, d: int) -> Cost:
         """Every stage trains the layers that have joined."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -35,47 +34,6 @@ def top_layer(params: Params, inputs: Params) -> Array:
     return out + inputs["x"] @ params["linear"] if "linear" in params else out
 
 
-@dataclass
-class _Freezing(Growth):
-    learner: Layerwise
-
-    def model(self, layer: int) -> Callable[[Params, Any], Array]:
-        """The layer alone; the outputs of the layers below are inputs."""
-        return top_layer
-
-    def member(self, layer: int) -> Member:
-        """The layer, and the read-outs of the layers below."""
-        net, rates, signed = self.setup.net, self.setup.rates, self.learner.readout == "signed"
-        pre, outputs = net.below(layer - 1).forward(self.params, self.setup.x.T)
-        terms = [np.exp(self.params["log_alpha"][net.index(j)]) * (s * s).sum(0) for j, s in pre.items()]
-        names = {"W": f"W{layer}", "constant": "constant", **({"linear": "linear"} if "linear" in self.params else {})}
-        trained = {key: self.params[name] for key, name in names.items()}
-        trained |= {"log_alpha": self.params["log_alpha"][net.index(layer)], "readouts": self.readouts}
-        factors = {key: rates[name] for key, name in names.items()}
-        factors |= {"log_alpha": rates["log_alpha"], "readouts": dict.fromkeys(self.readouts, 1.0)}
-        inputs = {
-            "layer": net.joined(outputs, layer).T,
-            "fixed": sum([] if signed else terms, np.zeros(len(self.setup.y))),
-            "units": {j: (pre[j] ** 2).T for j in self.readouts},
-        }
-        if "linear" in self.params:
-            inputs["x"] = self.setup.x
-        return self.learner.member(self.setup, trained, factors, inputs, stream=layer)
-
-    def take(self, layer: int, trained: Params) -> None:
-        """Copy the layer, and the read-outs of the layers below."""
-        index = self.setup.net.index(layer)
-        self.params["log_alpha"][index] = trained["log_alpha"]
-        shared: Params = {key: trained[key] for key in ("constant", "linear") if key in trained}
-        new: Params = {f"W{layer}": trained["W"], **shared}
-        for key, value in new.items():
-            self.params[key] = np.asarray(value, np.float64)
-        if self.learner.readout == "signed":
-            alpha = np.exp(self.params["log_alpha"][index])
-            below: Mapping[int, np.ndarray] = trained["readouts"]
-            self.readouts = {**below, layer: np.full(self.setup.net.widths[index], alpha)}
-
-
 class Layerwise(StagewiseLearner):
     """Train layer 2 with the others at zero, freeze it, train layer 3, and so on (BFC footnote 6, lines 140-160).
 
@@ -84,11 +42,44 @@ class Layerwise(StagewiseLearner):
     """
 
     name: ClassVar[str] = "layerwise"
-    growth: ClassVar[type[Growth]] = _Freezing
 
     readout: Literal["sum", "signed"] = "sum"
     """How a stage adds up the layers below: ``sum`` = their frozen terms alpha_j Sum(G_j), as in the paper; ``signed``
     = a trainable weight of either sign for each of their units, a stronger baseline."""
+
+    def model(self, setup: Setup, layer: int) -> Callable[[Params, Any], Array]:
+        """The layer alone; the outputs of the layers below are inputs."""
+        return top_layer
+
+    def joining(self, fit: Growth, layer: int) -> Member:
+        """The layer, and the read-outs of the layers below."""
+        net, rates, signed = fit.setup.net, fit.setup.rates, self.readout == "signed"
+        pre, outputs = net.below(layer - 1).forward(fit.params, fit.setup.x.T)
+        terms = [np.exp(fit.params["log_alpha"][net.index(j)]) * (s * s).sum(0) for j, s in pre.items()]
+        names = {"W": f"W{layer}", "constant": "constant", **({"linear": "linear"} if "linear" in fit.params else {})}
+        trained = {key: fit.params[name] for key, name in names.items()}
+        trained |= {"log_alpha": fit.params["log_alpha"][net.index(layer)], "readouts": fit.readouts}
+        factors = {key: rates[name] for key, name in names.items()}
+        factors |= {"log_alpha": rates["log_alpha"], "readouts": dict.fromkeys(fit.readouts, 1.0)}
+        inputs = {
+            "layer": net.joined(outputs, layer).T,
+            "fixed": sum([] if signed else terms, np.zeros(len(fit.setup.y))),
+            "units": {j: (pre[j] ** 2).T for j in fit.readouts},
+        }
+        if "linear" in fit.params:
+            inputs["x"] = fit.setup.x
+        return self.member(fit.setup, trained, factors, inputs, stream=layer)
+
+    def take(self, fit: Growth, layer: int, trained: Params) -> None:
+        """Copy the layer, and the read-outs of the layers below."""
+        index = fit.setup.net.index(layer)
+        fit.params["log_alpha"][index] = trained["log_alpha"]
+        names = {"W": f"W{layer}", "constant": "constant", "linear": "linear"}
+        fit.params |= {name: np.asarray(trained[key], np.float64) for key, name in names.items() if key in trained}
+        if self.readout == "signed":
+            alpha = np.exp(fit.params["log_alpha"][index])
+            below: Mapping[int, np.ndarray] = trained["readouts"]
+            fit.readouts = {**below, layer: np.full(fit.setup.net.widths[index], alpha)}
 
     def rate(self, d: int) -> float:
         """``lr``, by default a fifth of the joint learner's rate.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import InitVar, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ CHUNK = 4096
 """Number of points evaluated at once, so that the layers stay in cache."""
 
 
+@dataclass(eq=False)
 class QuadraticPredictor(Predictor):
     """F(x) = constant + sum_l alpha_l Sum(S_l(x)^2), or with one weight per unit instead of alpha_l.
 
@@ -23,45 +24,40 @@ class QuadraticPredictor(Predictor):
     only (BFC Remark 2.1). Letters: m points, m_l width of layer l.
     """
 
-    def __init__(
-        self,
-        net: QuadraticNet,
-        params: Params,
-        x: np.ndarray,
-        *,
-        y_scale: float = 1.0,
-        input_scale: float = 1.0,
-        readouts: Mapping[int, np.ndarray] | None = None,
-        info: Mapping[str, Any] | None = None,
-        stages: Mapping[str, QuadraticPredictor] | None = None,
-    ) -> None:
-        """Wrap ``params``, trained on ``input_scale * x``, x (n, d), and on labels divided by ``y_scale``.
+    net: QuadraticNet
+    params: Params
+    """Parameters in the units of training, float64."""
+    x: InitVar[np.ndarray]
+    """Training inputs (n, d), for the principal directions."""
+    y_scale: float = 1.0
+    """Divisor of the labels in training."""
+    input_scale: float = 1.0
+    """Factor of the inputs in training."""
+    readouts: Mapping[int, np.ndarray] = field(default_factory=dict)
+    """{l: (m_l,)}, which replace alpha_l in the prediction, not in ``hidden``."""
+    info: Mapping[str, Any] = field(default_factory=dict)
+    stages: Mapping[str, QuadraticPredictor] = field(default_factory=dict, repr=False)
+    """In the order of training."""
 
-        ``readouts`` {l: (m_l,)} replace alpha_l in the prediction, not in ``hidden``; ``stages`` are in the order of
-        training.
-        """
-        self._net = replace(net, truncate=None)
-        self.params = {key: np.asarray(value, np.float64) for key, value in params.items()}
-        """Parameters in the units of training, float64."""
-        self._input_scale = input_scale
-        self.alphas = dict(zip(net.layers(), y_scale * np.exp(self.params["log_alpha"]), strict=True))
+    def __post_init__(self, x: np.ndarray) -> None:
+        self.net = replace(self.net, truncate=None)
+        self.params = {key: np.asarray(value, np.float64) for key, value in self.params.items()}
+        self.alphas = dict(zip(self.net.layers(), self.y_scale * np.exp(self.params["log_alpha"]), strict=True))
         """Output scale of each layer in the units of the labels."""
-        self._constant = y_scale * float(self.params["constant"])
-        self._linear = y_scale * input_scale * self.params.get("linear", np.zeros(net.d))
-        widths = zip(net.layers(), net.widths, strict=True)
-        given = {layer: y_scale * np.asarray(weights, np.float64) for layer, weights in (readouts or {}).items()}
+        self._constant = self.y_scale * float(self.params["constant"])
+        self._linear = self.y_scale * self.input_scale * self.params.get("linear", np.zeros(self.net.d))
+        widths = zip(self.net.layers(), self.net.widths, strict=True)
+        given = {layer: self.y_scale * np.asarray(weights, np.float64) for layer, weights in self.readouts.items()}
         self._readouts = {layer: np.full(width, self.alphas[layer]) for layer, width in widths} | given
         self._rotations = {layer: principal_directions(s) for layer, s in self.pre_activations(x).items()}
-        self.info = info or {}
-        self.stages: Mapping[str, QuadraticPredictor] = stages or {}
 
     def pre_activations(self, x: np.ndarray) -> dict[int, np.ndarray]:
         """{l: S_l (m_l, m)} at x (m, d)."""
-        return self._net.forward(self.params, self._input_scale * np.asarray(x, np.float64).T)[0]
+        return self.net.forward(self.params, self.input_scale * np.asarray(x, np.float64).T)[0]
 
     def predict(self, x: np.ndarray) -> np.ndarray:
         """F(x), (m,), at x (m, d)."""
-        out = np.asarray(x, np.float64) @ self._linear + self._constant
+        out: np.ndarray = np.asarray(x, np.float64) @ self._linear + self._constant
         for rows, pre in self._chunks(x):
             for layer, s in pre.items():
                 out[rows] += self._readouts[layer] @ (s * s)

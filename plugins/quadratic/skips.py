@@ -50,9 +50,7 @@ def check_shared_skips(skips: Sequence[Sequence[int]], widths: Sequence[int], d:
     """Check that W_{l,l-1} and W_{l,l-3} can be one matrix for l = 3..L: J_l has both, and their widths agree."""
     sizes_below = [("the input dimension", d)] * 2
     sizes = [*sizes_below, *((f"widths[{i}]", width) for i, width in enumerate(widths))]
-    for layer, sources in enumerate(skips, start=2):
-        if layer < 3:
-            continue
+    for layer, sources in enumerate(skips[1:], start=3):
         if not {layer - 1, layer - 3} <= set(sources):
             raise ValueError(
                 f"share_skips needs layers {layer - 1} and {layer - 3} in J_{layer} of skips. Got {tuple(sources)}."

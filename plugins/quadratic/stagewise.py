@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -27,8 +27,17 @@ class StagewiseLearner(QuadraticLearner):
 
     smoke: ClassVar[Mapping[str, Any]] = {"widths": (6, 4), "steps": 150, "batch_size": 32}
 
-    growth: ClassVar[type[Growth]]
-    """The fit between its stages."""
+    @abstractmethod
+    def model(self, setup: Setup, layer: int) -> Callable[[Params, Any], Array]:
+        """The model to compile for the stage in which ``layer`` joins."""
+
+    @abstractmethod
+    def joining(self, fit: Growth, layer: int) -> Member:
+        """The parameters and data to train in that stage."""
+
+    @abstractmethod
+    def take(self, fit: Growth, layer: int, trained: Params) -> None:
+        """Copy the trained parameters of that stage into ``fit.params``."""
 
     def cost(self, n: int, d: int) -> Cost:
         """All steps in every stage."""
@@ -40,12 +49,12 @@ class StagewiseLearner(QuadraticLearner):
         cls, learners: Sequence[Self], setups: Sequence[Setup], device: str
     ) -> list[QuadraticPredictor | Failure]:
         """Train all setups as one ensemble per stage."""
-        fits = [learner.growth(learner, setup) for learner, setup in zip(learners, setups, strict=True)]
+        fits = [Growth(learner, setup) for learner, setup in zip(learners, setups, strict=True)]
         first, net = learners[0], setups[0].net
         for layer in net.layers():
-            recipe = first.recipe(fits[0].model(layer), setups[0])
+            recipe = first.recipe(first.model(setups[0], layer), setups[0])
             running = [fit for fit in fits if fit.failure is None]
-            members = [fit.member(layer) for fit in running]
+            members = [fit.learner.joining(fit, layer) for fit in running]
             results = train_members(recipe, members, first.length(net.d, len(setups[0].y), setups[0].kind), device)
             for fit, result in zip(running, results, strict=True):
                 if result.finite:
@@ -56,7 +65,7 @@ class StagewiseLearner(QuadraticLearner):
 
 
 @dataclass
-class Growth(ABC):
+class Growth:
     """One fit between its stages."""
 
     learner: StagewiseLearner
@@ -72,21 +81,9 @@ class Growth(ABC):
     def __post_init__(self) -> None:
         self.params = {key: np.array(value, np.float64) for key, value in self.setup.params.items()}
 
-    @abstractmethod
-    def model(self, layer: int) -> Callable[[Params, Any], Array]:
-        """The model to compile for the stage in which ``layer`` joins."""
-
-    @abstractmethod
-    def member(self, layer: int) -> Member:
-        """The parameters and data to train in that stage."""
-
-    @abstractmethod
-    def take(self, layer: int, trained: Params) -> None:
-        """Copy the trained parameters of that stage into ``params``."""
-
     def finish(self, layer: int, trained: Params, loss: float) -> None:
         """End a stage and keep its predictor."""
-        self.take(layer, trained)
+        self.learner.take(self, layer, trained)
         self.losses.append(loss)
         self.stages[f"layer{layer}"] = self._predictor(layer)
 

@@ -5,11 +5,11 @@ Shapes: n points, d input dimension, D features, m units.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from hashlib import blake2b
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import torch
@@ -21,11 +21,13 @@ from bfc_bench.errors import BenchError
 from bfc_bench.learner import Failure, Job, Predictor
 from bfc_bench.seeds import seed_of, stream
 from bfc_bench.toolkit.arrays import to_numpy
+from bfc_bench.toolkit.groups import in_groups
 from bfc_bench.toolkit.lbfgs import minimise
 from bfc_bench.toolkit.precision import torch_device
 from bfc_bench.toolkit.square_features import nominal_square_norm, square_mean
 
 TaylorJob: TypeAlias = Job[QuadraticTaylorOptions]
+Result = TypeVar("Result")
 
 CHUNK = 2048
 """Number of points predicted at once."""
@@ -96,28 +98,19 @@ class PreparedFit:
 
 def fit_jobs(jobs: Sequence[TaylorJob]) -> list[Predictor | Failure]:
     """Fit jobs whose learners differ only in ``regularization``; shared representations are computed once."""
-    origins = [_Origin.of(job) for job in jobs]
-    representations = {origin: _represent(origin) for origin in dict.fromkeys(origins)}
-    groups: dict[Hashable, list[int]] = {}
-    for i, (job, origin) in enumerate(zip(jobs, origins, strict=True)):
-        groups.setdefault((origin, job.train.sample, job.train.n), []).append(i)
+    if jobs[0].learner.optimizer == "lbfgs":  # the features of one sample and size are in memory at a time
+        return _by_features(jobs, by_lbfgs)
+    return by_steps(jobs, _by_features(jobs, lambda same: [_prepared(same[0])] * len(same)))
 
-    # L-BFGS needs the features of one sample and size in memory at a time, an ensemble those of all.
-    one_by_one = jobs[0].learner.optimizer == "lbfgs"
-    results: dict[int, Predictor | Failure] = {}
-    for part in [[group] for group in groups.values()] if one_by_one else [list(groups.values())]:
-        setups: dict[int, PreparedFit] = {}
-        for members in part:
-            representation = representations[origins[members[0]]]
-            if isinstance(representation, Failure):
-                results.update(dict.fromkeys(members, representation))
-            else:
-                setups.update(dict.fromkeys(members, PreparedFit.of(jobs[members[0]], representation)))
-        learners = [jobs[i].learner for i in setups]
-        weights = (by_lbfgs if one_by_one else by_steps)(list(setups.values()), learners)
-        for (i, setup), learner, w in zip(setups.items(), learners, weights, strict=True):
-            results[i] = setup.outcome(w, learner.regularization)
-    return [results[i] for i in range(len(jobs))]
+
+def _by_features(jobs: Sequence[TaylorJob], work: Callable[[list[TaylorJob]], list[Result]]) -> list[Result]:
+    """``work`` of the jobs that share their features, one representation after another."""
+    return in_groups(jobs, _Origin.of, lambda same: in_groups(same, lambda job: (job.train.sample, job.train.n), work))
+
+
+def _prepared(job: TaylorJob) -> PreparedFit | Failure:
+    representation = _represent(_Origin.of(job))
+    return representation if isinstance(representation, Failure) else PreparedFit.of(job, representation)
 
 
 @dataclass(frozen=True)
@@ -156,39 +149,40 @@ def _points(job: TaylorJob, values: Tensor) -> Tensor:
     return torch.as_tensor(values, dtype=torch.float64, device=torch_device(job.ctx.device))
 
 
-def by_lbfgs(setups: Sequence[PreparedFit], learners: Sequence[QuadraticTaylorOptions]) -> list[Tensor]:
-    """Weights (m, D) after the learner's schedule of lambdas, each warm-started from the minimiser of the last.
+def by_lbfgs(jobs: Sequence[TaylorJob]) -> list[Predictor | Failure]:
+    """Fit jobs that share their features by the learner's schedule of lambdas, each from the minimiser of the last.
 
     From a random start at a small lambda, L-BFGS would interpolate. Schedules share their common beginning.
     """
-    reached: dict[tuple[int, tuple[float, ...]], Tensor] = {}
+    setup = _prepared(jobs[0])
+    if isinstance(setup, Failure):
+        return [setup] * len(jobs)
+    reached: dict[tuple[float, ...], Tensor] = {}
     results = []
-    for setup, learner in zip(setups, learners, strict=True):
+    for learner in (job.learner for job in jobs):
         schedule, weights = learner.schedule(), setup.start
         for k, strength in enumerate(schedule, start=1):
-            stage = id(setup), schedule[:k]
-            if stage not in reached:
-                reached[stage] = minimise(
+            if schedule[:k] not in reached:
+                reached[schedule[:k]] = minimise(
                     partial(setup.risk, strength=strength),
                     weights,
                     iterations=learner.iterations,
                     tolerance=learner.tolerance,
                     unit=strength or 1.0,  # divided by lambda, the minimum is of similar size at every lambda
                 )
-            weights = reached[stage]
-        results.append(weights)
+            weights = reached[schedule[:k]]
+        results.append(setup.outcome(weights, learner.regularization))
     return results
 
 
-def by_steps(setups: Sequence[PreparedFit], learners: Sequence[QuadraticTaylorOptions]) -> list[Tensor]:
-    """Weights (m, D) after Adam or noisy SGD at the learner's lambda."""
+def by_steps(jobs: Sequence[TaylorJob], setups: Sequence[PreparedFit | Failure]) -> list[Predictor | Failure]:
+    """Fit jobs by Adam or noisy SGD at the learner's lambda, as one ensemble."""
     from bfc_plugins.quadratic_taylor.steps import recipe
 
     from bfc_bench.toolkit.ensemble import Member, train as train_ensemble
 
-    if not setups:
-        return []
-    options = learners[0]
+    options, train, ctx = jobs[0].learner, jobs[0].train, jobs[0].ctx
+    running = {i: setup for i, setup in enumerate(setups) if isinstance(setup, PreparedFit)}
     members = [
         Member(
             params=setup.start.cpu().numpy(),
@@ -196,16 +190,19 @@ def by_steps(setups: Sequence[PreparedFit], learners: Sequence[QuadraticTaylorOp
             y=setup.risk.y.cpu().numpy(),
             seed=seed_of(setup.job.ctx.seed, "quadratic-taylor", "steps"),
             lr=options.lr or LEARNING_RATES[options.optimizer],
-            strength=learner.regularization,
+            strength=jobs[i].learner.regularization,
             noise=options.noise,
         )
-        for setup, learner in zip(setups, learners, strict=True)
+        for i, setup in running.items()
     ]
-    compiled = recipe(
-        options.loss_for(setups[0].job.train.kind), options.batch_size, noisy=options.optimizer == "noisy-sgd"
-    )
-    results = train_ensemble(compiled, members, options.steps, device=setups[0].job.ctx.device)
-    return [
-        torch.tensor(result.params).to(setup.start) if result.finite else torch.full_like(setup.start, torch.nan)
-        for setup, result in zip(setups, results, strict=True)
-    ]
+    noisy = options.optimizer == "noisy-sgd"
+    compiled = recipe(options.loss_for(train.kind), options.batch_size, noisy=noisy)
+    results = dict(zip(running, train_ensemble(compiled, members, options.steps, device=ctx.device), strict=True))
+    outcomes = list[Predictor | Failure]()
+    for i, (job, setup) in enumerate(zip(jobs, setups, strict=True)):
+        if isinstance(setup, PreparedFit):
+            weights = results[i].params if results[i].finite else np.full_like(results[i].params, np.nan)
+            outcomes.append(setup.outcome(torch.tensor(weights).to(setup.start), job.learner.regularization))
+        else:
+            outcomes.append(setup)
+    return outcomes

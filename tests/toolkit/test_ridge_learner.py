@@ -18,7 +18,7 @@ class Linear(RidgeLearner):
     name: ClassVar[str] = "linear"
 
     def space(self, x, ctx):
-        return KernelSpace.on(x, make_kernel("poly", 1.0, degree=1, coef0=1.0), scale=2)
+        return KernelSpace.on(x, make_kernel("poly", 1.0, degree=1), scale=2)
 
     def cost(self, n, d):
         return self.dual_cost(n, 2.0 * n**2 * d, 8.0 * n**2)

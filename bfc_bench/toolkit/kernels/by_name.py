@@ -10,14 +10,7 @@ KernelName: TypeAlias = Literal["rbf", "laplace", "poly", "harmonic", "ntk", "nn
 
 
 def make_kernel(
-    name: KernelName,
-    gamma: float,
-    *,
-    depth: int = 1,
-    degree: int = 2,
-    coef0: float = 1.0,
-    bias_variance: float = 0.0,
-    dimension: int = 2,
+    name: KernelName, gamma: float, *, depth: int = 1, degree: int = 2, bias_variance: float = 0.0, dimension: int = 2
 ) -> Kernel:
     """The kernel called ``name``; options of other kernels are ignored.
 
@@ -26,7 +19,6 @@ def make_kernel(
         gamma: Inverse squared length, > 0.
         depth: Hidden layers of ``ntk`` and ``nngp``.
         degree: Degree of ``poly`` and ``harmonic``.
-        coef0: Constant term of ``poly``.
         bias_variance: Variance of the biases of ``ntk`` and ``nngp``.
         dimension: Number of input features, for ``harmonic``.
     """
@@ -37,5 +29,5 @@ def make_kernel(
     if name == "harmonic":
         return Harmonic(gamma, degree, dimension)
     if name == "poly":
-        return Polynomial(gamma, degree, coef0)
+        return Polynomial(gamma, degree)
     return ReluNetwork(gamma, depth, bias_variance, tangent=name == "ntk")

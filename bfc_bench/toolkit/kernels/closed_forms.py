@@ -73,17 +73,16 @@ class Harmonic(ProductKernel):
 
 @dataclass(frozen=True)
 class Polynomial(ProductKernel):
-    """((coef0 + gamma <x, z>) / (coef0 + 1))^degree."""
+    """((1 + gamma <x, z>) / 2)^degree."""
 
     gamma: float
     degree: int = 2
-    coef0: float = 1.0
 
     def finish(self, products: Tensor, left: Tensor, right: Tensor, scratch: Sequence[Tensor], out: Tensor) -> None:
         """See ``ProductKernel.finish``; scales are not used."""
-        products.mul_(self.gamma / (self.coef0 + 1)).add_(self.coef0 / (self.coef0 + 1))
+        products.mul_(self.gamma / 2).add_(0.5)
         torch.pow(products, self.degree, out=out)
 
     def diagonal(self, points: PreparedPoints) -> Tensor:
         """The formula with <x, x> = |x|^2."""
-        return ((self.coef0 + self.gamma * points.scale) / (self.coef0 + 1)) ** self.degree
+        return ((1 + self.gamma * points.scale) / 2) ** self.degree

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from bfc_plugins.algorithm_1.features import random_expansion
-from bfc_plugins.algorithm_1.printed import printed_expansion
 
 from bfc_bench.seeds import stream
 
@@ -18,7 +17,6 @@ def draw(floor, moment, rows=4000):
 
 def test_entries_are_normal_numbers_with_a_floor_of_one():
     normal = stream("R").standard_normal((4000, 3))
-    np.testing.assert_array_equal(printed_expansion(stream("R"), 4000, 3), normal / 3)
     np.testing.assert_array_equal(draw(1.0, 1.0), normal * (draw(1.0, 1.0)[0, 0] / normal[0, 0]))
 
 

@@ -9,7 +9,7 @@ from bfc_plugins.convolutional.images import Pixels, augmented
 from bfc_plugins.convolutional.joint import ConvJoint
 from bfc_plugins.convolutional.losses import Loss
 from bfc_plugins.convolutional.stages import Stage
-from bfc_plugins.convolutional.training import Sgd, minibatches
+from bfc_plugins.convolutional.training import minibatches
 from striped_images import error, stripes
 
 from bfc_bench.learner import Context
@@ -118,6 +118,8 @@ def test_weights_follow_the_plain_gradient_step():
     before = {name: p.detach().clone() for name, p in net.named_parameters()}
     value = loss(net(images), numbers)
     grads = dict(zip(before, torch.autograd.grad(value, list(net.parameters())), strict=True))
-    Sgd(learner, Stage("", 1, (), []), 0.01, loss, generator()).train(net, images, numbers)
+    points = fit.TrainingImages(Pixels.of(images, (1, 6, 6), normalize=False), images, numbers, loss)
+    fitted = fit.ImageFit(learner, points, learner.layout(1), None, 0)
+    fitted.descend(Stage("", 1, (), []), net, images, numbers, 0.01)
     for name, parameter in net.named_parameters():
         torch.testing.assert_close(parameter.detach(), before[name] - 0.1 * (grads[name] + 0.01 * before[name]))

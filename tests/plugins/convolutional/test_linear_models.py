@@ -11,7 +11,7 @@ from bfc_plugins.convolutional.tangent_training import gradients, set_statistics
 from striped_images import error, stripes
 from torch.func import functional_call
 
-from bfc_bench.learner import Context, Job
+from bfc_bench.learner import Context
 from bfc_bench.toolkit.neural_tangents import neural_tangents
 
 
@@ -85,14 +85,3 @@ def test_the_tangent_kernel_of_one_convolution_adds_that_of_its_weights(usable):
     kernel = ConvolutionalKernel((2, 1, 1), 1, "flatten", "ntk")
     value = float(kernel.matrix(torch.tensor(x[None]), torch.tensor(z[None])))
     assert value == pytest.approx(expected, rel=1e-10)
-
-
-def test_all_sizes_and_ridges_of_a_sample_come_from_one_matrix(usable):
-    usable(ConvKernel)
-    train = stripes(40)
-    part = type(train)(**{**vars(train), "n": 25, "x": train.x[:25], "y": train.y[:25]})
-    jobs = [Job(ConvKernel(depth=1, ridge=r), d, Context()) for r in (1e-3, 1.0) for d in (train, part)]
-    assert len({job.learner.batch_key(job.train) for job in jobs}) == 1
-    x = stripes(10, 1).x
-    for job, together in zip(jobs, ConvKernel.fit_batch(jobs), strict=True):
-        torch.testing.assert_close(together.predict(x), job.learner.fit(job.train, job.ctx).predict(x))

@@ -90,7 +90,7 @@ def test_a_cut_keeps_the_strongest_directions():
     fitted = fit(QuadDenseNet(**{**TINY, "ranks": "given"}), p, 300)
     whole = fitted.pre_activations(p.train(300).x)[2]
     cut = fitted.cut((2, 4))
-    s = QuadraticPredictor(fitted._net, cut, p.train(300).x).pre_activations(p.train(300).x)[2]
+    s = QuadraticPredictor(fitted.net, cut, p.train(300).x).pre_activations(p.train(300).x)[2]
     spectrum = np.linalg.svd(whole, compute_uv=False)
     np.testing.assert_allclose(np.linalg.svd(s, compute_uv=False)[:2], spectrum[:2], rtol=1e-3)
     assert np.linalg.matrix_rank(cut["W2"]) == 2

@@ -171,13 +171,6 @@ def test_appended_rounds_find_the_hidden_directions_of_a_deep_staircase_and_a_po
     assert error < 0.2
 
 
-def test_labels_without_signal_keep_no_round_that_held_out_points_do_not_ask_for():
-    x, y = stream("x").standard_normal((60, 6)), stream("noise").standard_normal(60)
-    predictor = SpectralLayers(width=16).fit(Data("s", 60, 6, x=x, y=y), Context())
-    assert list(predictor.stages) == ["forward", *(f"round{i}" for i in range(1, predictor.info["rounds"] + 1))]
-    assert np.var(predictor.predict(x)) < np.var(y)
-
-
 def test_monomials_have_every_product_once():
     z = stream("z").standard_normal((3, 2))
     a, b = z.T

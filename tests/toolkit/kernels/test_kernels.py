@@ -68,7 +68,7 @@ def test_one_at_a_point_of_unit_norm(name, depth, bias_variance):
     """The scale in which a ridge is absolute."""
     x = points(10, 5)
     x = x / x.norm(dim=1, keepdim=True) / 0.3**0.5
-    kernel = make_kernel(name, 0.3, depth=depth, degree=4, coef0=2.0, bias_variance=bias_variance, dimension=5)
+    kernel = make_kernel(name, 0.3, depth=depth, degree=4, bias_variance=bias_variance, dimension=5)
     assert torch.allclose(kernel.gram(kernel.points(x)).diagonal(), torch.ones(10).double(), rtol=1e-14, atol=0)
 
 

@@ -49,14 +49,13 @@ def test_eigenvalues_and_tail_add_up_to_the_trace(kernel, d):
 
 
 @pytest.mark.parametrize("d", DIMS)
-@pytest.mark.parametrize(("degree", "coef0"), [(1, 0.0), (2, 1.0), (3, 0.0), (4, 0.5)])
-def test_polynomial_kernels_have_their_closed_form(d, degree, coef0):
-    """((coef0 + t) / (coef0 + 1))^degree by powers of t."""
+@pytest.mark.parametrize("degree", [1, 2, 4])
+def test_polynomial_kernels_have_their_closed_form(d, degree):
+    """((1 + t) / 2)^degree by powers of t."""
     expected = np.zeros(41)
     for j in range(degree + 1):
-        weight = comb(degree, j) * coef0 ** (degree - j) / (1 + coef0) ** degree
-        expected += weight * np.array([power_eigenvalue(d, j, k) for k in range(41)])
-    found = sphere_spectrum(Polynomial(1.0, degree, coef0), d)
+        expected += comb(degree, j) / 2**degree * np.array([power_eigenvalue(d, j, k) for k in range(41)])
+    found = sphere_spectrum(Polynomial(1.0, degree), d)
     np.testing.assert_allclose(found.eigenvalues, expected, rtol=1e-10, atol=1e-14)
     assert found.tail == pytest.approx(0, abs=1e-11)
 
