@@ -89,7 +89,7 @@ class TaskEntry(Settings):
         folder: str | Path | None = None,
         **options: Any,
     ) -> TaskEntry:
-        """A task on arrays, or on a table: a frame of pandas or Polars, a dict of columns, a data set of Hugging Face.
+        """A task on arrays, or on a table: a frame, a dict of columns, or an object with ``to_pandas()``.
 
         Workers read the arrays from a file, whose name is a digest of its contents.
 
