@@ -6,6 +6,7 @@ from typing import Any
 
 from bfc_bench.errors import UsageError, suggest
 
+
 def changed(values: dict[str, Any], changes: Iterable[str] | None, option: str = "--set") -> dict[str, Any]:
     """The raw suite ``values``, to which changes in the form ``a.b=value`` are applied in place.
 

@@ -117,11 +117,11 @@ class DataTask(Task):
             return len(time_split(contents.times, tested)[1])
         return len(contents.points) - tested
 
-    def _check_draws(self, other: Self) -> str | None:
-        """Tasks that share an order of points need the same data."""
-        if self.data != other.data or self.test_size != other.test_size:
-            return "both need the same data and test_size"
-        return None
+    def check_teacher(self, other: Task) -> str | None:
+        """See ``Task.check_teacher``: tasks that share an order of points test on as many."""
+        if isinstance(other, DataTask) and self.test_size != other.test_size:
+            return "both need the same test_size"
+        return super().check_teacher(other)
 
     def definition(self) -> dict[str, Any]:
         """The task as plain data. Two tasks with equal definitions give equal samples."""
