@@ -343,15 +343,7 @@ def test_columns_may_have_numbers_as_names(tmp_path):
     assert (found.columns, found.points.y.tolist()) == (("0", "1"), [2, 5, 8, 11])
 
 
-def test_groups_times_and_a_test_part_of_a_frame(tmp_path):
-    days = ["2020-01-04", "2020-01-03", "2020-01-02", "2020-01-01"]
-    frame = pd.DataFrame({**COLUMNS, "who": ["p", "q", "p", "q"], "day": days})
-    grouped = contents(tmp_path, frame.drop(columns="day"), options=OPTIONS)
-    assert grouped.table.columns[-1].name == "who"
-    for split, kept, left in (({"group": "who"}, "groups", "day"), ({"time": "day"}, "times", "who")):
-        found = contents(tmp_path, frame, options={**OPTIONS, "split": split})
-        assert getattr(found, kept) is not None
-        assert [column.name for column in found.table.columns] == ["a", "city", left]
+def test_a_test_part_of_a_frame_may_have_new_categories(tmp_path):
     test = pd.DataFrame({"city": ["w", "u"], "a": [1.0, 2.0], "y": [1.0, 2.0]})
     tested = contents(tmp_path, COLUMNS, x_test=test)
     assert tested.table.columns[1].levels == ("u", "v", "w")
