@@ -139,12 +139,12 @@ class _LearnerEstimator(BaseEstimator):  # type: ignore[misc]
             self.n_iter_ = self.predictor_.info["steps"]
         return self
 
-    def _predict(self, x: Any) -> np.ndarray:
-        """The learner's predictions (m,), or scores (m, C), at x (m, d)."""
+    def _predict(self, x: Any, method: str = "predict") -> np.ndarray:
+        """The predictor's predictions (m,), scores or ``probabilities`` (m, C), at x (m, d)."""
         check_is_fitted(self)
         x = validate_data(self, x, dtype=np.float64, reset=False)
         with self._settings():
-            return to_numpy(self.predictor_.predict(self._inputs(x))).astype(np.float64)
+            return to_numpy(getattr(self.predictor_, method)(self._inputs(x))).astype(np.float64)
 
     def _inputs(self, x: np.ndarray) -> Any:
         """The learner's inputs (m, d) for x (m, d)."""
@@ -219,10 +219,7 @@ class _LearnerClassifier(ClassifierMixin, _LearnerEstimator):  # type: ignore[mi
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities (m, C) at X (m, d), if the fitted learner gives them."""
-        check_is_fitted(self)
-        x = validate_data(self, X, dtype=np.float64, reset=False)
-        with self._settings():
-            values = to_numpy(self.predictor_.probabilities(self._inputs(x))).astype(np.float64)
+        values = self._predict(X, "probabilities")
         return np.stack([1 - values, values], axis=1) if values.ndim == 1 else values
 
     def __sklearn_tags__(self) -> Tags:
