@@ -147,12 +147,10 @@ def _column(parts: Sequence[Part], name: str, options: ColumnOptions) -> tuple[C
     values = [values_of(part, name, options) for part in parts]
     if all(array.dtype.kind == "f" for array in values):
         return Column(name), values
-    for i, (part, array) in enumerate(zip(parts, values, strict=True)):
+    for part, array in zip(parts, values, strict=True):
         if array.dtype.kind == "f" and not np.isnan(array).all():
             raise UsageError(f"{part.where}: column {name!r} holds numbers here, and text in the other table.")
-        if array.dtype.kind == "f":
-            values[i] = np.full(len(array), None)
-    levels = tuple(sorted({text for array in values for text in array if text is not None}))
+    levels = tuple(sorted({text for array in values for text in array if isinstance(text, str)}))
     if len(levels) > MOST_LEVELS:
         raise UsageError(
             f"{parts[0].where}: column {name!r} holds {len(levels):,} different texts; a category may have "

@@ -96,12 +96,8 @@ class Table(ColumnOptions, DataSet):
         """The part without the rows that lack a target, if ``missing_target`` says so."""
         if self.missing_target is None or self.target not in part.frame:
             return part
-        part = replace(
-            part, frame=part.frame.dropna(subset=[self.target]), where=f"{part.where}, rows with {self.target!r}"
-        )
-        if not len(part.frame):
-            raise UsageError(f"{part.where}: there is none.")
-        return part
+        kept = part.frame.dropna(subset=[self.target])
+        return replace(part, frame=kept, where=f"{part.where}, rows with {self.target!r}")
 
     def _read(self, path: Path) -> Part:
         import pandas as pd
