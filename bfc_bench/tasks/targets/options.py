@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Annotated, TypeAlias
+from typing import Annotated, ClassVar, TypeAlias
 
 from pydantic import AfterValidator, Field, FiniteFloat, PositiveInt, ValidationInfo, field_validator
 
@@ -13,13 +13,23 @@ Coefficients: TypeAlias = tuple[Annotated[float, Field(ge=-1, le=1)], ...] | Non
 """One per term; None for equal ones whose squares have the sum 1."""
 
 
-def check_coefficients(values: Coefficients, count: int | None, per: str) -> Coefficients:
-    """``values``. Raises ``ValueError`` unless there is one per ``per``, ``count`` in all if known, not all 0."""
-    if values is not None and count is not None and len(values) != count:
-        raise ValueError(f"must have one entry per {per}, {count} in all")
-    if values is not None and not any(values):
-        raise ValueError("must not all be 0")
-    return values
+class SumOfTerms(Target):
+    """A target with ``coefficients``, one for each of its terms."""
+
+    swept: ClassVar[frozenset[str]] = frozenset({"coefficients"})
+    counted: ClassVar[str]
+    """The option that is the number of terms, or has an entry for each."""
+
+    @field_validator("coefficients", check_fields=False)
+    @classmethod
+    def _one_per_term(cls, values: Coefficients, info: ValidationInfo) -> Coefficients:
+        terms = info.data.get(cls.counted)  # None if it is wrong
+        count = len(terms) if isinstance(terms, tuple) else terms
+        if values is not None and count is not None and len(values) != count:
+            raise ValueError(f"must have one entry per term, {count} in all")
+        if values is not None and not any(values):
+            raise ValueError("must not all be 0")
+        return values
 
 
 def _check_not_increasing(values: tuple[float, ...]) -> tuple[float, ...]:
