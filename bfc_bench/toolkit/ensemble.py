@@ -392,12 +392,6 @@ def padded(leaf: np.ndarray, length: int) -> np.ndarray:
 
 
 def minibatch(key: Array, size: int, n: Array) -> Array:
-    """Random indices in [0, n), drawn with replacement, (size,).
-
-    Args:
-        key: The random key; indices depend on it and on n alone.
-        size: Number of indices.
-        n: Number of points.
-    """
+    """Random indices in [0, n), drawn with replacement, (size,); they depend on ``key`` and n alone."""
     uniform = jax.random.uniform(key, (size,))
     return jnp.minimum((uniform * n).astype(jnp.int32), n - 1)
