@@ -280,8 +280,7 @@ class DataProblem(Problem):
         """Points (m, k) as learners with n training points see them, read-only."""
         if self._fitted is None or self._fitted[0] != n:  # the one for the last n asked for is kept
             self._fitted = n, self._fit(n)
-        fitted = self._fitted[1]
-        return frozen(fitted.frame(x) if self._frames else fitted(x))
+        return frozen(self._fitted[1](x, self._frames))
 
     def _fit(self, n: int) -> Preprocessing:
         """Fitted to the first n training points."""
