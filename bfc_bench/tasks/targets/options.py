@@ -1,8 +1,7 @@
 """Types and checks of options that targets share."""
 
-from collections.abc import Sequence
 from itertools import pairwise
-from typing import Annotated, ClassVar, TypeAlias
+from typing import Annotated, Any, ClassVar, TypeAlias
 
 from pydantic import AfterValidator, Field, FiniteFloat, PositiveInt, ValidationInfo, field_validator
 
@@ -54,22 +53,17 @@ class RandomDensenet(Target):
     alphas: Alphas
     """Scales alpha_l of these layers, positive, not increasing. The information gap is a strict decrease."""
 
-    @field_validator("alphas")
+    @field_validator("alphas", "skips", check_fields=False)
     @classmethod
-    def _one_alpha_per_width(cls, alphas: Alphas, info: ValidationInfo) -> Alphas:
-        one_per_width(alphas, info)
-        return alphas
+    def _one_per_width(cls, values: tuple[Any, ...], info: ValidationInfo) -> tuple[Any, ...]:
+        widths = info.data.get("widths")
+        if widths is not None and len(values) != len(widths):
+            raise ValueError(f"must have one entry per width, {len(widths)} in all")
+        return values
 
     def check(self, d: int) -> str | None:
         """Why orthonormal rows of the first width do not exist in d dimensions, or None."""
         return f"widths[0] = {self.widths[0]} is above the input dimension {d}" if self.widths[0] > d else None
-
-
-def one_per_width(values: Sequence[object], info: ValidationInfo) -> None:
-    """Raise ``ValueError`` unless there are as many values as ``widths``."""
-    widths = info.data.get("widths")
-    if widths is not None and len(values) != len(widths):
-        raise ValueError(f"must have one entry per width, {len(widths)} in all")
 
 
 class OfSquares(Target):
