@@ -60,8 +60,7 @@ class Settings(BaseModel):
 
     def plain(self) -> dict[str, Any]:
         """All options as plain data. Sets are sorted, so that the order does not depend on the process's hash seed."""
-        dumped = self.model_dump(mode="json")
-        return {name: _sort_sets(getattr(self, name), value) for name, value in dumped.items()}
+        return dict(plain_option(self))
 
     def changed(self) -> dict[str, Any]:
         """The options that differ from their defaults, as plain data, so that a new option changes nothing here."""
@@ -73,20 +72,15 @@ class Settings(BaseModel):
 
 def plain_option(value: Any) -> Any:
     """Any value as plain data, with sets sorted."""
-    return _sort_sets(value, to_jsonable_python(value))
-
-
-def _sort_sets(value: Any, plain: Any) -> Any:
-    """``plain``, the plain form of ``value``, with every set in ``value`` sorted."""
     if isinstance(value, set | frozenset):
-        return sorted((_sort_sets(item, to_jsonable_python(item)) for item in value), key=rank)
+        return sorted(map(plain_option, value), key=rank)
     if isinstance(value, BaseModel):
-        return {name: _sort_sets(getattr(value, name, None), item) for name, item in plain.items()}
-    if isinstance(value, Mapping) and isinstance(plain, dict):
-        return {name: _sort_sets(item, plain[name]) for name, item in zip(plain, value.values(), strict=True)}
-    if isinstance(value, list | tuple) and isinstance(plain, list):
-        return [_sort_sets(*pair) for pair in zip(value, plain, strict=True)]
-    return plain
+        return {name: plain_option(item) for name, item in value}
+    if isinstance(value, Mapping):
+        return {str(key): plain_option(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return list(map(plain_option, value))
+    return to_jsonable_python(value)
 
 
 def _is_default(field: FieldInfo, value: Any) -> bool:

@@ -139,28 +139,12 @@ class _LearnerEstimator(BaseEstimator):  # type: ignore[misc]
             self.n_iter_ = self.predictor_.info["steps"]
         return self
 
-    def _predict(self, x: Any) -> np.ndarray:
-        """The learner's predictions (m,), or scores (m, C), at x (m, d)."""
+    def _predict(self, x: Any, method: str = "predict") -> np.ndarray:
+        """The predictor's predictions (m,), scores or ``probabilities`` (m, C), at x (m, d)."""
         check_is_fitted(self)
-        x = self._checked(x, reset=False)
+        x = validate_data(self, x, dtype=np.float64, reset=False)
         with self._settings():
-            return to_numpy(self.predictor_.predict(self._inputs(x))).astype(np.float64)
-
-    def _checked(self, x: Any, *y: Any, **options: Any) -> Any:
-        """What scikit-learn's check makes of the inputs, and of labels if they are given, in float64."""
-        try:
-            return validate_data(self, x, *y, dtype=np.float64, **options)
-        except ValueError:
-            values = np.asarray(x, dtype=object)
-            texts = [at for at in np.ndindex(values.shape) if isinstance(values[at], str)]
-            if values.ndim != 2 or not texts:
-                raise
-            row, column = texts[0]
-            names = getattr(x, "columns", range(values.shape[1]))
-            raise UsageError(
-                f"{self.learner_class.name}: x must hold numbers. Got the text {values[row, column]!r} in column "
-                f"{names[column]!r}. Encode it before, for example by scikit-learn's OneHotEncoder in a Pipeline."
-            ) from None
+            return to_numpy(getattr(self.predictor_, method)(self._inputs(x))).astype(np.float64)
 
     def _inputs(self, x: np.ndarray) -> Any:
         """The learner's inputs (m, d) for x (m, d)."""
@@ -194,7 +178,7 @@ class _LearnerRegressor(RegressorMixin, _LearnerEstimator):  # type: ignore[misc
                 f"{self.learner_class.name}: y of a regressor must hold numbers. Got the text {str(texts.ravel()[0])!r}"
                 f"{classes}."
             )
-        x, y = self._checked(X, y, y_numeric=True)
+        x, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
         if self.standardize:
             self.target_scaling_ = mean, deviation = scaling_of(y[:, None], ())
             y = (y - mean) / deviation
@@ -215,7 +199,7 @@ class _LearnerClassifier(ClassifierMixin, _LearnerEstimator):  # type: ignore[mi
 
         Raises ``ValueError`` for a single class, or for more than two if the learner takes two only.
         """
-        x, y = self._checked(X, y)
+        x, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
         kind, labels = type_of_target(y, input_name="y"), self.learner_class.capabilities.labels
         if kind != "binary" and "class" not in labels:
@@ -235,10 +219,7 @@ class _LearnerClassifier(ClassifierMixin, _LearnerEstimator):  # type: ignore[mi
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities (m, C) at X (m, d), if the fitted learner gives them."""
-        check_is_fitted(self)
-        x = self._checked(X, reset=False)
-        with self._settings():
-            values = to_numpy(self.predictor_.probabilities(self._inputs(x))).astype(np.float64)
+        values = self._predict(X, "probabilities")
         return np.stack([1 - values, values], axis=1) if values.ndim == 1 else values
 
     def __sklearn_tags__(self) -> Tags:

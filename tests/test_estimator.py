@@ -3,7 +3,6 @@
 import pickle
 
 import numpy as np
-import pandas as pd
 import pytest
 from bfc_plugins.kernels.kernel_ridge import KernelRidge
 from bfc_plugins.networks.relu_mlp import ReluMlp
@@ -176,18 +175,6 @@ def test_options_are_checked_when_fitting():
         estimator.fit(np.zeros((3, 2)), np.zeros(3))
     with pytest.raises(TypeError, match="unexpected keyword argument"):
         type(estimator)(rigde=1.0)
-
-
-def test_texts_among_the_inputs_are_named_with_their_column():
-    frame = pd.DataFrame({"area": [1.0, 2.0, 3.0, 4.0], "city": ["a", "b", "a", "c"]})
-    objects, y = frame.to_numpy(dtype=object), [1.0, 2.0, 3.0, 4.0]
-    ridge = load_learner("kernel-ridge")
-    for x, column in ((frame, "city"), (objects, 1)):
-        with pytest.raises(UsageError, match=rf"x must hold numbers\. Got the text 'a' in column {column!r}"):
-            as_sklearn(ridge).fit(x, y)
-    fitted = as_sklearn(ridge).fit(np.random.default_rng(0).standard_normal((4, 2)), y)
-    with pytest.raises(UsageError, match="kernel-ridge: x must hold numbers"):
-        fitted.predict(objects)
 
 
 def test_a_fit_does_not_depend_on_the_data_of_an_earlier_one():

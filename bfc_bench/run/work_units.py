@@ -172,10 +172,10 @@ def import_parts(parts: Sequence[bytes]) -> None:
     entry, *others = map(pickle.loads, parts)
     if not missing(required := entry.learner.capabilities.required):  # otherwise its cells are skipped
         import_libraries(required)
-    entry.learner.options()
-    for task in others:
-        if isinstance(task, Task):
-            task.definition()
+    type(entry.learner).model_rebuild()
+    for other in others:
+        for part in other.parts.values() if isinstance(other, Task) else ():
+            type(part).model_rebuild()
     schema(frozenset(COLUMNS))
 
 

@@ -6,9 +6,6 @@ from typing import Any
 
 from bfc_bench.errors import UsageError, suggest
 
-CREATED = ("budget", "executor", "locate")
-"""Tables that a suite file may leave out."""
-
 
 def changed(values: dict[str, Any], changes: Iterable[str] | None, option: str = "--set") -> dict[str, Any]:
     """The raw suite ``values``, to which changes in the form ``a.b=value`` are applied in place.
@@ -29,7 +26,10 @@ def changed(values: dict[str, Any], changes: Iterable[str] | None, option: str =
 
 
 def _place(here: Any, parts: Sequence[str], parents: Sequence[str] = ()) -> tuple[dict[str, Any], str]:
-    """The table and the key in it that a path names; ``parents`` lead to ``here``. Raises ``KeyError`` with a text."""
+    """The table and the key in it that a path names; ``parents`` lead to ``here``. Raises ``KeyError`` with a text.
+
+    Tables that are not there are created; the suite's check names those that it does not know.
+    """
     if isinstance(here, list) and len(parts) > 1 and all(isinstance(item, dict) for item in here):
         name, count = _entry_at(here, parts)
         entry = next(item for item in here if _entry_name(item) == name)
@@ -41,8 +41,6 @@ def _place(here: Any, parts: Sequence[str], parents: Sequence[str] = ()) -> tupl
         return here, first
     if first not in here and parents[-1:] == ["grid"]:
         return here, ".".join(parts)  # one key of the grid, such as inputs.condition
-    if first not in here and not _may_create(parents, first):
-        raise KeyError(f"unknown key {first!r}.{suggest(first, here if parents else {*here, *CREATED})}")
     return _place(here.setdefault(first, {}), rest, [*parents, first])
 
 
@@ -65,10 +63,3 @@ def _entry_at(items: Sequence[Mapping[str, Any]], parts: Sequence[str]) -> tuple
         if (name := ".".join(parts[:count])) in names:
             return name, count
     raise KeyError(f"there is no entry called {parts[0]!r}.{suggest(parts[0], names)}")
-
-
-def _may_create(parents: Sequence[str], part: str) -> bool:
-    """Whether a change may create this table, because suite files may leave it out."""
-    return (not parents and part in CREATED) or (
-        len(parents) == 2 and part in {"options", "tune", "inputs", "target", "data", "law", "labels", "grid"}
-    )

@@ -89,7 +89,7 @@ class TaskEntry(Settings):
         folder: str | Path | None = None,
         **options: Any,
     ) -> TaskEntry:
-        """A task on arrays, or on a table: a frame of pandas or Polars, a dict of columns, a data set of Hugging Face.
+        """A task on arrays, or on a table: a frame, a dict of columns, or an object with ``to_pandas()``.
 
         Workers read the arrays from a file, whose name is a digest of its contents.
 
@@ -186,7 +186,7 @@ class LearnerEntry(Settings):
     """One ``[[learner]]``: a learner with its options, under a label."""
 
     name: str
-    label: Name = ""
+    label: Name = Field(default_factory=lambda entry: entry.get("name", ""))
     """Distinguishes option sets of one learner; the learner's name by default."""
     options: dict[str, Any] = {}
     tune: Any = None
@@ -206,13 +206,6 @@ class LearnerEntry(Settings):
     expanded when the suite is read, and a member has the grid's label here."""
     axes: dict[str, Any] = {}
     """Values of a member on the axes of its grid, which the program fills in."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _default_label(cls, values: Any) -> Any:
-        if isinstance(values, Mapping) and "label" not in values:
-            return {**values, "label": values.get("name", "")}
-        return values
 
     @model_validator(mode="after")
     def _check_tune(self) -> LearnerEntry:
@@ -358,11 +351,12 @@ class Suite(Settings):
 
     @model_validator(mode="after")
     def _check_names(self) -> Suite:
-        _require_unique("task name", [task.name for task in self.task])
-        _require_unique("learner label", [entry.label for entry in self.learner])
+        names = [*(task.name for task in self.task), *_grids(self.task)]
+        labels = [entry.label for entry in self.learner]
+        _require_unique("name of a task or of its grid", names)
+        _require_unique("label of a learner or of its grid", [*labels, *_grids(self.learner)])
         _require_unique("claim id", [claim.id for claim in self.claim])
         self._check_axes()
-        names = [*(task.name for task in self.task), *_grids(self.task)]
         for task in self.task:
             if task.teacher is not None:
                 self._check_teacher(task, task.teacher, names)
@@ -370,11 +364,6 @@ class Suite(Settings):
             for name in entry.tasks or ():
                 if name not in names:
                     raise ValueError(f"learner {entry.label!r} names an unknown task {name!r}.{suggest(name, names)}")
-            own = [task for task in self.task if entry.tasks is None or task.name in entry.tasks]
-            for together in dict.fromkeys(task.grid or task.name for task in own):
-                reasons = [_too_small(entry, task) for task in own if (task.grid or task.name) == together]
-                if all(reasons):
-                    raise ValueError(f"learner {entry.label!r}: {reasons[0]}")
         return self
 
     def __repr__(self) -> str:
@@ -383,13 +372,7 @@ class Suite(Settings):
         return f"<suite {self.name}@{self.version}: {text}>"
 
     def _check_axes(self) -> None:
-        """Check that names of grids and axes are unambiguous."""
-        for what, grids, names in (
-            ("task", _grids(self.task), [task.name for task in self.task]),
-            ("learner", _grids(self.learner), [entry.label for entry in self.learner]),
-        ):
-            if both := sorted(grids & set(names)):
-                raise ValueError(f"{what} {both[0]!r} has the name of a grid; rename one of the two")
+        """Check that an axis is one of tasks or one of learners."""
         own = {axis: task.grid for task in self.task for axis in task.axes}
         for entry in self.learner:
             if both := sorted(own.keys() & entry.axes.keys()):
@@ -419,17 +402,6 @@ class Suite(Settings):
 def _grids(entries: Iterable[TaskEntry | LearnerEntry]) -> set[str]:
     """Names of the grids of expanded entries."""
     return {str(entry.grid) for entry in entries if entry.grid is not None}
-
-
-def _too_small(entry: LearnerEntry, task: TaskEntry) -> str:
-    """Why a learner's limits leave no cell of a task; empty if they leave one or if the d of data is not known yet."""
-    if task.d and entry.max_d is not None and entry.max_d < task.d[0]:
-        return f"max_d must be at least {task.d[0]}, the smallest d of task {task.name!r}. Got {entry.max_d}"
-    if entry.max_n is not None and (task.d or isinstance(task.n, list)):
-        least = min(task.sizes(d)[0] for d in task.d or [1])
-        if entry.max_n < least:
-            return f"max_n must be at least {least}, the smallest n of task {task.name!r}. Got {entry.max_n}"
-    return ""
 
 
 def _require_unique(what: str, names: Sequence[str]) -> None:

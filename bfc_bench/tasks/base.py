@@ -47,13 +47,7 @@ class Inputs(Settings, ABC):
 
     @abstractmethod
     def sample(self, rng: np.random.Generator, m: int, law: InputLaw) -> Float:
-        """m independent points, (m, d).
-
-        Args:
-            rng: The random stream of these points.
-            m: Number of points.
-            law: What ``self.law`` returned.
-        """
+        """m independent points, (m, d), from the stream ``rng``, for a ``law`` that ``self.law`` returned."""
 
     def square_mean(self, law: InputLaw) -> Float:
         """E[x_i^2], (d,)."""
@@ -197,12 +191,7 @@ class PointSource(Drawn, ABC):
 
     @abstractmethod
     def sample(self, rng: np.random.Generator, m: int) -> tuple[Float, Float]:
-        """m independent points: x (m, d) and y (m,), real numbers or numbers of classes.
-
-        Args:
-            rng: The random stream of these points.
-            m: Number of points.
-        """
+        """m independent points from the stream ``rng``: x (m, d) and y (m,), real numbers or numbers of classes."""
 
     def expected(self, x: Float) -> Float | None:
         """G*(x) = E[y | x], (m,), for x (m, d), or the number of the likeliest class; None if it is not known.
@@ -323,13 +312,7 @@ class Labelling:
         return self.labels.add_columns(rng, x, self)
 
     def label(self, rng: np.random.Generator, seen: Float, values: Float) -> Float:
-        """See ``Labels.label``.
-
-        Args:
-            rng: The random stream of these labels.
-            seen: The inputs as the learner sees them, (m, d + columns).
-            values: The target's values, (m,).
-        """
+        """See ``Labels.label``."""
         return self.labels.label(rng, seen, values, self)
 
 

@@ -117,11 +117,11 @@ class DataTask(Task):
             return len(time_split(contents.times, tested)[1])
         return len(contents.points) - tested
 
-    def _check_draws(self, other: Self) -> str | None:
-        """Tasks that share an order of points need the same data."""
-        if self.data != other.data or self.test_size != other.test_size:
-            return "both need the same data and test_size"
-        return None
+    def check_teacher(self, other: Task) -> str | None:
+        """See ``Task.check_teacher``: tasks that share an order of points test on as many."""
+        if isinstance(other, DataTask) and self.test_size != other.test_size:
+            return "both need the same test_size"
+        return super().check_teacher(other)
 
     def definition(self) -> dict[str, Any]:
         """The task as plain data. Two tasks with equal definitions give equal samples."""
@@ -280,8 +280,7 @@ class DataProblem(Problem):
         """Points (m, k) as learners with n training points see them, read-only."""
         if self._fitted is None or self._fitted[0] != n:  # the one for the last n asked for is kept
             self._fitted = n, self._fit(n)
-        fitted = self._fitted[1]
-        return frozen(fitted.frame(x) if self._frames else fitted(x))
+        return frozen(self._fitted[1](x, self._frames))
 
     def _fit(self, n: int) -> Preprocessing:
         """Fitted to the first n training points."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import ClassVar, Self
+from typing import ClassVar
 
 from bfc_bench.learner import TaskFacts
 from bfc_bench.seeds import BLOCK
@@ -43,11 +43,6 @@ class JointTask(Task):
         if self.dimension not in (None, d):
             return f"d must be {self.dimension}, as the options of {self.law.kind!r} say, or left out"
         return self.law.check(d) or self._check_values(d) or self.labels.check_data()
-
-    def _check_draws(self, other: Self) -> str | None:
-        if type(self.law) is not type(other.law):
-            return f"both need one kind of joint law, not {self.law.kind!r} and {other.law.kind!r}"
-        return self.law.check_teacher(other.law)
 
     def facts(self, d: int) -> TaskFacts:
         """What a learner may know when it decides whether it applies."""

@@ -75,7 +75,7 @@ def _checked(contents: DataSetContents, where: str) -> DataSetContents:
             )
     if contents.groups is not None and len(np.unique(contents.groups)) < 2:
         raise UsageError(f"{where}: all rows are of one group; split by group needs 2 or more.")
-    if not contents.classes and np.ptp(points.y.astype(float)) == 0:
+    if np.ptp(points.y.astype(float)) == 0:
         raise UsageError(f"{where}: all values to be learned are {points.y[0]:g}; there is nothing to learn.")
     return replace(contents, points=points, test=test)
 
@@ -90,12 +90,10 @@ def _checked_points(points: LabelledPoints, prefix: str, contents: DataSetConten
     for name, array in ((f"{prefix}x", x), (f"{prefix}y", y)):
         if array.dtype.kind not in "fiub":
             raise UsageError(f"{where}: {name} must hold numbers. Got dtype {array.dtype}.")
-        gaps = name.endswith("x") and contents.table is not None
-        wrong = np.isinf(array) if gaps and array.dtype.kind == "f" else ~np.isfinite(array)
-        if array.dtype.kind == "f" and wrong.any():
-            row, *column = np.argwhere(wrong)[0].tolist()
-            named = f", column {contents.columns[column[0]]!r}" if column and contents.columns else ""
-            at = f"row {row}{named or (f', column {column[0]}' if column else '')}"
+        may_have_gaps = name.endswith("x") and contents.table is not None
+        if (wrong := np.argwhere(np.isinf(array) if may_have_gaps else ~np.isfinite(array))).size:
+            row, *column = wrong[0].tolist()
+            at = f"row {row}" + "".join(f", column {(contents.columns or range(x.shape[1]))[i]!r}" for i in column)
             raise UsageError(
                 f"{where}: {name} must be finite. Got {array[(row, *column)]} in {at}. "
                 "Leave such points out, or fill them in before."
@@ -104,8 +102,6 @@ def _checked_points(points: LabelledPoints, prefix: str, contents: DataSetConten
         if np.any((y < 0) | (y >= len(contents.classes)) | (y != y.astype(int))):
             raise UsageError(f"{where}: {prefix}y must hold numbers of classes, 0 ... {len(contents.classes) - 1}.")
         counts = np.bincount(y.astype(int), minlength=len(contents.classes))
-        if not prefix and len(contents.classes) < 2:
-            raise UsageError(f"{where}: there must be 2 classes or more. Got {len(contents.classes)}.")
         few = [f"{name!r} has {count}" for name, count in zip(contents.classes, counts, strict=True) if count < 2]
         if few and not prefix:
             raise UsageError(f"{where}: each class needs 2 points or more; {', '.join(few[:5])}.")

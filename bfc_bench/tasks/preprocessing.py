@@ -39,34 +39,29 @@ class TableEncoding:
         )
         return cls(table, np.where(np.isnan(center), 0.0, center), seen)
 
-    def matrix(self, x: Float) -> Float:
-        """Points (m, k) as numbers without gaps, (m, d)."""
-        return self._encoded(x, one_hot=True, filled=True)
-
-    def frame(self, x: Float) -> Float:
-        """Points (m, k) as the numbers of a frame with the columns of ``frame_columns``."""
-        return self._encoded(x, one_hot=not self.table.keep_categories, filled=self.table.fill != "keep")
-
-    def _encoded(self, x: Float, *, one_hot: bool, filled: bool) -> Float:
+    def __call__(self, x: Float, framed: bool = False) -> Float:
+        """Points (m, k) as numbers without gaps, (m, d); ``framed`` as those of a frame of ``frame_columns``."""
+        keeps_categories = framed and self.table.keep_categories
+        keeps_gaps = framed and self.table.fill == "keep"
         parts: list[Float] = []
         for i, column in enumerate(self.table.columns):
             values = x[:, i]
-            if column.levels and one_hot:
+            if column.levels and not keeps_categories:
                 levels = np.arange(len(column.levels))
                 parts.append(((values[:, None] == levels) & self.seen[i]).astype(float))
                 continue
-            missing = np.isnan(values) & (filled and not column.levels)
+            missing = np.isnan(values) & (not keeps_gaps and not column.levels)
             parts.append(np.where(missing, self.fill[i], values)[:, None])
         return np.hstack(parts)
 
 
 def matrix_columns(table: TableColumns) -> tuple[Column, ...]:
-    """The d columns of ``TableEncoding.matrix``."""
+    """The d columns of numbers without gaps."""
     return tuple(part for column in table.columns for part in (_levels(column) if column.levels else [column]))
 
 
 def frame_columns(table: TableColumns) -> tuple[Column, ...]:
-    """The columns of ``TableEncoding.frame``."""
+    """The columns of a frame."""
     return table.columns if table.keep_categories else matrix_columns(table)
 
 
@@ -91,20 +86,15 @@ class Preprocessing:
     scaling: Scaling | None = None
     whitening: Whitening | None = None
 
-    def __call__(self, x: Float) -> Float:
-        """Points (m, k) as (m, d)."""
+    def __call__(self, x: Float, framed: bool = False) -> Float:
+        """Points (m, k) as (m, d); ``framed`` as the numbers of a frame, which are not scaled."""
         if self.encoding:
-            x = self.encoding.matrix(x)
-        if self.scaling:
+            x = self.encoding(x, framed)
+        if self.scaling and not framed:
             x = (x - self.scaling[0]) / self.scaling[1]
-        if self.whitening:
+        if self.whitening and not framed:
             x = (x - self.whitening[0]) @ self.whitening[1]
         return x
-
-    def frame(self, x: Float) -> Float:
-        """Points (m, k) of a table as the numbers of a frame."""
-        assert self.encoding is not None
-        return self.encoding.frame(x)
 
 
 def scaling_of(x: Float, shape: tuple[int, ...]) -> Scaling:

@@ -37,12 +37,7 @@ def group_pool(groups: np.ndarray, tested: int) -> int:
 
 
 def time_split(times: np.ndarray, tested: int) -> tuple[np.ndarray, np.ndarray]:
-    """The last ``tested`` rows in time, and all rows before the first of them; rows at its own time are left out.
-
-    Args:
-        times: Time of each row, (N,).
-        tested: Number of rows to test on.
-    """
+    """The last ``tested`` rows by ``times`` (N,), and all before the first of them; others at its time are left out."""
     rows = np.argsort(times, kind="stable")[len(times) - tested :]
     return rows, np.flatnonzero(times < times[rows[0]])
 

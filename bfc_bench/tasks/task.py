@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from math import prod
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -106,14 +106,18 @@ class Task(ABC):
         return self.labels.check_values(self.values_kind)
 
     def check_teacher(self, other: Task) -> str | None:
-        """Why this task cannot have the teacher and the inputs of another, or None."""
+        """Why this task cannot have the teacher and the inputs of another, or None: equal streams draw other things."""
         if not isinstance(other, type(self)):
             return f"both need {self.source}; the other has {other.source}"
-        return self._check_draws(other)
-
-    @abstractmethod
-    def _check_draws(self, other: Self) -> str | None:
-        """Why equal streams draw other things for another task of this class, or None."""
+        for key, part in self.parts.items():
+            named = other.parts[key]
+            if isinstance(part, Family) and type(part) is type(named):
+                return part.check_teacher(named)
+            if isinstance(part, Family):
+                return f"both need one kind of {key}, not {part.kind!r} and {named.kind!r}"
+            if part != named and not isinstance(part, Labels):
+                return f"both need the same {key}"
+        return None
 
     @property
     def parts(self) -> Mapping[str, Inputs | Family | DataSet | Labels]:

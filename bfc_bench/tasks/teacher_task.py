@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import sqrt
 from types import MappingProxyType
-from typing import ClassVar, Self
+from typing import ClassVar
 
 from bfc_bench.errors import UsageError
 from bfc_bench.learner import TaskFacts
@@ -48,13 +48,6 @@ class TeacherTask(Task):
             or self._check_values(d)
             or self.labels.check_inputs(self.inputs)
         )
-
-    def _check_draws(self, other: Self) -> str | None:
-        if self.inputs != other.inputs:
-            return "both need the same inputs"
-        if type(self.target) is not type(other.target):
-            return f"both need one kind of target, not {self.target.kind!r} and {other.target.kind!r}"
-        return self.target.check_teacher(other.target)
 
     def facts(self, d: int) -> TaskFacts:
         """What a learner may know when it decides whether it applies."""

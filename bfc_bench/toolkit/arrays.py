@@ -20,13 +20,7 @@ NumpyOrJax = TypeVar("NumpyOrJax", "np.ndarray", "jax.Array")
 
 
 def convert(x: np.ndarray, kind: ArrayKind, device: str) -> Array:
-    """A NumPy array as an array of another library; NumPy arrays are returned as they are, the others are copies.
-
-    Args:
-        x: Any array.
-        kind: The library.
-        device: ``cpu`` or ``cuda``.
-    """
+    """A NumPy array as an array of another library on ``cpu`` or ``cuda``: a copy, or the array itself for NumPy."""
     if kind == "torch":
         import torch
 
@@ -50,12 +44,7 @@ def empty_matrix(rows: int, columns: int, like: Tensor) -> Tensor:
     """A (rows, columns) matrix of unset values.
 
     On a CPU NumPy allocates it, since it asks for huge pages and torch does not: the first write to a large matrix then
-    takes a fifth of the time.
-
-    Args:
-        rows: Number of rows.
-        columns: Number of columns.
-        like: A tensor whose dtype and device are used.
+    takes a fifth of the time. Dtype and device are those of ``like``.
     """
     import torch
 

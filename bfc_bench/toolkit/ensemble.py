@@ -27,6 +27,7 @@ import numpy as np
 from jax import Array
 
 from bfc_bench.toolkit.gpu import jax_memory
+from bfc_bench.toolkit.groups import in_groups
 from bfc_bench.toolkit.precision import MATMUL_PRECISION, prepare_jax
 
 Tree: TypeAlias = Any
@@ -178,19 +179,29 @@ def train(
     if not members:
         return []
     layout = ParameterLayout.of(members[0].params)
-    target = prepare_jax(device)
+    numbers = sum(math.prod(shape) for shape in layout.shapes)
     stops = [*sorted(step for step in set(checkpoints) if 0 < step < steps), steps]
-    trained: dict[int, Trained] = {}
+    target = prepare_jax(device)
+
+    def lanes_of(member: Member) -> int:
+        if lanes or device == "cpu":
+            return lanes or 1
+        row = sum(math.prod(np.shape(leaf)[1:]) for leaf in jax.tree.leaves(member.inputs))
+        return gpu_lanes(numbers, row, padded_length(len(member.y)), recipe.batch_size)
+
+    def train_alike(alike: list[Member]) -> list[Trained]:
+        size, length = lanes_of(alike[0]), padded_length(max(len(member.y) for member in alike))
+        trained: list[Trained] = []
+        for first in range(0, len(alike), size):
+            chunk = alike[first : first + size]
+            # Repeat a member in a short last chunk, because another number of lanes is another program.
+            padded_chunk = chunk + [chunk[-1]] * (size - len(chunk))
+            state, data = jax.device_put(_pack(layout, padded_chunk, length), target)
+            trained += _train_chunk(recipe, layout, state, data, stops)[: len(chunk)]
+        return trained
+
     with jax.default_matmul_precision(MATMUL_PRECISION):
-        for size, indices in _group_members(recipe, layout, members, device, lanes).items():
-            length = padded_length(max(len(members[index].y) for index in indices))
-            for first in range(0, len(indices), size):
-                chunk = indices[first : first + size]
-                # Repeat a member in a short last chunk, because another number of lanes is another program.
-                padded_chunk = [members[index] for index in chunk + [chunk[-1]] * (size - len(chunk))]
-                state, data = jax.device_put(_pack(layout, padded_chunk, length), target)
-                trained |= zip(chunk, _train_chunk(recipe, layout, state, data, stops), strict=False)
-    return [trained[index] for index in range(len(members))]
+        return in_groups(members, lanes_of, train_alike)
 
 
 @dataclass(frozen=True)
@@ -220,21 +231,6 @@ class ParameterLayout:
             leaves.append(vector[start : start + size].reshape(shape))
             start += size
         return jax.tree.unflatten(self.treedef, leaves)
-
-
-def _group_members(
-    recipe: Recipe, layout: ParameterLayout, members: Sequence[Member], device: str, lanes: int | None
-) -> dict[int, list[int]]:
-    """Indices of the members that may be trained together, by number of lanes."""
-    if lanes or device == "cpu":
-        return {lanes or 1: list(range(len(members)))}
-    numbers = sum(math.prod(shape) for shape in layout.shapes)
-    groups: dict[int, list[int]] = {}
-    for index, member in enumerate(members):
-        row = sum(math.prod(np.shape(leaf)[1:]) for leaf in jax.tree.leaves(member.inputs))
-        size = gpu_lanes(numbers, row, padded_length(len(member.y)), recipe.batch_size)
-        groups.setdefault(size, []).append(index)
-    return groups
 
 
 def gpu_lanes(numbers: int, row: int, length: int, batch_size: int) -> int:
@@ -396,12 +392,6 @@ def padded(leaf: np.ndarray, length: int) -> np.ndarray:
 
 
 def minibatch(key: Array, size: int, n: Array) -> Array:
-    """Random indices in [0, n), drawn with replacement, (size,).
-
-    Args:
-        key: The random key; indices depend on it and on n alone.
-        size: Number of indices.
-        n: Number of points.
-    """
+    """Random indices in [0, n), drawn with replacement, (size,); they depend on ``key`` and n alone."""
     uniform = jax.random.uniform(key, (size,))
     return jnp.minimum((uniform * n).astype(jnp.int32), n - 1)

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from functools import partial
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -30,11 +29,11 @@ MATMUL_PRECISION = "highest"
 """What learners pass to ``jax.default_matmul_precision`` around their own computations."""
 
 TORCH_SETTINGS = (
-    *("cudnn.allow_tf32", "cudnn.deterministic", "cudnn.benchmark"),
-    *("cuda.matmul.fp32_precision", "mkldnn.matmul.fp32_precision"),
-    *("cudnn.conv.fp32_precision", "cudnn.rnn.fp32_precision"),
+    *("cudnn.rnn.fp32_precision", "cudnn.conv.fp32_precision"),
+    *("mkldnn.matmul.fp32_precision", "cuda.matmul.fp32_precision"),
+    *("cudnn.benchmark", "cudnn.deterministic", "cudnn.allow_tf32"),
 )
-"""What ``prepare_torch`` changes of ``torch.backends``, directly or through older settings."""
+"""What ``prepare_torch`` changes of ``torch.backends``, directly or through older settings, which come last."""
 
 COMPILE_CACHE_BYTES = 2**28
 """Size of the cache on disk above which the oldest compiled programs are removed."""
@@ -112,21 +111,17 @@ def prepared_torch(device: str) -> Iterator[None]:
     """``prepare_torch`` for a block alone, in a process whose other settings of torch are the user's."""
     import torch
 
-    before: list[tuple[Callable[[Any], object], Any]] = []
-    with suppress(RuntimeError):  # where it was set for each backend
-        before.append((torch.set_float32_matmul_precision, torch.get_float32_matmul_precision()))
-    before.append((torch.set_deterministic_debug_mode, torch.get_deterministic_debug_mode()))
-    for place in TORCH_SETTINGS:
-        owner, _, name = place.rpartition(".")
-        with suppress(AttributeError, RuntimeError):  # a torch without it, or set for each operation
-            backend = attrgetter(owner)(torch.backends)
-            before.append((partial(setattr, backend, name), getattr(backend, name)))
-    try:
+    with ExitStack() as restored:  # from the last to the first, so older settings do not overwrite newer ones
+        for place in TORCH_SETTINGS:
+            owner, _, name = place.rpartition(".")
+            with suppress(AttributeError, RuntimeError):  # a torch without it, or set for each operation
+                backend = attrgetter(owner)(torch.backends)
+                restored.callback(setattr, backend, name, getattr(backend, name))
+        restored.callback(torch.set_deterministic_debug_mode, torch.get_deterministic_debug_mode())
+        with suppress(RuntimeError):  # where it was set for each backend
+            restored.callback(torch.set_float32_matmul_precision, torch.get_float32_matmul_precision())
         prepare_torch(device)
         yield
-    finally:
-        for write, value in before:
-            write(value)
 
 
 def prepare_jax(device: str) -> jax.Device:

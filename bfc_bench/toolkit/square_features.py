@@ -31,13 +31,10 @@ def input_scale(square_mean: np.ndarray, left_out: int | None = None) -> float:
     return 1.0 / math.sqrt(float(np.mean(counted)) or 1.0)
 
 
-def with_squares(x: AnyArray, square_mean: np.ndarray | None) -> AnyArray:
+def with_squares(x: Any, square_mean: np.ndarray | None) -> Any:
     """``(x, x^2 - E x^2)``, (m, 2 d), of x (m, d) and E x^2 (d,); x itself for None; NumPy, torch or JAX."""
-    joined: AnyArray = x if square_mean is None else _with_squares(x, square_mean)
-    return joined
-
-
-def _with_squares(x: Any, square_mean: np.ndarray) -> Any:
+    if square_mean is None:
+        return x
     if not hasattr(x, "__array_namespace__"):
         import torch
 

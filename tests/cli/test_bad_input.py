@@ -80,7 +80,7 @@ def test_what_the_theory_excludes_is_allowed_with_a_warning(cli, tmp_path):
         (["run", "smoke", "--locate", "1.1", "--until-decided"], "--locate and --until-decided"),
         (["run", "smoke", "--locate", "1"], "locate: factor must be greater than or equal to 1.1. Got 1.0"),
         (["run", "smoke", "-n100"], "n is a key of tasks: write --set task.NAME.n=..."),
-        (["run", "smoke", "--set", "locat.factor=1.5"], "unknown key 'locat'. Did you mean 'locate'?"),
+        (["run", "smoke", "--set", "locat.factor=1.5"], "unknown option 'locat'. Did you mean 'locate'?"),
         (["run", "smoke", "--set", "replicates.x.y=1"], "'replicates.x.y' does not name a key"),
         (["run", "strongest", "--set", "levels.a.b=3"], "'levels.a.b' does not name a key"),
         (["run", "smoke", "--set", "task.teacher-L3.grid.x=[1979-05-27,1980-05-27]"], "unknown option 'x'"),

@@ -24,7 +24,7 @@ WRONG = [
     ("lowrank-poly", {"degree": 2, "form": "legendre"}, "form must"),
     ("lowrank-poly", {"degree": 2, "rank": 2, "coefficients": [1.0]}, "must have one entry per term, 2 in all"),
     ("lowrank-poly", {"degree": 2, "coefficients": [0.0]}, "coefficients must not all be 0"),
-    ("staircase", {"degree": 2, "coefficients": [1.0]}, "one entry per degree from 1 on, 2 in all"),
+    ("staircase", {"degree": 2, "coefficients": [1.0]}, "one entry per term, 2 in all"),
     ("staircase", {"degree": 1, "coefficients": [0.0]}, "must not all be 0"),
     ("quadratic-densenet", {**NET, "widths": []}, "widths must have an entry per layer"),
     ("quadratic-densenet", {**NET, "widths": [2, 4]}, "widths must not increase"),

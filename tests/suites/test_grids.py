@@ -167,7 +167,7 @@ def test_a_wrong_grid_of_learners_is_refused():
         ("kernel-ridge:options.degree1", {"degree": 1}),
         ("kernel-ridge:options.degree2", {"degree": 2}),
     ]
-    assert "has the name of a grid" in refused(task=[STAIRS, {**PLAIN, "name": "stairs"}])
+    assert "'stairs' appears more than once" in refused(task=[STAIRS, {**PLAIN, "name": "stairs"}])
     assert "unknown task 'stair'. Did you mean 'stairs'?" in refused(
         learner=[{"name": "kernel-ridge", "tasks": ["stair"]}]
     )

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import polars
+import pyarrow
 import pytest
 from data_files import load, refuses
 
@@ -282,27 +283,6 @@ def test_time_orders_the_rows_of_a_task_and_is_not_learned_from(hard):
 # --- tables of a Python session
 
 
-class Dataset:
-    """What bfc_bench uses of a data set of Hugging Face's."""
-
-    class ClassLabel:
-        names = ("cat", "dog")
-
-    def __init__(self, columns):
-        self.columns_ = columns
-        self.features = {name: self.ClassLabel() if name == "animal" else None for name in columns}
-
-    @property
-    def column_names(self):
-        return list(self.columns_)
-
-    def __getitem__(self, name):
-        return self.columns_[name]
-
-    def __len__(self):
-        return len(next(iter(self.columns_.values())))
-
-
 COLUMNS = {"a": [1.5, 2.5, None, 3.5], "city": ["u", "v", "u", None], "y": [1.0, 2.0, 3.0, 4.0]}
 OPTIONS = {"categorical": "keep", "missing": "keep"}
 
@@ -311,21 +291,19 @@ def contents(tmp_path, x, y="y", options=OPTIONS, **given):
     return read(saved(x, y, options=options, folder=tmp_path, **given), "t")
 
 
-def test_frames_dicts_and_data_sets_are_the_same_contents(tmp_path):
+def test_frames_dicts_and_what_has_to_pandas_are_the_same_contents(tmp_path):
     pandas = contents(tmp_path, pd.DataFrame(COLUMNS))
-    digests = {digest_of(contents(tmp_path, kind(COLUMNS))) for kind in (dict, Dataset, polars.DataFrame)}
+    digests = {digest_of(contents(tmp_path, kind(COLUMNS))) for kind in (dict, pyarrow.table, polars.DataFrame)}
     assert digests == {digest_of(pandas)}
     np.testing.assert_array_equal(pandas.points.x, [[1.5, 0], [2.5, 1], [np.nan, 0], [3.5, np.nan]])
     assert pandas.table.columns[1].levels == ("u", "v")
     assert pandas.points.y.tolist() == [1, 2, 3, 4]
 
 
-def test_names_of_a_class_label_are_classes(tmp_path):
-    found = contents(tmp_path, Dataset({"a": [1.0, 2, 3, 4], "animal": [1, 0, 1, 0]}), "animal", {})
-    assert (found.classes, found.points.y.tolist()) == (("cat", "dog"), [1, 0, 1, 0])
-    pictures = {"image": [np.zeros((4, 4)), np.ones((4, 4))] * 2, "y": [0.0, 1, 2, 3]}
-    images = contents(tmp_path, pictures, "y", {})
-    assert images.shape == (1, 4, 4)
+@pytest.mark.parametrize("kind", [dict, pyarrow.table])
+def test_a_column_of_arrays_is_images(tmp_path, kind):
+    images = [np.zeros((4, 4)).tolist(), np.ones((4, 4)).tolist()] * 2
+    assert contents(tmp_path, kind({"image": images, "y": [0.0, 1, 2, 3]}), "y", {}).shape == (1, 4, 4)
 
 
 @pytest.mark.parametrize("numbers", [[10, 2, 10, 2, 2], [1.5, 0, 1.5, 0, 0]])
@@ -365,15 +343,7 @@ def test_columns_may_have_numbers_as_names(tmp_path):
     assert (found.columns, found.points.y.tolist()) == (("0", "1"), [2, 5, 8, 11])
 
 
-def test_groups_times_and_a_test_part_of_a_frame(tmp_path):
-    days = ["2020-01-04", "2020-01-03", "2020-01-02", "2020-01-01"]
-    frame = pd.DataFrame({**COLUMNS, "who": ["p", "q", "p", "q"], "day": days})
-    grouped = contents(tmp_path, frame.drop(columns="day"), options=OPTIONS)
-    assert grouped.table.columns[-1].name == "who"
-    for split, kept, left in (({"group": "who"}, "groups", "day"), ({"time": "day"}, "times", "who")):
-        found = contents(tmp_path, frame, options={**OPTIONS, "split": split})
-        assert getattr(found, kept) is not None
-        assert [column.name for column in found.table.columns] == ["a", "city", left]
+def test_a_test_part_of_a_frame_may_have_new_categories(tmp_path):
     test = pd.DataFrame({"city": ["w", "u"], "a": [1.0, 2.0], "y": [1.0, 2.0]})
     tested = contents(tmp_path, COLUMNS, x_test=test)
     assert tested.table.columns[1].levels == ("u", "v", "w")
@@ -381,16 +351,17 @@ def test_groups_times_and_a_test_part_of_a_frame(tmp_path):
 
 
 WRONG = {
-    "length": ({"a": [1.0, 2], "b": [1.0], "y": [1.0, 2]}, "y", "one length. Got [1, 2]"),
+    "length": ({"a": [1.0, 2], "b": [1.0], "y": [1.0, 2]}, "y", "x: All arrays must be of the same length."),
     "target": (COLUMNS, "z", "x has no column 'z' for the target"),
     "rows": (COLUMNS, [1.0], "x has 4 rows and its target 1"),
-    "splits": ({"train": Dataset(COLUMNS)}, "y", "give one of them, such as x['train']"),
+    "splits": ({"train": pyarrow.table(COLUMNS)}, "y", "give one of them, such as x['train']"),
     "twice": (pd.DataFrame([[1, 2]], columns=["a", "a"]), [1.0], "two columns are named 'a'"),
     "array": (np.zeros((3, 2)), "y", "has no named columns"),
     "pairs": (np.zeros((3, 4)), None, "its items must be pairs (x, y)"),
     "no target": (COLUMNS, None, "y is missing"),
     "number": (COLUMNS, 2, "the name of a column of x as a text. Got 2"),
     "ragged": ({"image": [np.zeros((2, 2)), np.zeros((3, 3))], "y": [0.0, 1]}, "y", "items must have one shape"),
+    "files": ({"image": [{"bytes": b""}] * 2, "y": [0.0, 1]}, "y", "holds dicts. Give images as an array"),
     "labels": ([(np.zeros(2), np.zeros(2))] * 3, None, "the y of an item must be one value. Got the shape (2,)"),
 }
 

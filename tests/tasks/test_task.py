@@ -120,17 +120,3 @@ def test_a_task_is_built_from_plain_data():
     parts = {"inputs": {"kind": "uniform"}, "target": target, "labels": {"kind": "clean"}}
     built = build_task("t", **parts, plugins=load_plugins(), where="suite 's': task 't'")
     assert built == TeacherTask("t", Uniform(), TARGET, labels=Clean())
-    assert built.definition() == {
-        "name": "t",
-        "inputs": {"kind": "uniform"},
-        "target": {
-            "kind": "quadratic-densenet",
-            "widths": [3, 2],
-            "alphas": [1.0, 0.3],
-            "skips": [[1], [0, 2]],
-            "condition": 1.0,
-            "share_skips": False,
-        },
-        "labels": {"kind": "clean"},
-        "unlabeled": 0,
-    }

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-from bfc_bench.toolkit.arrays import convert, empty_matrix, to_numpy
+from bfc_bench.toolkit.arrays import convert, to_numpy
 
 TYPES = {"numpy": np.ndarray, "torch": torch.Tensor, "jax": jax.Array}
 
@@ -26,9 +26,3 @@ def test_an_array_goes_to_a_library_and_back(kind, dtype):
 def test_a_tensor_with_a_gradient_is_an_array_too():
     x = torch.ones(3, requires_grad=True)
     np.testing.assert_array_equal(to_numpy(2 * x), [2, 2, 2])
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_an_empty_matrix_has_the_shape_and_type_that_were_asked_for(dtype):
-    made = empty_matrix(3, 5, torch.zeros(1, dtype=dtype))
-    assert (made.shape, made.dtype, made.device.type) == ((3, 5), dtype, "cpu")

@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from bfc_bench.config import Settings
 from bfc_bench.errors import UsageError, suggest
@@ -24,28 +24,12 @@ DATE_FORMATS = ("ISO8601", "%d.%m.%Y")
 """Formats of dates that are recognised; others are named by ``dates``, since 03/04/2020 may be two days."""
 MOST_LEVELS = 1000
 """The largest number of categories of a column, since some learners get a column for each."""
+Split: TypeAlias = Annotated[dict[Literal["group", "time"], str], Field(min_length=1, max_length=1)]
+"""What decides which rows are tested on, in place of chance alone, and its column: equal values of ``group``, such as
+those of one patient, are never on both sides; of ``time``, dates or numbers, the last are tested on, and all training
+rows are earlier."""
 COMMA_NUMBER = re.compile(r"\s*[+-]?((\d+|\d{1,3}(\.\d{3})+)(,\d+)?|,\d+)([eE][+-]?\d+)?\s*")
 """A number with a decimal comma, or a whole number; points may separate thousands, as in 1.234,5."""
-
-
-class Split(Settings):
-    """What decides which rows are tested on, in place of chance alone."""
-
-    group: str | None = None
-    """A column whose equal values, such as those of one patient, are never on both sides."""
-    time: str | None = None
-    """A column of dates or numbers: test points are the last ones, and all training points are earlier."""
-
-    @model_validator(mode="after")
-    def _one(self) -> Split:
-        if (self.group is None) == (self.time is None):
-            raise ValueError('split must be { group = "COLUMN" } or { time = "COLUMN" }')
-        return self
-
-    @property
-    def column(self) -> str:
-        """The column."""
-        return self.group or self.time or ""
 
 
 class ColumnOptions(Settings):
@@ -163,12 +147,10 @@ def _column(parts: Sequence[Part], name: str, options: ColumnOptions) -> tuple[C
     values = [values_of(part, name, options) for part in parts]
     if all(array.dtype.kind == "f" for array in values):
         return Column(name), values
-    for i, (part, array) in enumerate(zip(parts, values, strict=True)):
+    for part, array in zip(parts, values, strict=True):
         if array.dtype.kind == "f" and not np.isnan(array).all():
             raise UsageError(f"{part.where}: column {name!r} holds numbers here, and text in the other table.")
-        if array.dtype.kind == "f":
-            values[i] = np.full(len(array), None)
-    levels = tuple(sorted({text for array in values for text in array if text is not None}))
+    levels = tuple(sorted({text for array in values for text in array if isinstance(text, str)}))
     if len(levels) > MOST_LEVELS:
         raise UsageError(
             f"{parts[0].where}: column {name!r} holds {len(levels):,} different texts; a category may have "
@@ -271,17 +253,17 @@ def split_keys(part: Part, options: ColumnOptions) -> dict[str, Any]:
     """What ``split`` splits by: ``{"groups": numbers}`` or ``{"times": times}``, (N,); nothing without it."""
     import pandas as pd
 
-    split = options.split
-    if split is None:
+    if options.split is None:
         return {}
-    part.require(split.column)
-    part.complete(split.column, "Each row needs one for the split.")
-    if split.group is not None:
-        return {"groups": pd.factorize(part.frame[split.group].astype(object))[0]}
-    times = values_of(part, split.column, options.model_copy(update={"categories": []}))
+    [(by, column)] = options.split.items()
+    part.require(column)
+    part.complete(column, "Each row needs one for the split.")
+    if by == "group":
+        return {"groups": pd.factorize(part.frame[column].astype(object))[0]}
+    times = values_of(part, column, options.model_copy(update={"categories": []}))
     if times.dtype.kind != "f":
         raise UsageError(
-            f"{part.where}: column {split.time!r} must hold dates or numbers, since split is by time. "
+            f"{part.where}: column {column!r} must hold dates or numbers, since split is by time. "
             "Name the format of its dates with dates."
         )
     return {"times": times}

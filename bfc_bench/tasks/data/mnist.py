@@ -24,16 +24,13 @@ def read_idx(path: Path) -> np.ndarray:
         content = path.read_bytes()
         if content.startswith(GZIP):
             content = gzip.decompress(content)
-    if len(content) < 4 or not content.startswith(BYTES):
+    if not content.startswith(BYTES):
         raise UsageError(f"{path}: an IDX file of bytes must begin with 00 00 08. Got {content[:4].hex(' ')}.")
-    start = 4 + 4 * content[3]
-    shape = tuple(int.from_bytes(content[at : at + 4]) for at in range(4, start, 4))
-    size = start + int(np.prod(shape, dtype=object))
-    if len(content) != size:
-        what = "truncated" if len(content) < size else "too long"
-        sides = " x ".join(map(str, shape))
-        raise UsageError(f"{path} is {what}: {sides} values take {size:,} bytes. Got {len(content):,}.")
-    return np.frombuffer(content, np.uint8, offset=start).reshape(shape)
+    try:
+        sides = np.frombuffer(content, ">u4", content[3], offset=4)
+        return np.frombuffer(content, np.uint8, offset=4 + sides.nbytes).reshape(sides)
+    except (IndexError, ValueError) as error:
+        raise UsageError(f"{path} is truncated or damaged: {error}.") from None
 
 
 class Mnist(ImageSet):

@@ -1,7 +1,7 @@
 """Turns tables of other libraries into pandas frames or arrays, without importing those libraries.
 
-Known are pandas and Polars frames, dicts of columns, data sets of Hugging Face's kind (``column_names`` and
-``features``), and torch data sets, whose items are pairs (x, y).
+Known are pandas frames, dicts of columns, objects with ``to_pandas()`` such as frames of Polars and data sets of
+Hugging Face, and torch data sets, whose items are pairs (x, y).
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,15 +23,17 @@ def x_and_y(x: Any, y: Any, name: str = "x") -> tuple[Any, Any]:
     Raises:
         UsageError: There is no column of this name, lengths differ, or x has no target.
     """
-    if y is None:
-        return _pairs(x, name)
     table = as_frame(x, name)
+    if y is None:
+        if table is not None or not (hasattr(x, "__len__") and hasattr(x, "__getitem__")):
+            raise UsageError(f"y is missing: give the target (N,), or the name of a column of {name}.")
+        return _pairs(x, name)
     if isinstance(y, str):
         if table is None:
             raise UsageError(f"y = {y!r} names a column, but {name} is {type(x).__name__}, which has no named columns.")
-        if y not in table.columns:
-            raise UsageError(f"{name} has no column {y!r} for the target.{suggest(y, table.columns)}")
-        return _inputs(table.drop(columns=[y]), name), table[y]
+        if y not in table:
+            raise UsageError(f"{name} has no column {y!r} for the target.{suggest(y, table)}")
+        return _inputs(table.drop(columns=y), name), table[y]
     if table is None:
         return x, y
     if not hasattr(y, "__len__"):
@@ -41,42 +43,35 @@ def x_and_y(x: Any, y: Any, name: str = "x") -> tuple[Any, Any]:
     return _inputs(table, name), y
 
 
-def as_frame(x: Any, name: str = "x") -> Any:
+def as_frame(x: Any, name: str) -> Any:
     """A pandas frame with the columns of x; None if x has no named columns. Raises ``UsageError`` for an odd table."""
     import pandas as pd
 
-    if isinstance(x, pd.DataFrame):
-        names = list(map(str, x.columns))
-        if twice := [column for column in names if names.count(column) > 1]:
-            raise UsageError(f"{name}: two columns are named {twice[0]!r}. Give each column a name of its own.")
-        return x.set_axis(names, axis="columns")
     if isinstance(x, Mapping):
         if splits := [key for key, part in x.items() if hasattr(part, "column_names")]:
             raise UsageError(
                 f"{name} has the parts {', '.join(map(repr, splits))}; give one of them, such as x[{splits[0]!r}]."
             )
-        names = list(x)
-    elif hasattr(x, "column_names") and hasattr(x, "features"):  # Hugging Face
-        names = x.column_names
-    elif hasattr(x, "get_column") and hasattr(x, "columns"):  # Polars
-        names = x.columns
-    else:
+        try:
+            x = pd.DataFrame({column: list(values) for column, values in x.items()})
+        except ValueError as error:
+            raise UsageError(f"{name}: {error}.") from None
+    elif hasattr(x, "to_pandas"):
+        x = x.to_pandas()
+    if not isinstance(x, pd.DataFrame):
         return None
-    columns = {str(column): list(x[column]) for column in names}
-    if len(lengths := {len(values) for values in columns.values()}) > 1:
-        raise UsageError(f"{name}: all columns must have one length. Got {sorted(lengths)}.")
-    frame = pd.DataFrame({column: pd.Series(values) for column, values in columns.items()})
-    for column, feature in (getattr(x, "features", None) or {}).items():
-        if classes := getattr(feature, "names", None):  # its numbers stand for these
-            codes = [-1 if value is None or value < 0 else int(value) for value in columns[column]]
-            frame[column] = pd.Categorical.from_codes(codes, categories=list(classes))
-    return frame
+    names = x.columns.astype(str)
+    if (twice := names[names.duplicated()]).size:
+        raise UsageError(f"{name}: two columns are named {twice[0]!r}. Give each column a name of its own.")
+    return x.set_axis(names, axis="columns")
 
 
 def _inputs(table: Any, name: str) -> Any:
     """A frame; the array of its only column if that holds arrays, such as images."""
     if len(table.columns) == 1 and len(table):
         column = table.iloc[:, 0]
+        if isinstance(column.iloc[0], Mapping):  # such as files of images
+            raise UsageError(f"{name}: column {column.name!r} holds dicts. Give images as an array of numbers.")
         if isinstance(column.iloc[0], np.ndarray | list | tuple):
             return _stacked(column, name)
     return table
@@ -92,8 +87,6 @@ def _stacked(items: Iterable[Any], name: str) -> np.ndarray:
 
 def _pairs(dataset: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
     """x and y of a data set whose items are pairs, as torch's are."""
-    if not (hasattr(dataset, "__len__") and hasattr(dataset, "__getitem__")) or as_frame(dataset) is not None:
-        raise UsageError(f"y is missing: give the target (N,), or the name of a column of {name}.")
     items = [dataset[i] for i in range(len(dataset))]
     if not items or any(not isinstance(item, tuple | list) or len(item) != 2 for item in items):
         raise UsageError(f"{name}: without y, its items must be pairs (x, y), as those of a torch data set are.")

@@ -50,13 +50,13 @@ class Table(ColumnOptions, DataSet):
     def load(self) -> DataSetContents:
         """The contents of the files."""
         parts = [self.read_part(path) for path in (self.path, self.test_path) if path]
-        aside = {self.target} | ({self.split.column} if self.split else set())
+        aside = {self.target, *(self.split or {}).values()}
         columns = self.columns or [str(name) for name in parts[0].frame.columns if str(name) not in aside]
         if self.target in columns:
             raise UsageError(f"{self.path}: columns must not have the target, {self.target!r}, among them.")
         if self.split and self.test_path:
             raise UsageError(f"{self.path}: split and test_path both say what is tested on; leave out one of the two.")
-        if self.split and self.split.column == self.target:
+        if self.split and self.target in self.split.values():
             raise UsageError(f"{self.path}: split must name another column than the target, {self.target!r}.")
         for part in parts:
             part.require(self.target)
@@ -96,12 +96,8 @@ class Table(ColumnOptions, DataSet):
         """The part without the rows that lack a target, if ``missing_target`` says so."""
         if self.missing_target is None or self.target not in part.frame:
             return part
-        part = replace(
-            part, frame=part.frame.dropna(subset=[self.target]), where=f"{part.where}, rows with {self.target!r}"
-        )
-        if not len(part.frame):
-            raise UsageError(f"{part.where}: there is none.")
-        return part
+        kept = part.frame.dropna(subset=[self.target])
+        return replace(part, frame=kept, where=f"{part.where}, rows with {self.target!r}")
 
     def _read(self, path: Path) -> Part:
         import pandas as pd

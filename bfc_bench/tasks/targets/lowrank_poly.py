@@ -6,13 +6,13 @@ from math import sqrt
 from typing import ClassVar, Literal
 
 import numpy as np
-from pydantic import PositiveInt, ValidationInfo, field_validator
+from pydantic import PositiveInt
 
 from bfc_bench.errors import UsageError
-from bfc_bench.tasks.base import Float, InputLaw, Inputs, Target, Teacher
+from bfc_bench.tasks.base import Float, InputLaw, Inputs, Teacher
 from bfc_bench.tasks.inputs.uniform import Sphere
 from bfc_bench.tasks.orthonormal import orthonormal_rows
-from bfc_bench.tasks.targets.options import Coefficients, check_coefficients
+from bfc_bench.tasks.targets.options import Coefficients, SumOfTerms
 from bfc_bench.utils.legendre import zonal
 
 PROBES = 16384
@@ -25,7 +25,7 @@ CONSTANT = "degree 2 in all directions with equal coefficients is |x|^2, a const
 Form = Literal["monomial", "gegenbauer"]
 
 
-class LowrankPoly(Target):
+class LowrankPoly(SumOfTerms):
     """G*(x) = sum_s a_s f_s(beta_s . x) with orthonormal random directions beta_s. NR eq. (5).
 
     ``form = "monomial"``: f_s(t) = c_s t^p as printed, where c_s > 0 gives f_s an L2 norm of 1 under the input law.
@@ -34,7 +34,7 @@ class LowrankPoly(Target):
     """
 
     kind: ClassVar[str] = "lowrank-poly"
-    swept: ClassVar[frozenset[str]] = frozenset({"coefficients"})
+    counted: ClassVar[str] = "rank"
     degree: PositiveInt
     """Degree p of the terms."""
     rank: PositiveInt = 1
@@ -44,11 +44,6 @@ class LowrankPoly(Target):
     coefficients: Coefficients = None
     """a_s, one per term; by default all equal with sum a_s^2 = 1 (d equal terms of degree 2 on the sphere are an error,
     since they are constant)."""
-
-    @field_validator("coefficients")
-    @classmethod
-    def _one_per_term(cls, values: Coefficients, info: ValidationInfo) -> Coefficients:
-        return check_coefficients(values, info.data.get("rank"), "term")
 
     @property
     def degrees(self) -> tuple[int, ...]:

@@ -1,8 +1,7 @@
 """Types and checks of options that targets share."""
 
-from collections.abc import Sequence
 from itertools import pairwise
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, ClassVar, TypeAlias
 
 from pydantic import AfterValidator, Field, FiniteFloat, PositiveInt, ValidationInfo, field_validator
 
@@ -13,13 +12,23 @@ Coefficients: TypeAlias = tuple[Annotated[float, Field(ge=-1, le=1)], ...] | Non
 """One per term; None for equal ones whose squares have the sum 1."""
 
 
-def check_coefficients(values: Coefficients, count: int | None, per: str) -> Coefficients:
-    """``values``. Raises ``ValueError`` unless there is one per ``per``, ``count`` in all if known, not all 0."""
-    if values is not None and count is not None and len(values) != count:
-        raise ValueError(f"must have one entry per {per}, {count} in all")
-    if values is not None and not any(values):
-        raise ValueError("must not all be 0")
-    return values
+class SumOfTerms(Target):
+    """A target with ``coefficients``, one for each of its terms."""
+
+    swept: ClassVar[frozenset[str]] = frozenset({"coefficients"})
+    counted: ClassVar[str]
+    """The option that is the number of terms, or has an entry for each."""
+
+    @field_validator("coefficients", check_fields=False)
+    @classmethod
+    def _one_per_term(cls, values: Coefficients, info: ValidationInfo) -> Coefficients:
+        terms = info.data.get(cls.counted)  # None if it is wrong
+        count = len(terms) if isinstance(terms, tuple) else terms
+        if values is not None and count is not None and len(values) != count:
+            raise ValueError(f"must have one entry per term, {count} in all")
+        if values is not None and not any(values):
+            raise ValueError("must not all be 0")
+        return values
 
 
 def _check_not_increasing(values: tuple[float, ...]) -> tuple[float, ...]:
@@ -44,22 +53,17 @@ class RandomDensenet(Target):
     alphas: Alphas
     """Scales alpha_l of these layers, positive, not increasing. The information gap is a strict decrease."""
 
-    @field_validator("alphas")
+    @field_validator("alphas", "skips", check_fields=False)
     @classmethod
-    def _one_alpha_per_width(cls, alphas: Alphas, info: ValidationInfo) -> Alphas:
-        one_per_width(alphas, info)
-        return alphas
+    def _one_per_width(cls, values: tuple[Any, ...], info: ValidationInfo) -> tuple[Any, ...]:
+        widths = info.data.get("widths")
+        if widths is not None and len(values) != len(widths):
+            raise ValueError(f"must have one entry per width, {len(widths)} in all")
+        return values
 
     def check(self, d: int) -> str | None:
         """Why orthonormal rows of the first width do not exist in d dimensions, or None."""
         return f"widths[0] = {self.widths[0]} is above the input dimension {d}" if self.widths[0] > d else None
-
-
-def one_per_width(values: Sequence[object], info: ValidationInfo) -> None:
-    """Raise ``ValueError`` unless there are as many values as ``widths``."""
-    widths = info.data.get("widths")
-    if widths is not None and len(values) != len(widths):
-        raise ValueError(f"must have one entry per width, {len(widths)} in all")
 
 
 class OfSquares(Target):

@@ -9,7 +9,7 @@ from pydantic import Field, FiniteFloat, ValidationInfo, field_validator, model_
 
 from bfc_bench.tasks.base import InputLaw
 from bfc_bench.tasks.targets.densenet_teacher import DensenetTeacher, draw_weights
-from bfc_bench.tasks.targets.options import OfSquares, RandomDensenet, one_per_width
+from bfc_bench.tasks.targets.options import OfSquares, RandomDensenet
 
 Skips = tuple[tuple[int, ...], ...]
 
@@ -45,8 +45,7 @@ class QuadraticDensenet(OfSquares, RandomDensenet):
 
     @field_validator("skips")
     @classmethod
-    def _skips_are_layers_below(cls, skips: Skips, info: ValidationInfo) -> Skips:
-        one_per_width(skips, info)
+    def _skips_are_layers_below(cls, skips: Skips) -> Skips:
         for layer, below in enumerate(skips, start=2):
             _check_skip_set(layer, below)
         return tuple(tuple(sorted(below)) for below in skips)

@@ -6,19 +6,19 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
-from pydantic import PositiveInt, ValidationInfo, field_validator
+from pydantic import PositiveInt
 
-from bfc_bench.tasks.base import Float, InputLaw, Inputs, Target, Teacher
+from bfc_bench.tasks.base import Float, InputLaw, Inputs, Teacher
 from bfc_bench.tasks.inputs.uniform import Sphere
 from bfc_bench.tasks.targets.harmonics import degree_errors, part_name
-from bfc_bench.tasks.targets.options import Coefficients, check_coefficients
+from bfc_bench.tasks.targets.options import Coefficients, SumOfTerms
 from bfc_bench.utils.legendre import zonal
 
 POINTS = 2048
 """Number of leading test points for errors per degree, whose cost is quadratic in it."""
 
 
-class Staircase(Target):
+class Staircase(SumOfTerms):
     """G*(x) = sum_k a_k phi_k(beta_k . x), k = 1..p, with random directions beta_k, phi_k of degree k and variance 1.
 
     A rotation-invariant kernel learns degree k when n reaches about B(d, k), the number of harmonics of degree k
@@ -30,16 +30,11 @@ class Staircase(Target):
     """
 
     kind: ClassVar[str] = "staircase"
-    swept: ClassVar[frozenset[str]] = frozenset({"coefficients"})
+    counted: ClassVar[str] = "degree"
     degree: PositiveInt
     """Highest degree p."""
     coefficients: Coefficients = None
     """a_k, one per degree from 1 on; by default all equal with sum a_k^2 = 1."""
-
-    @field_validator("coefficients")
-    @classmethod
-    def _one_per_degree(cls, values: Coefficients, info: ValidationInfo) -> Coefficients:
-        return check_coefficients(values, info.data.get("degree"), "degree from 1 on")
 
     @property
     def degrees(self) -> tuple[int, ...]:

@@ -49,13 +49,9 @@ class Kernel(ABC):
 
     @abstractmethod
     def tile(self, x: PreparedPoints, z: PreparedPoints, scratch: Tensor, out: Tensor) -> None:
-        """Write k(x, z), (m, n), into ``out``.
+        """Write k(x, z) for m points x and n points z into ``out`` (m, n).
 
-        Args:
-            x: m points.
-            z: n points.
-            scratch: (4, m n or more); may be overwritten.
-            out: The tile, (m, n).
+        ``scratch``, (4, m n or more), may be overwritten.
         """
 
     def diagonal(self, points: PreparedPoints) -> Tensor:
@@ -83,13 +79,7 @@ class Kernel(ABC):
         return out
 
     def matmul(self, x: PreparedPoints, z: PreparedPoints, weights: Tensor) -> Tensor:
-        """k(x, z) @ weights, (m, r), without storing k(x, z).
-
-        Args:
-            x: m points.
-            z: n points.
-            weights: (n, r).
-        """
+        """k(x, z) @ weights, (m, r), for m points x, n points z and weights (n, r), without storing k(x, z)."""
         out = weights.new_zeros(len(x), weights.shape[1])
         scratch = _scratch(x, z)
         block = torch.empty_like(scratch[0])

@@ -90,11 +90,6 @@ def sphere_theory(kernel: Kernel, ridge: float, task: TaskFacts) -> Theory | Non
 
     Inputs must be uniform on the sphere, the target's share in each degree known, and labels the target with
     independent noise. The mean of the labels, which learners may subtract, is one function among n and is ignored.
-
-    Args:
-        kernel: The kernel.
-        ridge: The ridge.
-        task: The task.
     """
     if task.inputs != "sphere" or not task.shares or task.noise_variance is None:
         return None
