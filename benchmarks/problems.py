@@ -8,19 +8,15 @@ from bfc_bench.learner import Context, Data
 from bfc_bench.plugins.manager import Plugins
 from bfc_bench.run.build_task import build_task
 from bfc_bench.seeds import seed_of
+from bfc_bench.suite.model import TaskEntry
 from bfc_bench.tasks.teacher_task import TeacherProblem, TeacherTask
 
 
 def teacher_problems(plugins: Plugins, d: int, count: int, test_size: int = 1000) -> list[TeacherProblem]:
     """Three-layer teachers (L = 3), each with its own sample."""
-    task = build_task(
-        "benchmarks",
-        inputs={"kind": "uniform"},
-        target={"kind": "quadratic-densenet", "widths": [4, 2], "alphas": [1.0, 0.3]},
-        labels={"kind": "clean"},
-        plugins=plugins,
-        where="benchmarks",
-    )
+    target = {"kind": "quadratic-densenet", "widths": [4, 2], "alphas": [1.0, 0.3]}
+    entry = TaskEntry(name="benchmarks", inputs={"kind": "uniform"}, target=target, d=[d], n=[1])
+    task = build_task(entry, plugins, "benchmarks")
     assert isinstance(task, TeacherTask)
     return [task.problem(0, d, replicate, test_size) for replicate in range(count)]
 

@@ -193,19 +193,8 @@ def _task(entry: TaskEntry, suite: Suite, plugins: Plugins, where: str) -> tuple
     """
     keys = {other.name: str(other.grid or other.name) for other in suite.task} if entry.teacher else {}
     suite_file, where = where, f"{where}: task {entry.name!r}"
-    task = build_task(
-        entry.name,
-        inputs=entry.inputs,
-        target=entry.target,
-        data=entry.data,
-        law=entry.law,
-        labels=entry.labels,
-        unlabeled=entry.unlabeled,
-        teacher=keys.get(entry.teacher, entry.teacher) if entry.teacher else str(entry.grid or ""),
-        test_size=entry.test_size,
-        plugins=plugins,
-        where=where,
-    )
+    teacher = keys.get(entry.teacher, entry.teacher) if entry.teacher else str(entry.grid or "")
+    task = build_task(entry, plugins, where, teacher)
     try:
         if not entry.d and task.dimension is not None:
             entry = entry.model_copy(update={"d": [task.dimension]})
