@@ -1,7 +1,7 @@
 """Resolves a suite to a grid: builds its tasks and learners and lists its cells."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from math import inf
@@ -108,6 +108,16 @@ class Grid:
         for name, label, d, n in self.points():
             for replicate in range(self.suite.replicates):
                 yield self.cell(name, label, d, n, replicate)
+
+    def part(self, cells: Sequence[Cell]) -> "Grid":
+        """The tasks and learners of some cells with the settings of the suite, for a worker."""
+        tasks = {name: self.tasks[name] for name in {cell.task for cell in cells}}
+        entries = {label: self.entries[label] for label in {cell.label for cell in cells}}
+        return replace(self, suite=self._settings, tasks=tasks, entries=entries, task_digests={}, learner_digests={})
+
+    @cached_property
+    def _settings(self) -> Suite:
+        return self.suite.model_copy(update={"task": [], "learner": [], "claim": []})
 
     def points(self) -> Iterator[tuple[str, str, int, int]]:
         """Task, label, d and n of all cells of the suite, in its order."""

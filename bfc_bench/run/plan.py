@@ -111,21 +111,7 @@ class Plan:
 
     def batch(self, cells: Sequence[Cell], seconds: float = 0.0) -> Batch:
         """A batch of cells of one learner class, which are estimated to take ``seconds``."""
-        suite = self.grid.suite
-        return Batch(
-            suite=suite.name,
-            version=suite.version,
-            seed=suite.seed,
-            test_size=suite.test_size,
-            device=self.device_of(cells[0]),
-            cell_seconds=suite.budget.cell_seconds,
-            memory=self.memory,
-            metrics=self.grid.metrics,
-            tasks={name: self.grid.tasks[name] for name in {cell.task for cell in cells}},
-            learners={label: self.grid.entries[label] for label in {cell.label for cell in cells}},
-            cells=tuple(cells),
-            seconds=seconds,
-        )
+        return Batch(self.grid.part(cells), self.device_of(cells[0]), self.memory, tuple(cells), seconds)
 
     def _groups(self) -> Iterable[list[Cell]]:
         """The cells to run, grouped by the learner's batch key or, if it has none, by curve."""
