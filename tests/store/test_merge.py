@@ -118,6 +118,8 @@ def test_the_preferred_row_is_kept_and_its_artifacts_with_it(made, tmp_path):
     done = merge([stores["b"]], stores["a"], prefer=str(stores["b"]))
     assert (done.replaced, cells(stores["a"])) == (1, {cell(): 0.5})
     assert (stores["a"] / "artifacts" / "s@1" / cell() / "weights.csv").read_text() == "b"
+    merge([tmp_path / "a0"], stores["a"], prefer=str(stores["a"]))
+    assert cells(stores["a"]) == {cell(): 0.5}
     with pytest.raises(UsageError, match="--prefer must be newer or one of"):
         merge([stores["b"]], stores["a"], prefer="older")
 
