@@ -98,6 +98,7 @@ def test_what_is_printed_of_rows_takes_them_one_by_one(store, parts):
 def test_a_frame_has_nan_where_a_row_has_no_such_entry():
     frame = frame_of(iter(NESTED[:3]))
     assert frame["label"].tolist() == ["b", "a", "a"]
+    assert not any(isinstance(value, dict) for column in frame for value in frame[column])
     np.testing.assert_array_equal(frame["feature_errors.S2"], [1e-300, math.nan, math.nan])
     np.testing.assert_array_equal(frame["chosen.tuned.ridge"], [math.nan, 1.0, math.nan])
     assert list(frame)[:3] == ["cell", "suite", "suite_version"]

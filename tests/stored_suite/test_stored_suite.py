@@ -3,7 +3,6 @@
 import json
 import re
 
-import pandas as pd
 import pytest
 from small_tasks import NOISY
 
@@ -121,14 +120,6 @@ def test_laws_and_costs_are_records(stored):
     assert {least.level for least in stored.least_costs("fit_cpu_seconds", levels=[0.5])} <= {0.5}
     with pytest.raises(UsageError, match="a cost must be one of"):
         stored.frontier("nmse")
-
-
-def test_the_frame_is_flat(stored):
-    frame = stored.frame()
-    assert isinstance(frame, pd.DataFrame)
-    assert len(frame) == len(stored.rows()) == 24
-    assert not any(isinstance(value, dict) for column in frame for value in frame[column])
-    assert set(frame.loc[frame.label == "mean", "chosen.candidates"]) == {1}
 
 
 def test_a_figure_shows_the_curves(stored):
