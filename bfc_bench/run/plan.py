@@ -13,7 +13,7 @@ from bfc_bench.executors.base import Executor
 from bfc_bench.learner import TaskFacts
 from bfc_bench.run.costs import Estimate, estimates
 from bfc_bench.run.grid import Cell, Grid
-from bfc_bench.run.skip_reasons import ask, device_of, skip_reason
+from bfc_bench.run.skip_reasons import ask, device_of, skip_reasons
 from bfc_bench.run.theories import theory_of
 from bfc_bench.run.work_units import Batch
 from bfc_bench.store import Redo
@@ -243,7 +243,8 @@ def _reason_and_fault(
     grid, entry, about = plan.grid, plan.grid.entries[label], facts[task, d]
     try:
         test_size, tuned = grid.tasks[task].test_points(grid.suite.test_size), bool(entry.candidates)
-        reason = skip_reason(entry.learner, about, n, plan.device, plan.memory, test_size, tuned=tuned)
+        reasons = skip_reasons(entry.learner, about, n, plan.device, plan.memory, test_size, tuned=tuned)
+        reason = next(reasons, None)
         if reason is None:
             estimate(label, d, n)
             for learner in entry.candidates or (entry.learner,):
