@@ -124,8 +124,8 @@ class ProcessPool:
         """The outcome of a unit. A worker that ends before it has begun is replaced."""
         message = dumps(payload)
         for _ in range(FAILED_STARTS):
-            with Supervision(start, message, seconds, group) as worker:
-                outcome = worker.run(self._stop)
+            worker = Supervision(start, message, seconds, group)
+            outcome = worker.run(self._stop)
             if worker.started or self._stop.is_set():
                 return outcome
         assert isinstance(outcome, UnitFailure)
