@@ -14,6 +14,7 @@ from bfc_bench.learner import Context, Data, Job
 from bfc_bench.plugins.manager import Plugins, load_plugins
 from bfc_bench.run.build_task import build_task
 from bfc_bench.seeds import seed_of
+from bfc_bench.suite.model import TaskEntry
 from bfc_bench.tasks.teacher_task import TeacherProblem, TeacherTask
 from bfc_bench.toolkit.kernels.by_name import make_kernel
 from bfc_bench.toolkit.ridge import RidgeCurve
@@ -47,14 +48,9 @@ def measure(quick: bool) -> Iterator[Measurement]:
 
 def _teachers(plugins: Plugins, count: int) -> list[TeacherProblem]:
     """Three-layer teachers (L = 3), each with its own sample."""
-    task = build_task(
-        "benchmarks",
-        inputs={"kind": "uniform"},
-        target={"kind": "quadratic-densenet", "widths": [4, 2], "alphas": [1.0, 0.3]},
-        labels={"kind": "clean"},
-        plugins=plugins,
-        where="benchmarks",
-    )
+    target = {"kind": "quadratic-densenet", "widths": [4, 2], "alphas": [1.0, 0.3]}
+    entry = TaskEntry(name="benchmarks", inputs={"kind": "uniform"}, target=target, d=[DIMENSION], n=[1])
+    task = build_task(entry, plugins, "benchmarks")
     assert isinstance(task, TeacherTask)
     return [task.problem(0, DIMENSION, replicate, 1000) for replicate in range(count)]
 

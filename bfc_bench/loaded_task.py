@@ -20,7 +20,7 @@ from bfc_bench.run.build_task import build_task
 from bfc_bench.run.fitting import check_prediction
 from bfc_bench.run.grid import task_of
 from bfc_bench.suite.find import suite_path
-from bfc_bench.suite.model import Suite
+from bfc_bench.suite.model import Suite, TaskEntry
 from bfc_bench.suite.read import read_suite
 from bfc_bench.tasks.base import Float
 from bfc_bench.tasks.drawn_problem import DrawnProblem
@@ -90,10 +90,8 @@ def task(
         UsageError: A table is wrong, or the task does not exist in d dimensions.
     """
     what = f"task {name!r}"
-    built = build_task(
-        name, inputs=inputs, target=target, law=law, data=data, labels=labels, unlabeled=unlabeled,
-        plugins=load_plugins(), where=what,
-    )  # fmt: skip
+    parts: dict[str, Any] = {"inputs": inputs, "target": target, "law": law, "data": data, "labels": labels}
+    built = build_task(TaskEntry.model_construct(name=name, unlabeled=unlabeled, **parts), load_plugins(), what)
     if d is None and (d := built.dimension) is None:
         raise UsageError(f"{what}: d must be given.")
     return LoadedTask(built, d, seed, test_size)

@@ -6,7 +6,7 @@ from bfc_bench.run.grid import Cell
 from bfc_bench.run.work_units import Batch
 from bfc_bench.store.row import Row
 
-BATCH = Batch("s", 1, 0, 200, "cpu", 60.0, {}, (), {}, {}, (Cell("c", "t", "mean", 4, 10, 0),))
+BATCH = Batch(None, "cpu", {}, (Cell("c", "t", "mean", 4, 10, 0),))  # rows are read without the grid
 
 
 def row(**changes):

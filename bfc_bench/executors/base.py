@@ -1,14 +1,12 @@
 """Base classes of executors, which run units of work, and of their pools."""
 
 import os
-import traceback
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol
 
 from bfc_bench.config import Settings
-from bfc_bench.errors import describe_error
 from bfc_bench.toolkit.gpu import cell_memory, count_gpus
 from bfc_bench.toolkit.precision import Device, resolve_device
 
@@ -43,16 +41,6 @@ def dumps(value: object) -> bytes:
 
     sent: bytes = cloudpickle.dumps(value)
     return sent
-
-
-def pickled(payload: Any) -> bytes | UnitFailure:
-    """The pickled payload of a unit, or the failure of a unit whose payload cannot be pickled."""
-    try:
-        return dumps(payload)
-    except Exception as error:
-        return UnitFailure(
-            "failed", f"its payload cannot be sent to a worker: {describe_error(error)}", traceback.format_exc()
-        )
 
 
 class Pool(Protocol):

@@ -8,24 +8,20 @@ from contextlib import contextmanager
 
 from bfc_bench.toolkit.xla import VARIABLE, with_instructions
 
-ONE_THREAD = {
+ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
     "NUMEXPR_NUM_THREADS": "1",
     "NPROC": "1",
-    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
-}
-"""Numerical libraries read their number of threads from these when they are loaded."""
-ENVIRONMENT = {
-    **ONE_THREAD,
+    VARIABLE: "--xla_cpu_multi_thread_eigen=false",
     "MALLOC_MMAP_THRESHOLD_": str(2**26),
     "MALLOC_TRIM_THRESHOLD_": str(2**26),
     "JE_ARROW_MALLOC_CONF": "background_thread:false",
 }
-"""Environment of a worker. GNU's C library keeps this much freed memory for the next arrays, since new pages for every
-array cost as much as the computation. The allocator of pyarrow, which scikit-learn imports, starts no thread, so that a
-process can be forked after the import."""
+"""Environment of a worker. Numerical libraries read their number of threads when they are loaded. GNU's C library keeps
+this much freed memory for the next arrays, since new pages for every array cost as much as the computation. The
+allocator of pyarrow, which scikit-learn imports, starts no thread, so that a process can be forked after the import."""
 NO_GPU = {"CUDA_VISIBLE_DEVICES": "", "JAX_PLATFORMS": "cpu"}
 """Environment of a worker on the cores: it sees no GPU, on which JAX would allocate memory."""
 
@@ -36,7 +32,7 @@ GET_DUMPABLE, SET_DUMPABLE = 3, 4
 def worker_variables() -> dict[str, str]:
     """What a worker's environment has beside the session's, with the XLA flags of this process."""
     flags = with_instructions(os.environ.get(VARIABLE, ""))
-    return {**ENVIRONMENT, VARIABLE: f"{flags} {ONE_THREAD[VARIABLE]}".strip()}
+    return {**ENVIRONMENT, VARIABLE: f"{flags} {ENVIRONMENT[VARIABLE]}".strip()}
 
 
 @contextmanager

@@ -193,11 +193,11 @@ def _failed(batch: Batch, cell: Cell, failure: Failure, facts: dict[str, Any]) -
 
 def make_row(batch: Batch, cell: Cell, status: Status, reason: str, **measured: Any) -> Row:
     """The row of a cell."""
-    learner = batch.learners[cell.label].learner
+    suite, learner = batch.grid.suite, batch.grid.entries[cell.label].learner
     return Row(
         cell=cell.id,
-        suite=batch.suite,
-        suite_version=batch.version,
+        suite=suite.name,
+        suite_version=suite.version,
         task=cell.task,
         learner=learner.name,
         label=cell.label,
@@ -208,7 +208,7 @@ def make_row(batch: Batch, cell: Cell, status: Status, reason: str, **measured: 
         status=status,
         reason=reason,
         device=batch.device,
-        seed=learner_seed(batch.seed, batch.tasks[cell.task].streams, cell.d, cell.replicate),
+        seed=learner_seed(suite.seed, batch.grid.tasks[cell.task].streams, cell.d, cell.replicate),
         learner_version=learner.version,
         release=__version__,
         finished_at=time.time(),
@@ -242,7 +242,7 @@ def _errors(item: CellFit, predictor: Predictor, x: Any, prediction: np.ndarray)
     """
     kind, truth, prediction = item.problem.task.kind, item.problem.truth, prediction.astype(np.float64)
     prediction.setflags(write=False)
-    applying = [metric for metric in (*BUILT_IN, *item.batch.metrics) if kind in metric.labels]
+    applying = [metric for metric in (*BUILT_IN, *item.batch.grid.metrics) if kind in metric.labels]
     errors: dict[str, Any] = {m.name: m.measure(prediction, truth) for m in applying if m in METRICS}
     for name, error in errors.items():
         if not math.isfinite(error):
@@ -263,7 +263,7 @@ def _errors(item: CellFit, predictor: Predictor, x: Any, prediction: np.ndarray)
 
 def _floors(item: CellFit) -> dict[str, float]:
     """The floors of the row's metrics: half of a point for shares of points, else those that the metrics say."""
-    kind, metrics = item.problem.task.kind, (*BUILT_IN, *item.batch.metrics)
+    kind, metrics = item.problem.task.kind, (*BUILT_IN, *item.batch.grid.metrics)
     floors = {f"metrics.{metric.name}": metric.floor for metric in metrics if metric.floor and kind in metric.labels}
     if kind == "real":
         return floors

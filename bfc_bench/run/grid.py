@@ -1,7 +1,7 @@
 """Resolves a suite to a grid: builds its tasks and learners and lists its cells."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from math import inf
@@ -109,6 +109,16 @@ class Grid:
             for replicate in range(self.suite.replicates):
                 yield self.cell(name, label, d, n, replicate)
 
+    def part(self, cells: Sequence[Cell]) -> "Grid":
+        """The tasks and learners of some cells with the settings of the suite, for a worker."""
+        tasks = {name: self.tasks[name] for name in {cell.task for cell in cells}}
+        entries = {label: self.entries[label] for label in {cell.label for cell in cells}}
+        return replace(self, suite=self._settings, tasks=tasks, entries=entries, task_digests={}, learner_digests={})
+
+    @cached_property
+    def _settings(self) -> Suite:
+        return self.suite.model_copy(update={"task": [], "learner": [], "claim": []})
+
     def points(self) -> Iterator[tuple[str, str, int, int]]:
         """Task, label, d and n of all cells of the suite, in its order."""
         sizes = {task.name: task for task in self.suite.task}
@@ -193,19 +203,8 @@ def _task(entry: TaskEntry, suite: Suite, plugins: Plugins, where: str) -> tuple
     """
     keys = {other.name: str(other.grid or other.name) for other in suite.task} if entry.teacher else {}
     suite_file, where = where, f"{where}: task {entry.name!r}"
-    task = build_task(
-        entry.name,
-        inputs=entry.inputs,
-        target=entry.target,
-        data=entry.data,
-        law=entry.law,
-        labels=entry.labels,
-        unlabeled=entry.unlabeled,
-        teacher=keys.get(entry.teacher, entry.teacher) if entry.teacher else str(entry.grid or ""),
-        test_size=entry.test_size,
-        plugins=plugins,
-        where=where,
-    )
+    teacher = keys.get(entry.teacher, entry.teacher) if entry.teacher else str(entry.grid or "")
+    task = build_task(entry, plugins, where, teacher)
     try:
         if not entry.d and task.dimension is not None:
             entry = entry.model_copy(update={"d": [task.dimension]})

@@ -13,7 +13,7 @@ from bfc_bench.executors.base import Executor
 from bfc_bench.learner import TaskFacts
 from bfc_bench.run.costs import Estimate, estimates
 from bfc_bench.run.grid import Cell, Grid
-from bfc_bench.run.skip_reasons import ask, device_of, skip_reason
+from bfc_bench.run.skip_reasons import ask, device_of, skip_reasons
 from bfc_bench.run.theories import theory_of
 from bfc_bench.run.work_units import Batch
 from bfc_bench.store import Redo
@@ -111,21 +111,7 @@ class Plan:
 
     def batch(self, cells: Sequence[Cell], seconds: float = 0.0) -> Batch:
         """A batch of cells of one learner class, which are estimated to take ``seconds``."""
-        suite = self.grid.suite
-        return Batch(
-            suite=suite.name,
-            version=suite.version,
-            seed=suite.seed,
-            test_size=suite.test_size,
-            device=self.device_of(cells[0]),
-            cell_seconds=suite.budget.cell_seconds,
-            memory=self.memory,
-            metrics=self.grid.metrics,
-            tasks={name: self.grid.tasks[name] for name in {cell.task for cell in cells}},
-            learners={label: self.grid.entries[label] for label in {cell.label for cell in cells}},
-            cells=tuple(cells),
-            seconds=seconds,
-        )
+        return Batch(self.grid.part(cells), self.device_of(cells[0]), self.memory, tuple(cells), seconds)
 
     def _groups(self) -> Iterable[list[Cell]]:
         """The cells to run, grouped by the learner's batch key or, if it has none, by curve."""
@@ -257,7 +243,8 @@ def _reason_and_fault(
     grid, entry, about = plan.grid, plan.grid.entries[label], facts[task, d]
     try:
         test_size, tuned = grid.tasks[task].test_points(grid.suite.test_size), bool(entry.candidates)
-        reason = skip_reason(entry.learner, about, n, plan.device, plan.memory, test_size, tuned=tuned)
+        reasons = skip_reasons(entry.learner, about, n, plan.device, plan.memory, test_size, tuned=tuned)
+        reason = next(reasons, None)
         if reason is None:
             estimate(label, d, n)
             for learner in entry.candidates or (entry.learner,):

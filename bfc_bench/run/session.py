@@ -162,6 +162,7 @@ def _run(session: Session, plugins: Plugins, open_pool: Callable[[], Pool], unti
 
     session.running = running
     try:
+        seconds = plan.grid.suite.budget.cell_seconds
         slots = {device: pool.slots(device) for device in sorted({*map(plan.device_of, plan.todo)})}
         _note(session, {"jobs": pool.slots("cpu"), **({"gpu_jobs": slots["cuda"]} if "cuda" in slots else {})})
 
@@ -169,7 +170,7 @@ def _run(session: Session, plugins: Plugins, open_pool: Callable[[], Pool], unti
             if time.monotonic() > until:
                 return
             batches[len(batches)] = batch
-            pool.submit(len(batches) - 1, batch, batch.cell_seconds, batch.device, batch.learner.name)
+            pool.submit(len(batches) - 1, batch, seconds, batch.device, batch.learner.name)
 
         planned = plan.batches(pool.slots("cpu"), slots.get("cuda"))
         waiting = iter([plan.batch([cell]) for batch in planned for cell in batch.cells] if alone else planned)

@@ -1,6 +1,6 @@
 """Decides whether a learner can run on a cell; gives the reasons of ``skipped`` rows."""
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping, Set
 from math import inf
 from typing import Any, get_args
 
@@ -13,21 +13,24 @@ from bfc_bench.utils.escape_control import visible
 from bfc_bench.utils.masking import masked
 
 
-def skip_reason(
+def skip_reasons(
     learner: Learner, facts: TaskFacts, n: int, device: Device, memory: Mapping[Device, int], test_size: int, *,
     tuned: bool,
-) -> str | None:  # fmt: skip
-    """The reason not to run a learner on a task, or None; ``memory`` has the limits of a cell in bytes."""
-    can = learner.capabilities
-    if reason := _unfit(learner, facts):
-        return reason
-    place = device_of(learner, device)
+) -> Iterator[str]:  # fmt: skip
+    """The reasons not to run a learner on a task, the first first; ``memory`` has the limits of a cell in bytes."""
+    can, place = learner.capabilities, device_of(learner, device)
+    if reason := missing(ask(learner, "libraries")):
+        yield f"{learner.name}: {reason}"
+    if facts.kind not in can.labels:
+        yield f"{learner.name} fits {' or '.join(sorted(can.labels))} labels; the task has {facts.kind} ones"
+    if facts.data and (oracle := ask(learner, "oracle")):
+        yield f"{learner.name} asks for {', '.join(sorted(oracle))} of the target; data have none"
     if place not in can.devices:
-        return f"{learner.name} runs on {' or '.join(sorted(can.devices))}, not on {device}"
+        yield f"{learner.name} runs on {' or '.join(sorted(can.devices))}, not on {device}"
     if can.max_n is not None and n > can.max_n:
-        return f"{learner.name} is meant for n <= {can.max_n}; n is {n}"
+        yield f"{learner.name} is meant for n <= {can.max_n}; n is {n}"
     if tuned and n < EVERY:
-        return f"tuning validates on every {EVERY}th point; n is {n}"
+        yield f"tuning validates on every {EVERY}th point; n is {n}"
     cost = ask(learner, "cost", n, facts.d)
     declared = 0.0 if cost is None else cost.bytes
     data = data_bytes(facts, n, test_size, tuned=tuned)
@@ -35,27 +38,15 @@ def skip_reason(
     for what, size, where in taken:
         of = "memory; the budget is" if where == "cpu" else "a GPU's memory; a cell may take"
         if size > (limit := memory[where]):
-            return f"{what} {size / 1e9:.3g} GB of {of} {limit / 1e9:.3g} GB"
-    answer: str | None = ask(learner, "skip", facts, n)
-    return answer
+            yield f"{what} {size / 1e9:.3g} GB of {of} {limit / 1e9:.3g} GB"
+    if (answer := ask(learner, "skip", facts, n)) is not None:
+        yield answer
 
 
 def device_of(learner: Learner, device: Device) -> Device:
     """The device of a learner in a run on ``device``: the CPU if it supports only that."""
     can = learner.capabilities.devices
     return "cpu" if "cpu" in can and device not in can else device
-
-
-def _unfit(learner: Learner, facts: TaskFacts) -> str | None:
-    """The reason not to run a learner on a task at any n, or None."""
-    if reason := missing(ask(learner, "libraries")):
-        return f"{learner.name}: {reason}"
-    can = learner.capabilities.labels
-    if facts.kind not in can:
-        return f"{learner.name} fits {' or '.join(sorted(can))} labels; the task has {facts.kind} ones"
-    if facts.data and (oracle := ask(learner, "oracle")):
-        return f"{learner.name} asks for {', '.join(sorted(oracle))} of the target; data have none"
-    return None
 
 
 def data_bytes(facts: TaskFacts, n: int, test_size: int, *, tuned: bool = False) -> int:

@@ -20,7 +20,6 @@ from bfc_bench.learner import Array, ArrayKind, Data, Failure, Job, Learner, Pre
 from bfc_bench.run.array_guard import Columns, guarded_copy
 from bfc_bench.run.grid import Cell, Grid, GridLearner
 from bfc_bench.store.row import COLUMNS, schema
-from bfc_bench.tasks.metrics import Metric
 from bfc_bench.tasks.task import Problem, Task
 from bfc_bench.toolkit.arrays import convert
 from bfc_bench.toolkit.libraries import missing
@@ -40,21 +39,11 @@ MODULES = {
 class Batch:
     """Cells that one worker gets together, all of one learner class."""
 
-    suite: str
-    version: int
-    seed: int
-    test_size: int
+    grid: Grid
+    """The part of the grid that they need."""
     device: Device
-    cell_seconds: float
-    """Time limit of a cell, in seconds."""
     memory: Mapping[Device, int]
     """Memory limits of a cell by where it is, in bytes: of the host, and of the GPU in a run for one."""
-    metrics: tuple[Metric, ...]
-    """Metrics of plugins."""
-    tasks: Mapping[str, Task]
-    """By name."""
-    learners: Mapping[str, GridLearner]
-    """By label."""
     cells: tuple[Cell, ...]
     seconds: float = 0.0
     """Estimated seconds."""
@@ -62,7 +51,7 @@ class Batch:
     @property
     def learner(self) -> Learner:
         """The learner of one of the labels."""
-        return next(iter(self.learners.values())).learner
+        return next(iter(self.grid.entries.values())).learner
 
     @property
     def array_kind(self) -> ArrayKind:
@@ -99,8 +88,8 @@ class CellFit:
     @classmethod
     def prepare(cls, batch: Batch, cell: Cell, copies: Copies) -> CellFit:
         """Draw the points, before the clock starts."""
-        learner, n = batch.learners[cell.label].learner, cell.n
-        problem = drawn_problem(batch.tasks[cell.task], batch.seed, cell.d, cell.replicate, batch.test_size)
+        grid, learner, n = batch.grid, batch.grid.entries[cell.label].learner, cell.n
+        problem = drawn_problem(grid.tasks[cell.task], grid.suite.seed, cell.d, cell.replicate, grid.suite.test_size)
         problem = problem.framed if learner.takes_frames() else problem
         _load(batch.array_kind, batch.device)
         points = problem.train(n), problem.test_inputs(n), problem.unlabeled_inputs(n)
@@ -110,7 +99,7 @@ class CellFit:
     @property
     def entry(self) -> GridLearner:
         """The learner of the suite."""
-        return self.batch.learners[self.cell.label]
+        return self.batch.grid.entries[self.cell.label]
 
     @property
     def learner(self) -> Learner:
@@ -135,7 +124,7 @@ class CellFit:
             device=batch.device,
             unlabeled=unlabeled,
             oracle=deepcopy(dict(self.problem.facts(learner.oracle()))),
-            seconds=batch.cell_seconds,
+            seconds=batch.grid.suite.budget.cell_seconds,
             memory_bytes=batch.memory[batch.device],
         )
         return Job(learner, replace(train, x=x, y=y), context)

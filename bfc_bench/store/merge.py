@@ -122,21 +122,16 @@ class _Merge:
 
     def _prefers(self, cell: str, name: str, present: Record, record: Record) -> bool:
         """Whether a row is preferred to a different one that is present; notes a conflict if neither is preferred."""
-        preferred = self.sources.get(self.prefer)
-        if preferred is not None and name != self.prefer and _row(preferred, cell) is not None:
-            return False  # the present row is equal to that of the preferred store, which came first
         holder = self.source_of.get(cell, self.name)
+        if self.prefer in (name, holder):
+            return name == self.prefer
+        if self.prefer in self.sources and _row(self.sources[self.prefer], cell) is not None:
+            return False  # the present row is equal to that of the preferred store, which came first
         rows = {holder: parse(present[ROW]), name: parse(record[ROW])}
-        winner = self._winner({name: row.get("finished_at") or 0.0 for name, row in rows.items()})
-        if winner is None:
-            self.conflicts[cell] = self.conflicts.get(cell, {}) | rows
-        return winner == name
-
-    def _winner(self, times: Mapping[str, float]) -> str | None:
-        """Of stores that differ, the one that ``prefer`` names, by their times if that is the newer one."""
         if self.prefer == NEWER:
-            return max(times, key=times.__getitem__)
-        return self.prefer if self.prefer in times else None
+            return max(rows, key=lambda store: rows[store].get("finished_at") or 0.0) == name
+        self.conflicts[cell] = self.conflicts.get(cell, {}) | rows
+        return False
 
     def _conflict_message(self) -> str:
         count = len(self.conflicts)

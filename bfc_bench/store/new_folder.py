@@ -1,11 +1,10 @@
 """Makes a folder in one step: it appears under its name when it is complete."""
 
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory
 
 from bfc_bench.errors import OutputError, StoreError
 
@@ -19,14 +18,10 @@ def new_folder(path: Path) -> Iterator[Path]:
     path = Path(os.path.abspath(path))
     if path.exists() and not (path.is_dir() and not any(path.iterdir())):
         raise StoreError(f"{path} exists. Name a folder that does not exist; it will be made.")
-    temporary = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(mkdtemp(prefix=f".{path.name[:150]}.", suffix=".new", dir=path.parent))
-        yield temporary
-        os.replace(temporary, path)
+        with TemporaryDirectory(".new", f".{path.name[:150]}.", path.parent, ignore_cleanup_errors=True) as temporary:
+            yield Path(temporary)
+            os.replace(temporary, path)
     except OSError as error:
         raise OutputError(f"{path} cannot be made: {error.strerror or error}.") from None
-    finally:
-        if temporary is not None:
-            shutil.rmtree(temporary, ignore_errors=True)

@@ -31,12 +31,10 @@ def origin_remarks(rows: Iterable[Row]) -> list[str]:
     counts = Counter({Origin(release, device, None): len(group) for (release, device), group in groups.items()})
     alike = len(counts) < 2 and all(origin.release == __version__ for origin in counts)
     lines = [] if alike else [f"{counted(count, 'cell')} made by {origin}." for origin, count in counts.most_common()]
-    curves: dict[tuple[str, str, int], set[Origin]] = {}
-    for label, task, d, *origin in tried.groups("label", "task", "d", *ORIGIN):
-        curves.setdefault((label, task, d), set()).add(Origin(*origin))
+    origins = Counter((label, task, d) for label, task, d, *_ in tried.groups("label", "task", "d", *ORIGIN))
     mixed: dict[str, dict[str, list[int]]] = {}
-    for (label, task, d), origins in sorted(curves.items()):
-        if len(origins) > 1:
+    for (label, task, d), count in sorted(origins.items()):
+        if count > 1:
             mixed.setdefault(label, {}).setdefault(task, []).append(d)
     for label, tasks in mixed.items():
         mixed_curves = ", ".join(f"{task} (d = {', '.join(map(str, dims))})" for task, dims in tasks.items())

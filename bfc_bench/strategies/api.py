@@ -66,18 +66,17 @@ def run_until_decided(
         StoreError: The store cannot be written.
     """
     from bfc_bench.strategies.rounds import run_rounds
-    from bfc_bench.strategies.until_decided import Decided, UntilDecided, with_looks
+    from bfc_bench.strategies.until_decided import Decided, UntilDecided
 
     grid, options = _prepared(suite, options)
     _without_locate(grid)
     if hours is not None and not hours > 0:
         raise UsageError(f"--hours must be positive. Got {hours:g}.")
     until = math.inf if hours is None else time.monotonic() + 3600 * hours
-    grid = with_looks(grid, options, last)
     strategy = UntilDecided(grid, options, last, tell)
     done = Decided()
     try:
-        for session in run_rounds(grid, strategy.rounds(), options, until):
+        for session in run_rounds(strategy.grid, strategy.rounds(), options, until):
             done.sessions.append(session)
     except KeyboardInterrupt:
         if not done.sessions:

@@ -9,7 +9,7 @@ from bfc_bench.run.plan import Plan, plan_for
 from bfc_bench.stored_suite import StoredSuite
 from bfc_bench.strategies.locating import locating
 from bfc_bench.strategies.rounds import Rounds
-from bfc_bench.strategies.until_decided import UntilDecided, with_looks
+from bfc_bench.strategies.until_decided import UntilDecided
 from bfc_bench.toolkit.precision import Device
 
 
@@ -32,8 +32,8 @@ def next_plan(
     if last is None:
         rounds = strategy_of(grid, options)
     else:
-        grid = with_looks(grid, options, last)
-        rounds = UntilDecided(grid, options, last, lambda text: None).rounds()
+        until_decided = UntilDecided(grid, options, last)
+        grid, rounds = until_decided.grid, until_decided.rounds()
     cells, store = list[Cell](), stored.store if stored else None
     for following in rounds:
         cells += following

@@ -68,17 +68,31 @@ class UntilDecided:
     replicates of the cells that it reads. If it is judged by N*, it also gets sizes beyond the tested ones where N*
     lies there, and sizes between them where these narrow the interval more for each CPU second than replicates do. The
     rounds end when all claims are decided or have had all their looks, or when nothing more would help. Claims about
-    learners or tasks that the grid lacks are ignored.
+    learners or tasks that the grid lacks are ignored. Raises ``UsageError`` if ``last`` is too small for a verdict.
     """
 
     grid: Grid
+    """That of the suite with ``looks``."""
     options: RunOptions
     last: float
     """No look has more replicates."""
-    tell: Callable[[str], None]
+    tell: Callable[[str], None] = lambda text: None
     """Called with what there is to say of a look."""
+    looks: list[int] = field(init=False)
+    """Of the suite, else of an earlier run, else from its replicates to ``last``; to ``LAST`` if that is infinite."""
     why_stuck: dict[str, str] = field(default_factory=dict)
     """Why more replicates would not decide a claim, by claim id."""
+
+    def __post_init__(self) -> None:
+        if self.last < MIN_REPLICATES:
+            few = f"--up-to must be at least {MIN_REPLICATES}; fewer replicates give no verdict"
+            raise UsageError(f"{few}. Got {self.last}.")
+        suite = self.grid.suite
+        with results(self.grid, self.options) as stored:
+            looks = suite.looks or (stored and stored.looks)
+        first = max(suite.replicates, MIN_REPLICATES)
+        self.looks = looks or list(schedule_from(first, LAST if self.last == math.inf else int(self.last)))
+        self.grid = replace(self.grid, suite=suite.model_copy(update={"looks": self.looks}))
 
     def rounds(self) -> Rounds:
         """The strategy: the suite as it is, then what the undecided claims need for their next look."""
@@ -231,26 +245,3 @@ class UntilDecided:
             for looks in suite.looks_by_claim()
             if all(label in entries and {*looks.claim.tasks} <= {*entries[label].tasks} for label in looks.claim.labels)
         ]
-
-    @property
-    def looks(self) -> list[int]:
-        """The looks that the suite plans."""
-        assert self.grid.suite.looks is not None, "the grid is that of a suite with looks"
-        return self.grid.suite.looks
-
-
-def with_looks(grid: Grid, options: RunOptions, last: float) -> Grid:
-    """The grid of a suite with looks: its own, else those of an earlier run, else from its replicates to ``last``.
-
-    If ``last`` is infinite, the looks that are made here end at ``LAST`` replicates.
-
-    Raises ``UsageError`` if ``last`` is too small for a verdict.
-    """
-    if last < MIN_REPLICATES:
-        few = f"--up-to must be at least {MIN_REPLICATES}; fewer replicates give no verdict"
-        raise UsageError(f"{few}. Got {last}.")
-    with results(grid, options) as suite:
-        looks = grid.suite.looks or (suite and suite.looks)
-    first = max(grid.suite.replicates, MIN_REPLICATES)
-    looks = looks or list(schedule_from(first, LAST if last == math.inf else int(last)))
-    return replace(grid, suite=grid.suite.model_copy(update={"looks": looks}))

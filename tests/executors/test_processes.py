@@ -7,6 +7,7 @@ import pickle
 import signal
 import threading
 import time
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -87,25 +88,26 @@ def environment():
     return Path("/proc/self/environ").read_bytes()
 
 
+@contextmanager
 def opened(preload=None, jobs=1, **options):
     pool = ProcessExecutor(**options).open(call, preload, jobs)
     assert isinstance(pool, ProcessPool)
-    return pool
+    try:
+        yield pool
+    finally:
+        pool.close(now=True)
 
 
 @pytest.fixture(params=["fork", "spawn"] if CAN_FORK else ["spawn"])
 def pool(request):
-    pool = opened(start=request.param)
-    yield pool
-    pool.close(now=True)
+    with opened(start=request.param) as pool:
+        yield pool
 
 
 def alone(*units, groups="", preload=None, jobs=1):
     """What becomes of units in a pool of their own."""
-    pool = opened(preload, jobs)
-    ended = outcomes(pool, *units, groups=groups)
-    pool.close()
-    return ended
+    with opened(preload, jobs) as pool:
+        return outcomes(pool, *units, groups=groups)
 
 
 def test_each_unit_has_a_process_that_ends_with_it(pool):
@@ -186,11 +188,11 @@ def test_an_import_that_cannot_precede_a_fork_is_left_out_and_the_others_are_mad
 
 @forks
 def test_workers_outlive_the_slot_that_had_to_start_another_process_to_fork_them():
-    pool = opened({"a": start_a_thread}, jobs=2)
-    pool.submit(0, (say, ("quick",)), 60.0, group="a")
-    pool.submit(1, (nap, (2.0,)), 60.0)
-    pool.close()
-    assert [isinstance(outcome, bytes) for _, outcome in sorted(pool.outcomes())] == [True, True]
+    with opened({"a": start_a_thread}, jobs=2) as pool:
+        pool.submit(0, (say, ("quick",)), 60.0, group="a")
+        pool.submit(1, (nap, (2.0,)), 60.0)
+        pool.close()
+        assert [isinstance(outcome, bytes) for _, outcome in sorted(pool.outcomes())] == [True, True]
 
 
 @forks
@@ -200,11 +202,10 @@ def test_no_learner_of_this_project_starts_a_thread_when_it_is_imported():
     learners = [plugins.learner(name).model_construct() for name in names]
     sent = [pickle.dumps(GridLearner("", learner, (), (), ())) for learner in learners]
     steps = {name: partial(import_parts, [part]) for name, part in zip(names, sent, strict=True)}
-    pool = opened(steps)
-    for key, learner in enumerate(steps):
-        pool.submit(key, (who, ()), 300.0, group=learner)
-    told = [text.split() for _, text in pool.outcomes()]
-    pool.close()
+    with opened(steps) as pool:
+        for key, learner in enumerate(steps):
+            pool.submit(key, (who, ()), 300.0, group=learner)
+        told = [text.split() for _, text in pool.outcomes()]
     assert {threads for _, _, threads, _ in told} == {b"1"}
     assert len({parent for _, parent, *_ in told}) == 1
 
@@ -219,11 +220,10 @@ def test_the_memory_of_what_is_imported_is_charged_to_no_unit():
 
 @forks
 def test_a_server_that_is_killed_costs_the_units_that_run_and_is_replaced():
-    pool = opened()
-    server = int(outcomes(pool, (who,))[0].split()[1])
-    threading.Timer(0.5, os.kill, (server, signal.SIGKILL)).start()
-    lost, after = outcomes(pool, (nap, 30.0), (who,))
-    pool.close()
+    with opened() as pool:
+        server = int(outcomes(pool, (who,))[0].split()[1])
+        threading.Timer(0.5, os.kill, (server, signal.SIGKILL)).start()
+        lost, after = outcomes(pool, (nap, 30.0), (who,))
     assert "SIGKILL" in failure(lost, "lost").reason
     assert int(after.split()[1]) != server
 
@@ -267,10 +267,9 @@ GPU_NAMES = ("CUDA_VISIBLE_DEVICES", "XLA_PYTHON_CLIENT_MEM_FRACTION", "BFC_BENC
 def test_workers_on_a_gpu_see_it_alone_with_their_share_of_its_memory(monkeypatch, options, seen):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "7")
     monkeypatch.delenv("JAX_PLATFORMS", raising=False)
-    pool = opened(jobs=2, **options)
-    on_gpus = outcomes(pool, *[(variables, *GPU_NAMES)] * 4, device="cuda")
-    on_cores = outcomes(pool, (variables, *GPU_NAMES), device="cpu")
-    pool.close()
+    with opened(jobs=2, **options) as pool:
+        on_gpus = outcomes(pool, *[(variables, *GPU_NAMES)] * 4, device="cuda")
+        on_cores = outcomes(pool, (variables, *GPU_NAMES), device="cpu")
     assert {told.decode().partition("|")[2] for told in on_gpus} == seen
     assert [told.decode().partition("|")[2] for told in on_cores] == ["none|-|-|cpu"]
 
@@ -278,14 +277,12 @@ def test_workers_on_a_gpu_see_it_alone_with_their_share_of_its_memory(monkeypatc
 def test_workers_on_a_gpu_repeat_themselves_and_those_on_the_cores_are_as_ever(monkeypatch):
     monkeypatch.setenv("XLA_FLAGS", "--xla_gpu_autotune_level=2")
     monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG", raising=False)
-    pool, told = opened(gpus=[0]), {}
-    for device in ("cpu", "cuda"):
-        ((_, flags, cublas),) = (
-            text.decode().split("|")
-            for text in outcomes(pool, (variables, "XLA_FLAGS", "CUBLAS_WORKSPACE_CONFIG"), device=device)
-        )
-        told[device] = flags.split(), cublas
-    pool.close()
+    told = {}
+    with opened(gpus=[0]) as pool:
+        for device in ("cpu", "cuda"):
+            (text,) = outcomes(pool, (variables, "XLA_FLAGS", "CUBLAS_WORKSPACE_CONFIG"), device=device)
+            _, flags, cublas = text.decode().split("|")
+            told[device] = flags.split(), cublas
     assert told["cuda"] == ([*told["cpu"][0], "--xla_gpu_deterministic_ops=true"], ":4096:8")
     assert "--xla_gpu_autotune_level=2" in told["cuda"][0]
     assert told["cpu"][1] == "-"
@@ -299,8 +296,8 @@ def test_a_unit_for_a_gpu_is_refused_where_there_is_none(pool):
 
 
 def test_the_pool_knows_which_units_run(tmp_path):
-    pool, go, before = opened(jobs=2), tmp_path / "go", time.monotonic()
-    try:
+    go, before = tmp_path / "go", time.monotonic()
+    with opened(jobs=2) as pool:
         for key in range(3):
             pool.submit(key, (wait_for, (str(go),)), 60.0)
         wait_until(lambda: len(pool.running()) == 2)
@@ -309,5 +306,3 @@ def test_the_pool_knows_which_units_run(tmp_path):
         go.touch()
         assert dict(pool.outcomes()) == dict.fromkeys(range(3), b"")
         assert not pool.running()
-    finally:
-        pool.close(now=True)

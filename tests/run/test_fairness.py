@@ -143,14 +143,6 @@ def test_rows_of_classes_say_what_half_a_point_is(rows_of):
     assert "chosen.validation_error" not in plain.floors
 
 
-def test_the_time_of_cells_that_are_fitted_together_counts_their_tuning(rows_of):
-    options = {"name": "kernel-ridge", "options": {"kernel": "poly"}}
-    learners = [{**options, "tune": {}}, {**options, "label": "tuned", "tune": {"ridge": [1e-6, 1e-3, 1.0]}}]
-    plain, tuned = rows_of(learner=learners, task=[{**BFC, "n": [400]}])
-    assert plain.trained_together == tuned.trained_together == 2
-    assert tuned.fit_cpu_seconds > 2 * plain.fit_cpu_seconds
-
-
 def test_the_time_of_cells_that_are_fitted_together_is_divided_as_their_costs_are(rows_of):
     begun = time.perf_counter()
     rows = rows_of(learner=[{"name": "kernel-ridge", "tune": {}}], task=[{**BFC, "n": [200, 400, 800]}])

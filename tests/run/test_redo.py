@@ -35,14 +35,6 @@ def plan_of(made, device="cpu", redo=(), changes=()):
         return plan_for(grid_of(path, changes, load_plugins(), (), ()), opened, device, redo=redo)
 
 
-def test_rows_tell_release_device_and_learner_version(made):
-    from importlib.metadata import version
-
-    path, store = made
-    for row in read_results(path, store=store):
-        assert (row.release, row.device, row.learner_version) == (version("bfc-bench"), "cpu", 1)
-
-
 @pytest.mark.parametrize(
     ("columns", "words"),
     [({"release": "0.0.9"}, "bfc-bench 0.0.9, on cpu"), ({"device": "cuda"}, ", on cuda")],
@@ -109,13 +101,3 @@ def test_another_version_of_a_learner_is_made_anew(made):
             f"UPDATE rows SET cell = {name}, row = json_set(row, '$.cell', {name}) WHERE label = 'mean'"
         )
     assert len(plan_of(made).todo) == 2
-
-
-def test_a_mixed_curve_is_named(made, cli):
-    path, store = made
-    with Store(store, write=True) as opened:
-        opened.connection.execute(
-            "UPDATE rows SET row = json_set(row, '$.device', 'cuda') WHERE label = 'mean' AND n = 10"
-        )
-    said = cli("run", path, "--store", store).stdout
-    assert "Curves of mean with points of different origins: t (d = 4)." in said

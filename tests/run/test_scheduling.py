@@ -56,7 +56,7 @@ def test_every_cell_is_in_one_batch_of_one_learner():
     assert sorted(cell.id for batch in batches for cell in batch.cells) == sorted(cell.id for cell in plan.todo)
     for batch in batches:
         assert len({plan.grid.entries[cell.label].learner.name for cell in batch.cells}) == 1
-        assert set(batch.learners) == {cell.label for cell in batch.cells}
+        assert set(batch.grid.entries) == {cell.label for cell in batch.cells}
 
 
 def test_cells_that_can_be_trained_together_are_whatever_their_label_size_and_replicate():
@@ -119,7 +119,7 @@ def test_learners_that_can_use_a_gpu_do_and_the_others_keep_to_the_cores():
     learners = [{"name": "sklearn:linear_model.Ridge"}, {"name": "kernel-ridge", "tune": {}}]
     plan = planned(device="cuda", learner=learners)
     assert plan.skipped == {}
-    devices = {label: item.device for item in plan.batches(2, 1) for label in item.learners}
+    devices = {label: item.device for item in plan.batches(2, 1) for label in item.grid.entries}
     can = {label: entry.learner.capabilities.devices for label, entry in plan.grid.entries.items()}
     assert devices == {label: "cuda" if "cuda" in able else "cpu" for label, able in can.items()}
     assert set(devices.values()) == {"cpu", "cuda"}

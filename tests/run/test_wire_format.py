@@ -79,17 +79,10 @@ def test_whatever_a_learner_raises_or_says_is_a_row(rows):
         assert (rows[what].status, reason in rows[what].reason) == (status, True), (what, rows[what].reason[:200])
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"status": "exploded"},
-        {"nmse": math.inf},
-        {"feature_errors": {"S2": math.nan}},
-        {"stages": {"1": {"nmse": math.inf}}},
-        {"chosen": {"info": "x" * TEXT, "more": ["y" * TEXT] * (ROW_BYTES // TEXT)}},
-        {"d": 4.5},
-    ],
-)
+LARGE = {"info": "x" * TEXT, "more": ["y" * TEXT] * (ROW_BYTES // TEXT)}
+
+
+@pytest.mark.parametrize("changes", [{"status": "exploded"}, {"stages": {"1": {"nmse": math.inf}}}, {"chosen": LARGE}])
 def test_a_row_that_does_not_fit_the_schema_is_not_sent(changes):
     with pytest.raises(ValueError, match=r"."):
         pack(row(**changes), "")

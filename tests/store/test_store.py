@@ -27,15 +27,6 @@ def fill(store, cells, padding=""):
         store.put([(replace(ROW, cell=f"c{i}", n=i + 1, reason=padding), "td", "ld", "")])
 
 
-def test_rows_come_back_as_they_were(tmp_path):
-    with Store(tmp_path, write=True) as store:
-        store.define("s", 1, {"t": "td"}, {"l": "ld"})
-        store.put([(ROW, "td", "ld", "")])
-        assert stored_rows(tmp_path, "s") == [ROW]
-        store.put([(replace(ROW, nmse=0.25), "td", "ld", "")])
-        assert [row.nmse for row in stored_rows(tmp_path, "s")] == [0.25]
-
-
 def test_digests_of_artifacts_are_those_of_stores_that_exist():
     assert digests({"a.bin": b"content"}) == {"a.bin": "b14a99127497aba3"}
 
@@ -51,12 +42,6 @@ def test_another_schema_is_refused_with_both_numbers(tmp_path):
 def test_a_missing_store_says_how_to_make_one(tmp_path):
     with pytest.raises(StoreError, match=r"no store in .*bfc-bench run SUITE"):
         Store(tmp_path / "nowhere")
-
-
-def test_a_file_that_is_no_store_is_an_error(tmp_path):
-    (tmp_path / "results.sqlite").write_text("this is not a database, it is a text of some length" * 100)
-    with pytest.raises(StoreError, match="not a database"):
-        Store(tmp_path, write=True)
 
 
 def test_a_cell_has_its_traceback_without_control_characters_and_other_cells_have_none(tmp_path):

@@ -56,7 +56,6 @@ def test_a_notebook_shows_every_result_as_html(ran):
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        (lambda stored: bb.Suite(tasks=[]), "unknown option 'tasks'. Did you mean 'task'?"),
         (lambda stored: bb.Suite(), "Suite: name, task and learner are required and missing."),
         (lambda stored: bb.LearnerEntry(label="x"), "LearnerEntry: name is required and missing."),
         (lambda stored: run_suite(None), "a suite must be a name, a path or a bfc_bench.Suite. Got NoneType."),

@@ -3,7 +3,6 @@
 import json
 import re
 
-import pandas as pd
 import pytest
 from small_tasks import NOISY
 
@@ -38,16 +37,14 @@ def test_an_open_store_is_a_mapping_of_suites_by_path_name_and_version(ran):
         assert list(results) == ["tiny@1"]
         assert "tiny" in results
         assert "smoke" not in results  # a suite that was not run
-        assert "no-such-suite" not in results
+        assert "no/such/suite.toml" not in results
         assert results.get("smoke") is None
         assert results.get("tiny").name == "tiny"
-        with pytest.raises(KeyError, match=r"^The store in .* has no run of smoke@1"):
-            results["smoke"]
         assert isinstance(results["tiny"].claims(), bfc_bench.Records)
         found = [results[key] for key in (path, str(path), "tiny", "tiny@1")]
         assert {(suite.name, suite.version) for suite in found} == {("tiny", 1)}
         assert results.only().rows() == found[0].rows()
-        with pytest.raises(StoreError, match="no run of smoke@1; `bfc-bench run smoke` makes one"):
+        with pytest.raises(KeyError, match=r"^The store in .* has no run of smoke@1; `bfc-bench run smoke` makes one"):
             results["smoke"]
         with pytest.raises(StoreError, match="no run of tiny@2; it holds tiny@1"):
             results["tiny@2"]
@@ -55,7 +52,6 @@ def test_an_open_store_is_a_mapping_of_suites_by_path_name_and_version(ran):
             results["smok"]
         with pytest.raises(bfc_bench.UnknownSuite, match=r"^unknown suite 'zzzzz'\..* The store in .* holds tiny@1\.$"):
             results["zzzzz"]
-        assert "no/such/suite.toml" not in results
         each = results.only().each()
         assert next(each) == results.only().rows()[0]  # others may read meanwhile
 
@@ -124,14 +120,6 @@ def test_laws_and_costs_are_records(stored):
     assert {least.level for least in stored.least_costs("fit_cpu_seconds", levels=[0.5])} <= {0.5}
     with pytest.raises(UsageError, match="a cost must be one of"):
         stored.frontier("nmse")
-
-
-def test_the_frame_is_flat(stored):
-    frame = stored.frame()
-    assert isinstance(frame, pd.DataFrame)
-    assert len(frame) == len(stored.rows()) == 24
-    assert not any(isinstance(value, dict) for column in frame for value in frame[column])
-    assert set(frame.loc[frame.label == "mean", "chosen.candidates"]) == {1}
 
 
 def test_a_figure_shows_the_curves(stored):

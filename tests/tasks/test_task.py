@@ -9,6 +9,7 @@ from bfc_bench.errors import UsageError
 from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.run.build_task import build_task
 from bfc_bench.seeds import BLOCK
+from bfc_bench.suite.model import TaskEntry
 from bfc_bench.tasks.inputs.uniform import Hypercube, Sphere, Uniform
 from bfc_bench.tasks.labels import Clean, Noise
 from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
@@ -117,6 +118,6 @@ def test_tasks_that_do_not_exist_say_why(inputs, d, reason):
 
 def test_a_task_is_built_from_plain_data():
     target = {"kind": "quadratic-densenet", "widths": [3, 2], "alphas": [1, 0.3]}
-    parts = {"inputs": {"kind": "uniform"}, "target": target, "labels": {"kind": "clean"}}
-    built = build_task("t", **parts, plugins=load_plugins(), where="suite 's': task 't'")
+    entry = TaskEntry(name="t", inputs={"kind": "uniform"}, target=target, d=[D], n=[1])
+    built = build_task(entry, load_plugins(), "suite 's': task 't'")
     assert built == TeacherTask("t", Uniform(), TARGET, labels=Clean())

@@ -8,7 +8,7 @@ from threading import Event, Thread
 from typing import Any, TypeAlias
 
 from bfc_bench.errors import BenchError
-from bfc_bench.executors.base import Preload, UnitFailure, pickled
+from bfc_bench.executors.base import Preload, UnitFailure, dumps
 from bfc_bench.executors.environment import NO_GPU, worker_variables
 from bfc_bench.executors.processes.fork_server import ForkServer
 from bfc_bench.executors.processes.launch import SpawnedProcess
@@ -122,11 +122,10 @@ class ProcessPool:
 
     def _outcome(self, start: Start, payload: Any, seconds: float, group: str) -> Outcome:
         """The outcome of a unit. A worker that ends before it has begun is replaced."""
-        if isinstance(message := pickled(payload), UnitFailure):
-            return message
+        message = dumps(payload)
         for _ in range(FAILED_STARTS):
-            with Supervision(start, message, seconds, group) as worker:
-                outcome = worker.run(self._stop)
+            worker = Supervision(start, message, seconds, group)
+            outcome = worker.run(self._stop)
             if worker.started or self._stop.is_set():
                 return outcome
         assert isinstance(outcome, UnitFailure)

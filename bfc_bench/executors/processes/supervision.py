@@ -9,7 +9,7 @@ from contextlib import suppress
 from multiprocessing.connection import wait
 from tempfile import TemporaryFile
 from threading import Event
-from typing import BinaryIO, Self, TypeAlias
+from typing import BinaryIO, TypeAlias
 
 from bfc_bench.executors.base import UnitFailure
 from bfc_bench.executors.memory import Memory, dirty, family, memory
@@ -36,7 +36,7 @@ Start: TypeAlias = Callable[[str, int, int], ForkedProcess | SpawnedProcess]
 
 
 class Supervision:
-    """A worker and its unit. As a context it closes their files."""
+    """A worker and its unit."""
 
     def __init__(self, start: Start, payload: bytes, seconds: float, group: str) -> None:
         """Start a worker for a pickled payload of a group. Raises ``OSError`` if that is not possible."""
@@ -44,8 +44,9 @@ class Supervision:
         self._unit = _file()
         self._unit.write(payload)
         self._unit.seek(0)
-        self._notes, theirs = os.pipe()
-        os.set_blocking(self._notes, False)
+        notes, theirs = os.pipe()
+        os.set_blocking(notes, False)
+        self._notes = os.fdopen(notes, "rb", buffering=0)
         try:
             self._process = start(group, self._unit.fileno(), theirs)
         finally:
@@ -61,45 +62,36 @@ class Supervision:
         self._asked = 0
         """Bytes that the process had asked for beyond ``before`` at the last check."""
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._unit.close()
-        os.close(self._notes)
-
     @property
     def started(self) -> bool:
         """Whether the worker has begun."""
         return self._pid > 0
 
     def run(self, stop: Event) -> bytes | UnitFailure:
-        """Wait for the outcome of the unit. Ends the worker if it exceeds a limit, or on ``stop``."""
-        files = [file for file in (self._notes, self._process.status) if file is not None]
-        looked = time.monotonic()
-        while (code := self._process.exit_code()) is None:
-            if excess := UnitFailure("killed", "stopped") if stop.is_set() else self._late() or self._too_large():
-                self._kill()
-                return excess
-            wait(files, TICK)
-            if not self._listen() and self._notes in files:
-                files.remove(self._notes)
-            now = time.monotonic()
-            self._seconds, looked = self._seconds + min(now - looked, PAUSE), now
-        self._listen()
-        self._unit.seek(0)
-        outcome = self._unit.read() if code == 0 else b""
+        """Wait for the outcome of the unit, once. Ends the worker if it exceeds a limit, or on ``stop``."""
+        with self._unit, self._notes:
+            notes, looked = self._notes.fileno(), time.monotonic()
+            files = [file for file in (notes, self._process.status) if file is not None]
+            while (code := self._process.exit_code()) is None:
+                if excess := UnitFailure("killed", "stopped") if stop.is_set() else self._late() or self._too_large():
+                    self._kill()
+                    return excess
+                wait(files, TICK)
+                if not self._listen() and notes in files:
+                    files.remove(notes)
+                now = time.monotonic()
+                self._seconds, looked = self._seconds + min(now - looked, PAUSE), now
+            self._listen()
+            self._unit.seek(0)
+            outcome = self._unit.read() if code == 0 else b""
         if outcome[:1] == RESULT:
             return outcome[1:]
         return UnitFailure("failed", *json.loads(outcome[1:])) if outcome[:1] == RAISED else self._death(code)
 
     def _listen(self) -> bool:
         """Read the worker's notes. Returns False if no more can come."""
-        try:
-            received = os.read(self._notes, 1 << 16)
-        except BlockingIOError:
-            return True
-        for line in received.splitlines():
+        received = self._notes.read(1 << 16)  # None if there are none yet
+        for line in (received or b"").splitlines():
             match json.loads(line):
                 case {"started": int(pid)}:
                     self._pid, self._seconds = pid, 0.0
@@ -107,7 +99,7 @@ class Supervision:
                     self._clock, self._seconds = True, 0.0
                 case {"allowed": int(allowed), "held": int(held), "asked": int(asked)}:
                     self._allowed, self._before = allowed, Memory(held, asked)
-        return bool(received)
+        return received != b""
 
     def _late(self) -> UnitFailure | None:
         """Why the worker must be stopped for its time."""

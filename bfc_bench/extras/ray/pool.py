@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bfc_bench.errors import BenchError, UsageError, describe_error
-from bfc_bench.executors.base import Preload, UnitFailure, pickled
+from bfc_bench.executors.base import Preload, UnitFailure, dumps
 from bfc_bench.executors.processes.pool import Outcome
 from bfc_bench.extras.ray.cluster import Cluster, Node, first_line
 from bfc_bench.extras.ray.node import actor_class, wanted_versions
@@ -166,12 +166,9 @@ class RayPool:
             busy = sum(pool.slots[device] - pool.free(device) for pool in self._pools.values())
             while queue and busy < self.slots(device):
                 key, payload, seconds, group = queue.popleft()
-                if isinstance(message := pickled(payload), UnitFailure):
-                    self._ended.append((key, message))
-                    continue
                 pool = max(self._pools.values(), key=lambda pool: pool.free(device))
                 pool.running[key] = device, time.monotonic()
-                self._calls[pool.actor.run.remote(key, message, seconds, device, group)] = pool
+                self._calls[pool.actor.run.remote(key, dumps(payload), seconds, device, group)] = pool
                 busy += 1
 
     def _receive(self) -> None:
