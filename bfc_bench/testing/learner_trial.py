@@ -153,11 +153,6 @@ class LearnerTrial:
         with preserved():
             return job.learner.fit(job.train, job.ctx)
 
-    def fit_and_predict(self) -> np.ndarray:
-        """Fit ``job()`` and predict the test points, without restoring global state."""
-        job = self.job()
-        return to_numpy(job.learner.fit(job.train, job.ctx).predict(self.test_points())).astype(np.float64)
-
     def predict(self, predictor: Predictor, x: Array) -> Array:
         """The result of ``predict``, with global state restored afterwards."""
         with preserved():
