@@ -230,6 +230,7 @@ class InfiniteOption(Plain):
         return self.model_dump()
 
 
+SMOKE = "smoke options are valid"
 NAMED, KEY, FITS = "has a name and a docstring", "batch key is hashable", "fit returns a predictor"
 VALUES, ALONE = "predictions are one finite value per point", "fits depend on data and seed alone"
 LABELS, HIDDEN = "every label kind is taken", "hidden features have a row per point"
@@ -239,10 +240,10 @@ FAULTS: list[tuple[str, str, type[Learner]]] = [
     (NAMED, "Got 'My Learner'", learner(name="My Learner")),
     (NAMED, "no docstring", NoDocstring),
     ("capabilities are known", "tensorflow", learner(capabilities=Capabilities(arrays=("tensorflow",)))),
-    ("smoke options are valid", "ridge must be a valid number", learner(smoke={"ridge": "much"})),
+    (SMOKE, "ridge must be a valid number", learner(smoke={"ridge": "much"})),
     ("search values are valid", "'rigde'", learner(search={"rigde": [1.0]})),
-    ("options survive json", "not JSON compliant", InfiniteOption),
-    ("options survive json", "0.4", learner(options=lambda self: {"ridge": 2 * self.ridge})),
+    (SMOKE, "not JSON compliant", InfiniteOption),
+    (SMOKE, "0.4", learner(options=lambda self: {"ridge": 2 * self.ridge})),
     ("oracle facts are declared", "alphas", learner(oracle=lambda self: frozenset({"alphas"}))),
     ("skip and caution give a text or none", "gave False", learner(skip=lambda self, task, n: False)),
     ("cost grows with n", "bytes fall", learner(cost=lambda self, n, d: Cost(n * 1.0, 1e9 / n))),
@@ -305,7 +306,7 @@ FAULTS: list[tuple[str, str, type[Learner]]] = [
     (BATCH, "relative", batching(lambda cls, jobs: [jobs[0].learner.fit(job.train, job.ctx) for job in jobs])),
     (BATCH, "for 6 jobs", batching(lambda cls, jobs: [job.learner.fit(job.train, job.ctx) for job in jobs[1:]])),
     (
-        "predict batch agrees with predict",
+        BATCH,
         "predict_batch: relative difference",
         learner(Complete, predict_batch=classmethod(lambda cls, all, xs: [each.predict(xs[0]) for each in all])),
     ),

@@ -1,11 +1,11 @@
 """Requirements of fits: what they return, may depend on and must leave unchanged; and of batches, which must agree."""
 
 import re
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 
 import numpy as np
 
-from bfc_bench.learner import Failure, Job, LabelKind, Learner, Predictor
+from bfc_bench.learner import Failure, Job, LabelKind, Predictor
 from bfc_bench.store.artifacts import checked_files
 from bfc_bench.testing.description import batch_key_is_hashable, smoke_options_are_valid
 from bfc_bench.testing.global_state import preserved, printed
@@ -213,26 +213,25 @@ def _require_values(
 
 @requirement(VALID, batch_key_is_hashable)
 def fit_batch_agrees_with_fit(trial: LearnerTrial) -> None:
-    """Jobs of one batch key with other seeds, sizes, teachers and options give the same as single fits."""
+    """Jobs of one batch key with other seeds, sizes, teachers and options give the same as single fits.
+
+    ``predict_batch`` of these predictors, each at points of its own, gives the same as ``predict``.
+    """
     groups = _batches(trial)
     if not groups:
         skip("batch_key() is None")
     for jobs in groups:
-        for job, outcome in zip(jobs, _fit_batch(trial, jobs), strict=True):
+        with preserved():
+            outcomes = trial.cls.fit_batch(jobs)
+        require(len(outcomes) == len(jobs), f"fit_batch gave {len(outcomes)} results for {len(jobs)} jobs")
+        predictors = list[Predictor]()
+        for job, outcome in zip(jobs, outcomes, strict=True):
             what = f"n={job.train.n}, {job.train.sample}, seed {job.ctx.seed}, in a batch of {len(jobs)}"
             if isinstance(outcome, Failure):
                 raise AssertionError(f"{what}: {outcome.status}: {outcome.reason}")
             require(isinstance(outcome, Predictor), f"{what}: must be a Predictor or a Failure. Got {outcome!r}")
             trial.require_equal(trial.values(outcome), trial.values(trial.fit(job)), what)
-
-
-@requirement(VALID, fit_batch_agrees_with_fit)
-def predict_batch_agrees_with_predict(trial: LearnerTrial) -> None:
-    """Predictors of one batch, each at points of its own, predict the same as one by one."""
-    if trial.cls.predict_batch.__func__ is Learner.predict_batch.__func__:  # type: ignore[attr-defined]
-        skip("predict_batch() is not given")
-    for jobs in _batches(trial):
-        predictors = [outcome for outcome in _fit_batch(trial, jobs) if isinstance(outcome, Predictor)]
+            predictors.append(outcome)
         xs = [trial.give(trial.points(TEST, "test", i)) for i in range(len(predictors))]
         with preserved():
             together = trial.cls.predict_batch(predictors, xs)
@@ -253,10 +252,3 @@ def _batches(trial: LearnerTrial) -> list[list[Job]]:
     for job in jobs:
         groups.setdefault(job.learner.batch_key(data_spec(job.train)), []).append(job)
     return [group for key, group in groups.items() if key is not None and len(group) > 1]
-
-
-def _fit_batch(trial: LearnerTrial, jobs: Sequence[Job]) -> Sequence[Predictor | Failure]:
-    with preserved():
-        outcomes = trial.cls.fit_batch(jobs)
-    require(len(outcomes) == len(jobs), f"fit_batch gave {len(outcomes)} results for {len(jobs)} jobs")
-    return outcomes
