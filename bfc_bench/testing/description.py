@@ -68,7 +68,7 @@ def skip_and_caution_give_a_text_or_none(trial: LearnerTrial) -> None:
     """For every label kind, with and without unlabelled inputs and known degrees."""
     for labels in trial.cls.capabilities.labels:
         for unlabeled, degrees in ((0, ()), (1000, (1, 2, 3, 4))):
-            facts = replace(trial.facts(labels, unlabeled), degrees=degrees)
+            facts = replace(replace(trial, label_kind=labels).facts(unlabeled), degrees=degrees)
             for what in (trial.learner.skip, trial.learner.caution):
                 text = what(facts, N)
                 require(text is None or (isinstance(text, str) and text != ""), f"{what.__name__}() gave {text!r}")

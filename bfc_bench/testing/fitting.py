@@ -2,14 +2,15 @@
 
 import re
 from collections.abc import Hashable, Mapping
+from dataclasses import replace
 
 import numpy as np
 
-from bfc_bench.learner import Failure, Job, LabelKind, Predictor
+from bfc_bench.learner import Failure, Job, Predictor
 from bfc_bench.store.artifacts import checked_files
 from bfc_bench.testing.description import batch_key_is_hashable, smoke_options_are_valid
 from bfc_bench.testing.global_state import preserved, printed
-from bfc_bench.testing.learner_trial import TEST, LearnerTrial, N, data_spec, prediction_shape
+from bfc_bench.testing.learner_trial import TEST, LearnerTrial, N, data_spec
 from bfc_bench.testing.requirement import require, requirement, skip
 from bfc_bench.toolkit.arrays import to_numpy
 from bfc_bench.toolkit.libraries import missing
@@ -106,8 +107,9 @@ def fit_needs_no_more_than_its_points(trial: LearnerTrial) -> None:
 def every_array_kind_is_taken(trial: LearnerTrial) -> None:
     """A fit to arrays of each library in ``capabilities.arrays`` works, and predictions are of that library."""
     for kind in trial.cls.capabilities.arrays:
-        x = trial.give(trial.points(TEST, "test"), kind)
-        values = trial.predict(trial.fit(trial.job(arrays=kind)), x)
+        given = replace(trial, array_kind=kind)
+        x = given.test_points()
+        values = given.predict(given.fit(given.job()), x)
         right = isinstance(values, type(x))
         require(right, f"predict must return a {kind} array for {kind} inputs. Got {type(values)}")
 
@@ -116,23 +118,24 @@ def every_array_kind_is_taken(trial: LearnerTrial) -> None:
 def every_label_kind_is_taken(trial: LearnerTrial) -> None:
     """A fit to each kind of labels in ``capabilities.labels`` works, with ``probabilities`` if they are given."""
     for kind in sorted(trial.cls.capabilities.labels):
-        if trial.learner.skip(trial.facts(kind), N) is None:
-            predictor = trial.fit(trial.job(labels=kind))
-            _require_values(trial, predictor, f"a fit to {kind} labels", kind)
+        given = replace(trial, label_kind=kind)
+        if given.learner.skip(given.facts(), N) is None:
+            predictor = given.fit(given.job())
+            _require_values(given, predictor, f"a fit to {kind} labels")
             if kind != "real":
-                _require_probabilities(trial, predictor, kind)
+                _require_probabilities(given, predictor)
 
 
-def _require_probabilities(trial: LearnerTrial, predictor: Predictor, kind: LabelKind) -> None:
+def _require_probabilities(trial: LearnerTrial, predictor: Predictor) -> None:
     """Fail unless ``probabilities`` lie in [0, 1] and those of more than two classes sum to 1 at each point."""
     with preserved():
         probabilities = predictor.probabilities(trial.test_points())
     if probabilities is None:
         return
-    values, shape = to_numpy(probabilities).astype(np.float64), prediction_shape(kind, TEST)
+    values, shape, kind = to_numpy(probabilities).astype(np.float64), trial.shape(TEST), trial.labels
     require(values.shape == shape, f"probabilities of {kind} labels must have shape {shape}. Got {values.shape}")
     require(bool(np.all((values >= 0) & (values <= 1 + REPEATABLE))), "probabilities must lie in [0, 1]")
-    sums = values.sum(axis=1) if kind == "class" else np.ones(TEST)
+    sums = values.sum(axis=1) if trial.classes else np.ones(TEST)
     require(bool(np.allclose(sums, 1, atol=1e-3)), f"probabilities of a point must sum to 1. Got {sums[:3]}")
 
 
@@ -197,11 +200,9 @@ def artifacts_are_small_and_repeatable(trial: LearnerTrial) -> None:
     require(not differ, f"an equal fit gives other artifacts: {', '.join(differ)}. {leave_out}")
 
 
-def _require_values(
-    trial: LearnerTrial, predictor: Predictor, what: str, kind: LabelKind | None = None, m: int = TEST
-) -> None:
+def _require_values(trial: LearnerTrial, predictor: Predictor, what: str, m: int = TEST) -> None:
     """Fail unless predictions at m points have their shape, and they and their mean square are finite."""
-    values, shape = trial.values(predictor, trial.test_points(m)), prediction_shape(kind or trial.labels, m)
+    values, shape = trial.values(predictor, trial.test_points(m)), trial.shape(m)
     require(values.shape == shape, f"{what}: predictions must have shape {shape}. Got {values.shape}")
     wrong = int(np.sum(~np.isfinite(values)))
     require(wrong == 0, f"{what}: {wrong} of {values.size} predictions are not finite")
