@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import get_args
 
 from bfc_bench.learner import ArrayKind, Capabilities, Cost, LabelKind, Precision
-from bfc_bench.testing.learner_trial import LearnerTrial, N, data_spec
+from bfc_bench.testing.learner_trial import LearnerTrial, N
 from bfc_bench.testing.requirement import require, require_json, requirement, skip
 
 NAME = r"[a-z][a-z0-9]*(-[a-z0-9]+)*(:\S+)?"
@@ -92,6 +92,6 @@ def cost_grows_with_n(trial: LearnerTrial) -> None:
 def batch_key_is_hashable(trial: LearnerTrial) -> None:
     """``batch_key`` is hashable and depends only on the ``DataSpec`` of a training set."""
     train = trial.data()
-    key = trial.learner.batch_key(data_spec(train))
+    key = trial.learner.batch_key(trial.spec())
     hash(key)
     require(key == trial.learner.batch_key(train), "batch_key differs between a training set and its DataSpec")

@@ -10,7 +10,7 @@ from bfc_bench.learner import Failure, Job, Predictor
 from bfc_bench.store.artifacts import checked_files
 from bfc_bench.testing.description import batch_key_is_hashable, smoke_options_are_valid
 from bfc_bench.testing.global_state import preserved, printed
-from bfc_bench.testing.learner_trial import TEST, LearnerTrial, N, data_spec
+from bfc_bench.testing.learner_trial import TEST, LearnerTrial, N
 from bfc_bench.testing.requirement import require, requirement, skip
 from bfc_bench.toolkit.arrays import to_numpy
 from bfc_bench.toolkit.libraries import missing
@@ -243,7 +243,7 @@ def fit_batch_agrees_with_fit(trial: LearnerTrial) -> None:
 
 def _batches(trial: LearnerTrial) -> list[list[Job]]:
     """Batches of two jobs or more, grouped as the framework does."""
-    if trial.learner.batch_key(data_spec(trial.data())) is None:
+    if trial.learner.batch_key(trial.spec()) is None:
         return []
     jobs = [trial.job(), trial.job(seed=1), trial.job(n=2 * N // 3, seed=2), trial.job(teacher=1, seed=3)]
     for option, values in list(trial.cls.search.items())[:1]:
@@ -251,5 +251,5 @@ def _batches(trial: LearnerTrial) -> list[list[Job]]:
         jobs += [trial.job(candidate) for candidate in candidates]
     groups: dict[Hashable, list[Job]] = {}
     for job in jobs:
-        groups.setdefault(job.learner.batch_key(data_spec(job.train)), []).append(job)
+        groups.setdefault(job.learner.batch_key(job.train), []).append(job)
     return [group for key, group in groups.items() if key is not None and len(group) > 1]

@@ -96,14 +96,16 @@ class LearnerTrial:
         d, labelling = math.prod(shape), LABELS[kind]
         return TaskFacts("check", inputs.kind, TARGET.kind, labelling, kind, d, unlabeled, classes=classes, shape=shape)
 
+    def spec(self, n: int = N, teacher: int = 0) -> DataSpec:
+        """What is known of ``data`` before it is made. Sets of one teacher are prefixes of one sample."""
+        n, sample = min(n, self.cls.capabilities.max_n or n), f"check-{teacher}-{self.labels}"
+        return DataSpec(sample, n, self.law.d, self.labels, self.classes, self.place[1])
+
     def data(self, n: int = N, teacher: int = 0) -> Data:
-        """Points of the law with labels. Sets of one teacher are prefixes of one sample."""
-        n = min(n, self.cls.capabilities.max_n or n)
-        x = self.points(N, teacher)
+        """Points of the law with labels."""
+        spec, x = self.spec(n, teacher), self.points(N, teacher)
         y = example_values(self.law, x, self.labels, teacher)
-        sample = f"check-{teacher}-{self.labels}"
-        spec = DataSpec(sample, n, self.law.d, self.labels, self.classes, self.place[1])
-        return Data(**vars(spec), x=self.give(x[:n]), y=self.give(y[:n]))
+        return Data(**vars(spec), x=self.give(x[: spec.n]), y=self.give(y[: spec.n]))
 
     def points(self, m: int, *purpose: object) -> np.ndarray:
         """Inputs (m, d), of the law or one-hot letters of a sequence."""
@@ -168,8 +170,3 @@ class LearnerTrial:
         scale = float(np.sqrt(np.mean(expected**2))) + 1e-6
         error = float(np.max(np.abs(got - expected), initial=0.0)) / scale
         require(error <= tolerance, f"{what}: relative difference {error:.1e}, allowed {tolerance:.0e}")
-
-
-def data_spec(train: Data) -> DataSpec:
-    """The ``DataSpec`` of a training set: what is known before it is generated."""
-    return DataSpec(train.sample, train.n, train.d, train.kind, train.classes, train.shape)
