@@ -17,7 +17,7 @@ from bfc_bench.learner import Capabilities, Cost, Data, Learner, Predictor
 from bfc_bench.toolkit.arrays import convert, to_numpy
 
 BATCH = "fit batch agrees with fit"
-GLOBAL = "global state is left alone"
+CHANGED = "nothing else is changed"
 
 
 class Linear(Predictor):
@@ -230,19 +230,20 @@ class InfiniteOption(Plain):
         return self.model_dump()
 
 
+SMOKE = "smoke options are valid"
 NAMED, KEY, FITS = "has a name and a docstring", "batch key is hashable", "fit returns a predictor"
-SHAPE, FINITE, UNCHANGED = "predictions have one value per point", "predictions are finite", "inputs are not changed"
-PROBABILITIES, HIDDEN = "probabilities are probabilities", "hidden features have a row per point"
+VALUES, ALONE = "predictions are one finite value per point", "fits depend on data and seed alone"
+LABELS, HIDDEN = "every label kind is taken", "hidden features have a row per point"
 PASS, ARTIFACTS = "one pass goes through smaller fits", "artifacts are small and repeatable"
 SILENT_NARROW = "predictions are float32, but the given arrays are float64"
 FAULTS: list[tuple[str, str, type[Learner]]] = [
     (NAMED, "Got 'My Learner'", learner(name="My Learner")),
     (NAMED, "no docstring", NoDocstring),
     ("capabilities are known", "tensorflow", learner(capabilities=Capabilities(arrays=("tensorflow",)))),
-    ("smoke options are valid", "ridge must be a valid number", learner(smoke={"ridge": "much"})),
+    (SMOKE, "ridge must be a valid number", learner(smoke={"ridge": "much"})),
     ("search values are valid", "'rigde'", learner(search={"rigde": [1.0]})),
-    ("options survive json", "not JSON compliant", InfiniteOption),
-    ("options survive json", "0.4", learner(options=lambda self: {"ridge": 2 * self.ridge})),
+    (SMOKE, "not JSON compliant", InfiniteOption),
+    (SMOKE, "0.4", learner(options=lambda self: {"ridge": 2 * self.ridge})),
     ("oracle facts are declared", "alphas", learner(oracle=lambda self: frozenset({"alphas"}))),
     ("skip and caution give a text or none", "gave False", learner(skip=lambda self, task, n: False)),
     ("cost grows with n", "bytes fall", learner(cost=lambda self, n, d: Cost(n * 1.0, 1e9 / n))),
@@ -255,43 +256,39 @@ FAULTS: list[tuple[str, str, type[Learner]]] = [
     ("every array kind is taken", "Got <class 'torch.Tensor'>", predicted(torch.as_tensor)),
     ("precision is stated", SILENT_NARROW, narrow(None)),
     ("precision is stated", "predictions are float32, but capabilities.precision is float64", narrow("float64")),
-    (SHAPE, "Got (17, 1)", predicted(lambda values: values[:, None])),
-    (SHAPE, "Got ()", predicted(np.squeeze)),
-    (FINITE, "1 of 17", predicted(one_nan)),
-    (FINITE, "up to 1e+200 are finite, but their mean square is not", predicted(lambda y: np.full_like(y, 1e200))),
+    (VALUES, "Got (17, 1)", predicted(lambda values: values[:, None])),
+    (VALUES, "Got ()", predicted(np.squeeze)),
+    (VALUES, "1 of 17", predicted(one_nan)),
+    (VALUES, "up to 1e+200 are finite, but their mean square is not", predicted(lambda y: np.full_like(y, 1e200))),
     (
         "predictions do not depend on other points",
         "alone",
         predicting(lambda predictor, x: Linear.predict(predictor, x - x.mean(axis=0))),
     ),
-    (UNCHANGED, "train.x", before(lambda train, ctx: train.x.__imul__(2.0))),
-    (UNCHANGED, "train.y", before(lambda train, ctx: torch.from_numpy(train.y).mul_(2.0))),
-    (UNCHANGED, "ctx.unlabeled", before(sorts_unlabeled)),
-    (UNCHANGED, "the x of predict", predicting(scales_in_place)),
-    ("fits are independent", "after a fit to other data", learner(Altered, after=remember)),
-    (
-        "same seed gives the same predictions",
-        "same seed",
-        learner(fit=lambda self, train, ctx: self.solve(train, np.random.default_rng())),
-    ),
-    (GLOBAL, "changed: numpy.random", doing(lambda: np.random.uniform(1, 2))),  # noqa: NPY002
-    (GLOBAL, "changed: random", doing(lambda: random.uniform(1, 2))),
-    (GLOBAL, "changed: torch.random", doing(lambda: torch.manual_seed(3))),
-    (GLOBAL, "torch.get_default_dtype()", doing(lambda: torch.set_default_dtype(torch.float64))),
-    (GLOBAL, "jax.config.jax_enable_x64", doing(lambda: jax.config.update("jax_enable_x64", True))),
-    (GLOBAL, "torch.get_num_threads()", doing(lambda: torch.set_num_threads(torch.get_num_threads() + 1))),
-    ("nothing is printed", "loss 0.1", doing(lambda: print("loss 0.1"))),
+    (CHANGED, "train.x", before(lambda train, ctx: train.x.__imul__(2.0))),
+    (CHANGED, "train.y", before(lambda train, ctx: torch.from_numpy(train.y).mul_(2.0))),
+    (CHANGED, "ctx.unlabeled", before(sorts_unlabeled)),
+    (CHANGED, "the x of predict", predicting(scales_in_place)),
+    (ALONE, "after a fit to other data", learner(Altered, after=remember)),
+    (ALONE, "same seed", learner(fit=lambda self, train, ctx: self.solve(train, np.random.default_rng()))),
+    (CHANGED, "changed: numpy.random", doing(lambda: np.random.uniform(1, 2))),  # noqa: NPY002
+    (CHANGED, "changed: random", doing(lambda: random.uniform(1, 2))),
+    (CHANGED, "changed: torch.random", doing(lambda: torch.manual_seed(3))),
+    (CHANGED, "torch.get_default_dtype()", doing(lambda: torch.set_default_dtype(torch.float64))),
+    (CHANGED, "jax.config.jax_enable_x64", doing(lambda: jax.config.update("jax_enable_x64", True))),
+    (CHANGED, "torch.get_num_threads()", doing(lambda: torch.set_num_threads(torch.get_num_threads() + 1))),
+    (CHANGED, "loss 0.1", doing(lambda: print("loss 0.1"))),
     ("fit needs no more than its points", "TypeError", before(lambda train, ctx: 1 / np.sqrt(ctx.square_mean))),
     (
         "every array kind is taken",
         "AttributeError",
         before(lambda train, ctx: train.x.copy(), capabilities=Capabilities(arrays=("numpy", "torch"))),
     ),
-    ("every label kind is taken", "not finite", learner(Altered, after=nan_for_classes, capabilities=BINARY)),
+    (LABELS, "not finite", learner(Altered, after=nan_for_classes, capabilities=BINARY)),
     ("info is json", "ndarray is not JSON serializable", giving(info=lambda predictor: {"norms": np.ones(2)})),
     ("info is json", "Exceeds the limit", giving(info=lambda predictor: {"digits": 10**5000})),
-    (PROBABILITIES, "must lie in [0, 1]", giving(probabilities=lambda predictor: lambda x: 3 * predictor.predict(x))),
-    (PROBABILITIES, "shape (17,). Got (17, 2)", giving(probabilities=lambda p: lambda x: np.full((len(x), 2), 0.5))),
+    (LABELS, "must lie in [0, 1]", giving(probabilities=lambda predictor: lambda x: 3 * predictor.predict(x))),
+    (LABELS, "shape (17,). Got (17, 2)", giving(probabilities=lambda p: lambda x: np.full((len(x), 2), 0.5))),
     (HIDDEN, "Got (6, 17)", giving(hidden=lambda predictor: lambda x: {"S2": x.T})),
     (HIDDEN, "Got 'layer2'", giving(hidden=lambda predictor: lambda x: {"layer2": x})),
     ("stages predict", "'first'", giving(stages=lambda predictor: {"first": 1.0})),
@@ -309,7 +306,7 @@ FAULTS: list[tuple[str, str, type[Learner]]] = [
     (BATCH, "relative", batching(lambda cls, jobs: [jobs[0].learner.fit(job.train, job.ctx) for job in jobs])),
     (BATCH, "for 6 jobs", batching(lambda cls, jobs: [job.learner.fit(job.train, job.ctx) for job in jobs[1:]])),
     (
-        "predict batch agrees with predict",
+        BATCH,
         "predict_batch: relative difference",
         learner(Complete, predict_batch=classmethod(lambda cls, all, xs: [each.predict(xs[0]) for each in all])),
     ),

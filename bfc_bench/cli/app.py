@@ -116,16 +116,21 @@ def _options(
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit code.
+    """Run a command with these arguments, or those of the process, and return its exit code."""
+    signal.signal(signal.SIGTERM, interrupt)
+    return exit_code(lambda: app(args=arguments, standalone_mode=False))
+
+
+def exit_code(command: Callable[[], Any]) -> int:
+    """Call a command, print what is wrong, and return its exit code.
 
     0 is success, 1 a failed cell or check or a file that cannot be written, 2 bad usage, a bad suite or a bad store,
     130 an interrupt.
     """
-    signal.signal(signal.SIGTERM, interrupt)
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _warn
-            code = app(args=arguments, standalone_mode=False)
+            code = command()
     except BenchError as error:
         return _complain(str(error), error.exit_code)
     except (KeyboardInterrupt, typer.Abort):

@@ -27,8 +27,8 @@ def check(
     from bfc_bench.testing.subprocess_check import check_in_subprocess
 
     passed = True
-    with Progress(console()) as progress:
-        for report in check_in_subprocess(name, kind, changed({}, set_), show=progress.show):
+    with Progress(console(), lambda: f"checking {name}") as progress:
+        for report in check_in_subprocess(name, kind, changed({}, set_)):
             progress.say(report.summary)
             passed = passed and report.ok
     raise typer.Exit(0 if passed else 1)

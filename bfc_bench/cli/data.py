@@ -21,8 +21,7 @@ NAMES = 12
 """The largest number of classes or columns that are printed by name."""
 
 
-data = typer.Typer(help="List, download and describe data sets.")
-data.callback(no_args_is_help=True)(lambda: None)
+data = typer.Typer(help="List, download and describe data sets.", no_args_is_help=True)
 
 
 @data.command("list")

@@ -21,7 +21,6 @@ def doctor(store: StoreOption = STORE) -> None:
     from bfc_bench.toolkit.libraries import install_command, missing
     from bfc_bench.toolkit.precision import resolve_device
 
-    broken = False
     typer.echo(f"Python {platform.python_version()} on {platform.platform()}, {os.cpu_count()} cores, {processor()}")
     for name, version in package_versions().items():
         extra = "jax" if name == "jaxlib" else name
@@ -40,8 +39,7 @@ def doctor(store: StoreOption = STORE) -> None:
     )
     for item in plugins.unavailable:
         typer.echo(f"  {item}")
-        broken = True
-    contents = "none yet"
+    contents, broken = "none yet", bool(plugins.unavailable)
     if store.is_file() or (store / "results.sqlite").exists():
         try:
             with Store(store_folder(store)) as opened:

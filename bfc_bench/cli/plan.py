@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from bfc_bench.cli import options
 from bfc_bench.cli.tables import print_table, print_text
-from bfc_bench.errors import UsageError
 from bfc_bench.utils.counted import counted
 from bfc_bench.utils.plain_json import finite
 
@@ -60,8 +59,9 @@ def plan(
     chosen = executor_of(grid.suite, plugins, executor, changed({}, executor_option, "--executor-option"))
     last = options.last_look(until_decided, up_to, locate)
     run = RunOptions(store=store_folder(store), redo=options.redo_of(redo), plugins=plugins)
+    on = "cuda" if device == "cuda" else chosen.resolve_device(device)  # login nodes have no GPU
     with results(grid, run) as stored:
-        plan = next_plan(grid, run, stored, _device(chosen, device), chosen, last)
+        plan = next_plan(grid, run, stored, on, chosen, last)
         claims = stored.replicates_needed() if stored and stored.sessions else None
     forecast = _Forecast(plan, jobs, chosen)
     remarks = [*plan.remarks, *plan.notes]
@@ -161,16 +161,6 @@ def _print_curves(plan: Plan, states: Mapping[str, Sequence[Cell]], out: Console
     ]
     unused = [(what,) for what, cells in states.items() if what != "to do" and not cells]
     print_table(out, ["task", "learner", *states, "est. s"], lines, omit=unused)
-
-
-def _device(executor: Executor, request: str) -> Device:
-    """The device of the run; ``cuda`` is accepted without a GPU, because login nodes have none."""
-    try:
-        return executor.resolve_device(request)
-    except UsageError:
-        if request != "cuda":
-            raise
-        return "cuda"
 
 
 def _print_claims(claims: Sequence[ReplicatesNeeded], out: Console) -> None:

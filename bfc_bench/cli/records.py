@@ -54,18 +54,12 @@ def for_readers(
     stored: StoredSuite, what: str, kept: Mapping[str, Sequence[str]]
 ) -> tuple[Sequence[str], list[list[str]]]:
     """Head and lines of a table in which a number has its interval beside it."""
-    from bfc_bench.cli.summary import sizes_of, summary_columns
-    from bfc_bench.report.tables import metric_name, summary_table, with_interval
+    from bfc_bench.cli.summary import learners_table
+    from bfc_bench.report.tables import summary_table, with_interval
 
     if what == "n-star":
         rows = stored.columns().where(task=kept.get("task"), label=kept.get("label"))
-        learners = summary_table(rows, stored.levels)
-        names = ["task", "d", *summary_columns(learners)]
-        lines = [[readable(learner[name]) for name in names] for learner in learners]
-        errors = " or ".join(sorted({metric_name(learner["metric"]) for learner in learners}))
-        at_n = [f" at n = {n}" for n in sizes_of(learners) if "n" not in names]
-        heads = HEADS | {"error": f"{errors}{''.join(at_n)} [95 %]"}
-        return [heads.get(name, name) for name in names], lines
+        return learners_table(summary_table(rows, stored.levels), "task", "d")
     records = selected_records(stored, what, kept)
     before, number, after = LAYOUTS[what]
     names = [*before, number, *(name for name in after if any(record[name] not in ("", None) for record in records))]

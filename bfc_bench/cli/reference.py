@@ -19,7 +19,7 @@ from bfc_bench.config import Settings, plain_option
 from bfc_bench.errors import BenchError, UsageError
 from bfc_bench.learner import LabelKind, Learner
 from bfc_bench.plugins.manager import Plugins
-from bfc_bench.registry import broken_plugins
+from bfc_bench.registry import Registry, broken_plugins
 from bfc_bench.suite.read import read_suite
 from bfc_bench.tasks.metrics import Invariance, Metric
 from bfc_bench.toolkit.libraries import missing
@@ -72,40 +72,40 @@ def entries(plugins: Plugins, kind: str = "", *, options: bool = True) -> list[R
     Raises ``UsageError`` for an unknown kind.
     """
     plugins.import_all()
-    return [_entry(r.kind, name, r.origin(name), r.get(name), options) for r in plugins.of_kind(kind) for name in r]
+    return [_entry(registry, name, options) for registry in plugins.of_kind(kind) for name in registry]
 
 
 def find(plugins: Plugins, name: str, kind: str = "") -> list[ReferenceEntry]:
     """The entries of a name, one for each kind that has it; also of variants such as ``sklearn:svm.SVC``."""
     registries = plugins.of_kind(kind)
-    matches = [_entry(r.kind, name, r.origin(name), r.get(name)) for r in registries if name in r]
-    if not matches and ":" in name and kind in ("", plugins.learners.kind):
-        learner = plugins.learner(name)  # raises an error that suggests the nearest name
-        matches = [_entry(plugins.learners.kind, name, plugins.learners.origin(name), learner)]
+    matches = [registry for registry in registries if name in registry]
+    if not matches and ":" in name and plugins.learners in registries:
+        matches = [plugins.learners]  # which raises an error that suggests the nearest name
     if not matches:
         names = sorted({other for registry in registries for other in registry})
         hint = plugins.learners.near(name, names) + broken_plugins(plugins.unavailable, name, kind)
         raise UsageError(f"show: there is nothing called {name!r}.{hint}")
-    return matches
+    return [_entry(registry, name) for registry in matches]
 
 
-def _entry(kind: str, name: str, origin: str, value: Any, options: bool = True) -> ReferenceEntry:
+def _entry(registry: Registry[Any], name: str, options: bool = True) -> ReferenceEntry:
+    value = registry.find(name)
+    text, facts, lacking = value.__doc__, dict[str, str](), None
     if isinstance(value, Path):
-        return _suite_entry(kind, name, origin, value)
-    documented = value.measure if isinstance(value, Metric) else value
-    text = inspect.cleandoc(getattr(documented, "__doc__", None) or "")
-    has_options = options and isinstance(value, type) and issubclass(value, Settings)
-    is_learner = isinstance(value, type) and issubclass(value, Learner)
-    facts = _learner_facts(value) if is_learner else {}
-    lacking = missing(value.capabilities.required) if is_learner else None
-    if isinstance(value, Metric):
-        facts = _metric_facts(value)
-    return ReferenceEntry(kind, name, origin, text, facts, options_of(value) if has_options else (), lacking or "")
+        text, facts = _suite_facts(value)
+    elif isinstance(value, Metric):
+        text, facts = value.measure.__doc__, _metric_facts(value)
+    elif isinstance(value, type) and issubclass(value, Learner):
+        facts, lacking = _learner_facts(value), missing(value.capabilities.required)
+    known = {fact: words for fact, words in facts.items() if words}
+    found = options_of(value) if options and isinstance(value, type) and issubclass(value, Settings) else ()
+    text = inspect.cleandoc(text or "")
+    return ReferenceEntry(registry.kind, name, registry.origin(name), text, known, found, lacking or "")
 
 
 def _learner_facts(cls: type[Learner]) -> dict[str, str]:
     can = cls.capabilities
-    facts = {
+    return {
         "version": str(cls.version),
         "labels": ", ".join(kind for kind in ("real", "binary", "class") if kind in can.labels),
         "arrays": ", ".join(can.arrays),
@@ -117,27 +117,25 @@ def _learner_facts(cls: type[Learner]) -> dict[str, str]:
         "may ask for": ", ".join(sorted(can.oracle)),
         "tuned": "; ".join(f"{name} among {_as_toml(list(values))}" for name, values in cls.search.items()),
     }
-    return {name: fact for name, fact in facts.items() if fact}
 
 
 def _metric_facts(metric: Metric) -> dict[str, str]:
-    invariances = ", ".join(CHANGES[name] for name in get_args(Invariance) if name in metric.invariances)
-    facts = {
+    return {
         "range": f"{metric.floor:g} to {'infinity' if metric.largest == inf else f'{metric.largest:.4g}'}",
         "of perfect predictions": "" if metric.perfect is None else f"{max(metric.perfect, metric.floor):g}",
         "labels": ", ".join(kind for kind in get_args(LabelKind) if kind in metric.labels),
         "of": metric.of,
-        "unchanged by": invariances,
+        "unchanged by": ", ".join(CHANGES[name] for name in get_args(Invariance) if name in metric.invariances),
     }
-    return {name: fact for name, fact in facts.items() if fact}
 
 
-def _suite_entry(kind: str, name: str, origin: str, path: Path) -> ReferenceEntry:
+def _suite_facts(path: Path) -> tuple[str, dict[str, str]]:
+    """The description of a suite, or what is wrong with its file, and facts."""
     try:
         suite = read_suite(path)
     except BenchError as error:
-        return ReferenceEntry(kind, name, origin, str(error), {"file": str(path)}, ())
-    facts = {
+        return str(error), {"file": str(path)}
+    return suite.description.strip(), {
         "file": str(path),
         "version": str(suite.version),
         "replicates": str(suite.replicates),
@@ -146,7 +144,6 @@ def _suite_entry(kind: str, name: str, origin: str, path: Path) -> ReferenceEntr
         "levels": ", ".join(f"{level:g}" for level in suite.levels),
         "claims": str(len(suite.claim)),
     }
-    return ReferenceEntry(kind, name, origin, suite.description.strip(), facts, ())
 
 
 def options_of(cls: type[Settings]) -> tuple[Option, ...]:

@@ -65,12 +65,10 @@ def results(
     `--all`, `--status`, `--columns` and `--first` are for cells. CSV has no `stages` unless `--columns` names them.
     """
     from bfc_bench.store.export import axis_columns
-    from bfc_bench.store.row import AXES, COLUMNS
+    from bfc_bench.store.row import COLUMNS
     from bfc_bench.stored_suite import open_store
 
     named = [name.strip() for name in columns.split(",")] if columns else []
-    if unknown := [name for name in named if name.partition(".")[0] not in (*COLUMNS, AXES[:-1])]:
-        raise UsageError(f"--columns: there is no column {unknown[0]!r}.{suggest(unknown[0], COLUMNS)}")
     _check_output(format, output, first)
     of_cells = {"--all": every, "--status": status, "--columns": named, "--first": first is not None}
     if what != "cells" and (wrong := [option for option, value in of_cells.items() if value]):
@@ -80,8 +78,8 @@ def results(
     with open_store(store) as suites:
         stored, asked_for = suites[suite], {"task": task, "label": learner, "status": status}
         axes = axis_columns(stored.axes(every=every))
-        if unknown := [name for name in named if name.startswith(AXES) and name not in axes]:
-            raise UsageError(f"--columns: the rows have no axis {unknown[0]!r}.{suggest(unknown[0], axes)}")
+        if unknown := [name for name in named if name not in axes and name.partition(".")[0] not in COLUMNS]:
+            raise UsageError(f"--columns: there is no column {unknown[0]!r}.{suggest(unknown[0], (*COLUMNS, *axes))}")
         filters = _checked_filters(asked_for, lambda name: stored.distinct(name, every=every))
         if what == "cells":
             _export_cells(stored, filters, named, axes, first, format, output, every=every)

@@ -31,7 +31,7 @@ def show(
 
 def _print(entry: ReferenceEntry, out: Console) -> None:
     from rich.padding import Padding
-    from rich.table import Table
+    from rich.table import Column, Table
     from rich.text import Text
 
     out.print(Text.assemble((entry.name, "bold"), f"  {entry.kind} of {entry.origin}"))
@@ -39,9 +39,7 @@ def _print(entry: ReferenceEntry, out: Console) -> None:
         out.print()
         out.print(Padding(Text(_unwrapped(entry.text)), (0, 0, 0, 2)))
     if entry.facts:
-        facts = Table.grid(padding=(0, 2))
-        for _ in range(2):
-            facts.add_column(overflow="fold")
+        facts = Table.grid(*(Column(overflow="fold") for _ in range(2)), padding=(0, 2))
         for name, fact in entry.facts.items():
             facts.add_row(Text(name, style="bold"), Text(fact.replace("``", "`")))
         if entry.missing:
@@ -49,9 +47,8 @@ def _print(entry: ReferenceEntry, out: Console) -> None:
         out.print()
         out.print(Padding(facts, (0, 0, 0, 2)))
     if entry.options:
-        options = Table(box=None, header_style="bold", pad_edge=False)
-        for name in ("option", "values", "default", "what it is"):
-            options.add_column(name, overflow="fold")  # nothing is cut
+        columns = (Column(name, overflow="fold") for name in ("option", "values", "default", "what it is"))
+        options = Table(*columns, box=None, header_style="bold", pad_edge=False)
         for option in entry.options:
             options.add_row(*map(Text, (option.name, option.values, option.default, option.text.replace("``", "`"))))
         out.print()

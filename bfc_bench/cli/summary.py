@@ -25,31 +25,32 @@ def print_summary(
     """
     from bfc_bench.cli.tables import print_table, print_text
     from bfc_bench.report.answers import answers_in_words
-    from bfc_bench.report.tables import metric_name, summary_table
+    from bfc_bench.report.tables import summary_table
     from bfc_bench.store.row_origin import origin_remarks
 
     rows = stored.columns().where(task=kept.get("task"), label=kept.get("label"))
     for answer in answers_in_words(rows, stored.levels):
         print_text(console, answer)
     for (task, d), group in groupby(summary_table(rows, stored.levels), lambda record: (record["task"], record["d"])):
-        records = list(group)
-        names = summary_columns(records)
-        at_n = [f", n = {n}" for n in sizes_of(records) if "n" not in names]
-        print_text(console, f"\n{task}, d = {d}{''.join(at_n)}")
-        header = {"label": "learner", "error": f"{metric_name(records[0]['metric'])} [95 %]"}
-        lines = [["" if record[name] is None else str(record[name]) for name in names] for record in records]
-        print_table(console, [header.get(name, name) for name in names], lines, omit=(COUNTS, ("censored",)))
+        print_text(console, f"\n{task}, d = {d}")
+        print_table(console, *learners_table(list(group)), omit=(COUNTS, ("censored",)))
     for remark in origin_remarks(rows):
         print_text(console, remark)
 
 
-def summary_columns(records: list[Record]) -> list[str]:
-    """The columns of a table of learners: sizes and counts only where they say something."""
-    levels = [name for name in (records[0] if records else ()) if name.startswith("N*")]
-    if_any = [name for name in ("censored", *COUNTS) if any(record[name] for record in records)]
-    return ["label", *levels, "error", *["n"] * (len(sizes_of(records)) > 1), *if_any]
+def learners_table(learners: Sequence[Record], *places: str) -> tuple[list[str], list[list[str]]]:
+    """Head and lines of a table of N* and errors, from records of ``summary_table``.
 
+    It begins with the columns ``places``. Sizes and counts have a column only where they say something.
+    """
+    from bfc_bench.report.tables import metric_name
 
-def sizes_of(records: list[Record]) -> set[int]:
-    """The n of the errors."""
-    return {record["n"] for record in records} - {None}
+    levels = [name for name in next(iter(learners), ()) if name.startswith("N*")]
+    sizes = {learner["n"] for learner in learners} - {None}
+    if_any = [name for name in ("censored", *COUNTS) if any(learner[name] for learner in learners)]
+    names = [*places, "label", *levels, "error", *["n"] * (len(sizes) > 1), *if_any]
+    errors = " or ".join(sorted({metric_name(learner["metric"]) for learner in learners}))
+    at_n = f" at n = {min(sizes)}" if len(sizes) == 1 else ""
+    heads = {"label": "learner", "error": f"{errors}{at_n} [95 %]"}
+    lines = [["" if learner[name] is None else str(learner[name]) for name in names] for learner in learners]
+    return [heads.get(name, name) for name in names], lines

@@ -5,7 +5,7 @@
     def test_my_learner():
         check_learner(MyLearner)
 
-The kit makes tiny data of its own, fits the learner with its ``smoke`` options about twenty times and tests one
+The kit makes tiny data of its own, fits the learner with its ``smoke`` options ten times or more and tests one
 requirement after the other. ``bfc-bench check NAME`` does the same from the command line, in a separate process: there
 a learner that ends its process, or never returns, fails the requirement that was being tested.
 

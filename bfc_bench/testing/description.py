@@ -6,8 +6,8 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import get_args
 
-from bfc_bench.learner import ArrayKind, Capabilities, Cost, LabelKind, Learner, Precision
-from bfc_bench.testing.learner_trial import LearnerTrial, N, data_spec
+from bfc_bench.learner import ArrayKind, Capabilities, Cost, LabelKind, Precision
+from bfc_bench.testing.learner_trial import LearnerTrial, N
 from bfc_bench.testing.requirement import require, require_json, requirement, skip
 
 NAME = r"[a-z][a-z0-9]*(-[a-z0-9]+)*(:\S+)?"
@@ -41,8 +41,8 @@ def capabilities_are_known(trial: LearnerTrial) -> None:
 
 @requirement(capabilities_are_known)
 def smoke_options_are_valid(trial: LearnerTrial) -> None:
-    """``smoke`` holds options that the class accepts."""
-    require(isinstance(trial.learner, Learner), "parse() must return a learner")
+    """The class accepts the options in ``smoke``, also after they were stored or sent to a worker as JSON."""
+    require_json(trial.learner, trial.cls.options)
 
 
 @requirement(smoke_options_are_valid)
@@ -57,12 +57,6 @@ def search_values_are_valid(trial: LearnerTrial) -> None:
 
 
 @requirement(smoke_options_are_valid)
-def options_survive_json(trial: LearnerTrial) -> None:
-    """Options mean the same after they were stored or sent to a worker as JSON."""
-    require_json(trial.learner, trial.cls.options)
-
-
-@requirement(smoke_options_are_valid)
 def oracle_facts_are_declared(trial: LearnerTrial) -> None:
     """``capabilities.oracle`` names every oracle fact that the learner asks for."""
     hidden = sorted(set(trial.learner.oracle()) - set(trial.cls.capabilities.oracle))
@@ -74,7 +68,7 @@ def skip_and_caution_give_a_text_or_none(trial: LearnerTrial) -> None:
     """For every label kind, with and without unlabelled inputs and known degrees."""
     for labels in trial.cls.capabilities.labels:
         for unlabeled, degrees in ((0, ()), (1000, (1, 2, 3, 4))):
-            facts = replace(trial.facts(labels, unlabeled), degrees=degrees)
+            facts = replace(replace(trial, label_kind=labels).facts(unlabeled), degrees=degrees)
             for what in (trial.learner.skip, trial.learner.caution):
                 text = what(facts, N)
                 require(text is None or (isinstance(text, str) and text != ""), f"{what.__name__}() gave {text!r}")
@@ -98,6 +92,6 @@ def cost_grows_with_n(trial: LearnerTrial) -> None:
 def batch_key_is_hashable(trial: LearnerTrial) -> None:
     """``batch_key`` is hashable and depends only on the ``DataSpec`` of a training set."""
     train = trial.data()
-    key = trial.learner.batch_key(data_spec(train))
+    key = trial.learner.batch_key(trial.spec())
     hash(key)
     require(key == trial.learner.batch_key(train), "batch_key differs between a training set and its DataSpec")

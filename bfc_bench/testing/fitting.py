@@ -1,15 +1,16 @@
 """Requirements of fits: what they return, may depend on and must leave unchanged; and of batches, which must agree."""
 
 import re
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
+from dataclasses import replace
 
 import numpy as np
 
-from bfc_bench.learner import Failure, Job, LabelKind, Learner, Predictor
+from bfc_bench.learner import Failure, Job, Predictor
 from bfc_bench.store.artifacts import checked_files
 from bfc_bench.testing.description import batch_key_is_hashable, smoke_options_are_valid
 from bfc_bench.testing.global_state import preserved, printed
-from bfc_bench.testing.learner_trial import TEST, LearnerTrial, N, data_spec, prediction_shape
+from bfc_bench.testing.learner_trial import TEST, LearnerTrial, N
 from bfc_bench.testing.requirement import require, requirement, skip
 from bfc_bench.toolkit.arrays import to_numpy
 from bfc_bench.toolkit.libraries import missing
@@ -17,6 +18,7 @@ from bfc_bench.utils.plain_json import canonical_json
 
 REPEATABLE = 1e-5
 """Relative difference that a reduction in another order may cause."""
+RESTORE = "Make generators from ctx.seed; change a setting in a context manager that restores it"
 
 
 @requirement(smoke_options_are_valid)
@@ -30,26 +32,13 @@ def fit_returns_a_predictor(trial: LearnerTrial) -> None:
 
 
 @requirement(fit_returns_a_predictor)
-def predictions_have_one_value_per_point(trial: LearnerTrial) -> None:
-    """``predict(x)`` is (m,) for x (m, d); scores (m, C) for C classes."""
+def predictions_are_one_finite_value_per_point(trial: LearnerTrial) -> None:
+    """``predict(x)`` is (m,) for x (m, d); scores (m, C) for C classes. A fit that diverges raises ``Diverged``."""
     for m in (TEST, 1):
-        shape = tuple(trial.predict(trial.fitted, trial.test_points(m)).shape)
-        wanted = prediction_shape(trial.labels, m)
-        require(shape == wanted, f"predict(x) must have shape {wanted} for x of shape ({m}, d). Got {shape}")
+        _require_values(trial, trial.fitted, f"predict(x) for x of shape ({m}, d)", m=m)
 
 
-@requirement(predictions_have_one_value_per_point)
-def predictions_are_finite(trial: LearnerTrial) -> None:
-    """Predictions and their mean square are finite; a fit that diverges raises ``Diverged`` instead."""
-    values = trial.values(trial.fitted)
-    wrong = int(np.sum(~np.isfinite(values)))
-    require(wrong == 0, f"{wrong} of {values.size} predictions are not finite")
-    with np.errstate(over="ignore"):
-        measurable = bool(np.isfinite(np.mean(values**2)))
-    require(measurable, f"predictions up to {np.abs(values).max():.3g} are finite, but their mean square is not")
-
-
-VALID = predictions_are_finite
+VALID = predictions_are_one_finite_value_per_point
 
 
 @requirement(VALID)
@@ -73,8 +62,11 @@ def predictions_do_not_depend_on_other_points(trial: LearnerTrial) -> None:
 
 
 @requirement(VALID)
-def inputs_are_not_changed(trial: LearnerTrial) -> None:
-    """Training points, context and test points have the same bits after fit and predict."""
+def nothing_else_is_changed(trial: LearnerTrial) -> None:
+    """The given arrays, random generators, default types and the number of threads stay, and nothing is printed.
+
+    Warnings may be issued.
+    """
     job, x = trial.job(), trial.test_points()
     arrays = {
         "train.x": job.train.x,
@@ -84,43 +76,23 @@ def inputs_are_not_changed(trial: LearnerTrial) -> None:
         "the x of predict": x,
     }
     before = {name: to_numpy(value).tobytes() for name, value in arrays.items()}
-    trial.values(trial.fit(job), x)
-    changed = [name for name, value in arrays.items() if to_numpy(value).tobytes() != before[name]]
-    require(not changed, f"changed in place: {', '.join(changed)}")
+    with preserved() as changed, printed() as text:
+        to_numpy(job.learner.fit(job.train, job.ctx).predict(x))
+    require(not changed, f"changed: {', '.join(changed)}. {RESTORE}")
+    written = [name for name, value in arrays.items() if to_numpy(value).tobytes() != before[name]]
+    require(not written, f"changed in place: {', '.join(written)}")
+    require(not text.getvalue(), f"printed {text.getvalue()[:80]!r}; put facts of the fit into info")
 
 
 @requirement(VALID)
-def same_seed_gives_the_same_predictions(trial: LearnerTrial) -> None:
-    """All randomness comes from ``ctx.seed``."""
-    first, second = (trial.values(trial.fit(trial.job(seed=5))) for _ in range(2))
-    trial.require_equal(second, first, "a second fit with the same seed", REPEATABLE)
-
-
-@requirement(same_seed_gives_the_same_predictions)
-def fits_are_independent(trial: LearnerTrial) -> None:
-    """A fit to other data changes neither an earlier predictor nor a later fit."""
+def fits_depend_on_data_and_seed_alone(trial: LearnerTrial) -> None:
+    """All randomness comes from ``ctx.seed``; a fit to other data changes no earlier predictor and no later fit."""
     first = trial.fit(trial.job())
     before = trial.values(first)
     trial.values(trial.fit(trial.job(teacher=1)))
     trial.require_equal(trial.values(first), before, "a predictor after a fit to other data", REPEATABLE)
-    trial.require_equal(trial.values(trial.fit(trial.job())), before, "a fit after one to other data", REPEATABLE)
-
-
-@requirement(VALID)
-def global_state_is_left_alone(trial: LearnerTrial) -> None:
-    """Random generators, default types and the number of threads are unchanged."""
-    with preserved() as changed:
-        trial.fit_and_predict()
-    use = "Make generators from ctx.seed; change a setting in a context manager that restores it"
-    require(not changed, f"changed: {', '.join(changed)}. {use}")
-
-
-@requirement(VALID)
-def nothing_is_printed(trial: LearnerTrial) -> None:
-    """A fit and its predictions write nothing to the terminal; warnings may be issued."""
-    with preserved(), printed() as text:
-        trial.fit_and_predict()
-    require(not text.getvalue(), f"printed {text.getvalue()[:80]!r}; put facts of the fit into info")
+    again = "a second fit with the same seed, after one to other data"
+    trial.require_equal(trial.values(trial.fit(trial.job())), before, again, REPEATABLE)
 
 
 @requirement(VALID)
@@ -135,41 +107,36 @@ def fit_needs_no_more_than_its_points(trial: LearnerTrial) -> None:
 def every_array_kind_is_taken(trial: LearnerTrial) -> None:
     """A fit to arrays of each library in ``capabilities.arrays`` works, and predictions are of that library."""
     for kind in trial.cls.capabilities.arrays:
-        x = trial.give(trial.points(TEST, "test"), kind)
-        values = trial.predict(trial.fit(trial.job(arrays=kind)), x)
+        given = replace(trial, array_kind=kind)
+        x = given.test_points()
+        values = given.predict(given.fit(given.job()), x)
         right = isinstance(values, type(x))
         require(right, f"predict must return a {kind} array for {kind} inputs. Got {type(values)}")
 
 
 @requirement(VALID)
 def every_label_kind_is_taken(trial: LearnerTrial) -> None:
-    """A fit to each kind of labels in ``capabilities.labels`` works."""
-    others = sorted(trial.cls.capabilities.labels - {trial.labels})
-    skips = {kind: trial.learner.skip(trial.facts(kind), N) for kind in others}
-    for kind in (kind for kind in others if not skips[kind]):
-        _require_values(trial, trial.fit(trial.job(labels=kind)), f"a fit to {kind} labels", kind)
-    if all(skips.values()):
-        reasons = (f"skips {kind} labels: {reason}" for kind, reason in skips.items())
-        skip("; ".join(reasons) or f"declares {trial.labels} labels only")
+    """A fit to each kind of labels in ``capabilities.labels`` works, with ``probabilities`` if they are given."""
+    for kind in sorted(trial.cls.capabilities.labels):
+        given = replace(trial, label_kind=kind)
+        if given.learner.skip(given.facts(), N) is None:
+            predictor = given.fit(given.job())
+            _require_values(given, predictor, f"a fit to {kind} labels")
+            if kind != "real":
+                _require_probabilities(given, predictor)
 
 
-@requirement(VALID)
-def probabilities_are_probabilities(trial: LearnerTrial) -> None:
-    """``probabilities`` lie in [0, 1]; for more than two classes they sum to 1 at each point."""
-    kinds, count = trial.cls.capabilities.labels & {"binary", "class"}, 0
-    for kind in (kind for kind in sorted(kinds) if not trial.learner.skip(trial.facts(kind), N)):
-        with preserved():
-            probabilities = trial.fit(trial.job(labels=kind)).probabilities(trial.test_points())
-        if probabilities is None:
-            continue
-        count += 1
-        values, shape = to_numpy(probabilities).astype(np.float64), prediction_shape(kind, TEST)
-        require(values.shape == shape, f"probabilities of {kind} labels must have shape {shape}. Got {values.shape}")
-        require(bool(np.all((values >= 0) & (values <= 1 + REPEATABLE))), "probabilities must lie in [0, 1]")
-        sums = values.sum(axis=1) if kind == "class" else np.ones(TEST)
-        require(bool(np.allclose(sums, 1, atol=1e-3)), f"probabilities of a point must sum to 1. Got {sums[:3]}")
-    if not count:
-        skip("probabilities() is not given")
+def _require_probabilities(trial: LearnerTrial, predictor: Predictor) -> None:
+    """Fail unless ``probabilities`` lie in [0, 1] and those of more than two classes sum to 1 at each point."""
+    with preserved():
+        probabilities = predictor.probabilities(trial.test_points())
+    if probabilities is None:
+        return
+    values, shape, kind = to_numpy(probabilities).astype(np.float64), trial.shape(TEST), trial.labels
+    require(values.shape == shape, f"probabilities of {kind} labels must have shape {shape}. Got {values.shape}")
+    require(bool(np.all((values >= 0) & (values <= 1 + REPEATABLE))), "probabilities must lie in [0, 1]")
+    sums = values.sum(axis=1) if trial.classes else np.ones(TEST)
+    require(bool(np.allclose(sums, 1, atol=1e-3)), f"probabilities of a point must sum to 1. Got {sums[:3]}")
 
 
 @requirement(fit_returns_a_predictor)
@@ -206,7 +173,7 @@ def stages_predict(trial: LearnerTrial) -> None:
         _require_values(trial, stage, f"stage {name!r}")
 
 
-@requirement(same_seed_gives_the_same_predictions)
+@requirement(fits_depend_on_data_and_seed_alone)
 def one_pass_goes_through_smaller_fits(trial: LearnerTrial) -> None:
     """For ``capabilities.one_pass``, the stage ``n<m>`` of a fit to n points is the fit to the first m of them."""
     if not trial.cls.capabilities.one_pass:
@@ -221,7 +188,7 @@ def one_pass_goes_through_smaller_fits(trial: LearnerTrial) -> None:
         trial.require_equal(trial.values(trial.fitted.stages[name]), alone, what, REPEATABLE)
 
 
-@requirement(same_seed_gives_the_same_predictions)
+@requirement(fits_depend_on_data_and_seed_alone)
 def artifacts_are_small_and_repeatable(trial: LearnerTrial) -> None:
     """``artifacts()`` is {"NAME.png": bytes, ...} of allowed kinds and sizes, equal for equal fits."""
     with preserved():
@@ -233,34 +200,39 @@ def artifacts_are_small_and_repeatable(trial: LearnerTrial) -> None:
     require(not differ, f"an equal fit gives other artifacts: {', '.join(differ)}. {leave_out}")
 
 
-def _require_values(trial: LearnerTrial, predictor: Predictor, what: str, kind: LabelKind | None = None) -> None:
-    values, shape = trial.values(predictor), prediction_shape(kind or trial.labels, TEST)
+def _require_values(trial: LearnerTrial, predictor: Predictor, what: str, m: int = TEST) -> None:
+    """Fail unless predictions at m points have their shape, and they and their mean square are finite."""
+    values, shape = trial.values(predictor, trial.test_points(m)), trial.shape(m)
     require(values.shape == shape, f"{what}: predictions must have shape {shape}. Got {values.shape}")
-    require(bool(np.isfinite(values).all()), f"{what}: predictions are not finite")
+    wrong = int(np.sum(~np.isfinite(values)))
+    require(wrong == 0, f"{what}: {wrong} of {values.size} predictions are not finite")
+    with np.errstate(over="ignore"):
+        measurable = bool(np.isfinite(np.mean(values**2)))
+    largest = np.abs(values).max()
+    require(measurable, f"{what}: predictions up to {largest:.3g} are finite, but their mean square is not")
 
 
 @requirement(VALID, batch_key_is_hashable)
 def fit_batch_agrees_with_fit(trial: LearnerTrial) -> None:
-    """Jobs of one batch key with other seeds, sizes, teachers and options give the same as single fits."""
+    """Jobs of one batch key with other seeds, sizes, teachers and options give the same as single fits.
+
+    ``predict_batch`` of these predictors, each at points of its own, gives the same as ``predict``.
+    """
     groups = _batches(trial)
     if not groups:
         skip("batch_key() is None")
     for jobs in groups:
-        for job, outcome in zip(jobs, _fit_batch(trial, jobs), strict=True):
+        with preserved():
+            outcomes = trial.cls.fit_batch(jobs)
+        require(len(outcomes) == len(jobs), f"fit_batch gave {len(outcomes)} results for {len(jobs)} jobs")
+        predictors = list[Predictor]()
+        for job, outcome in zip(jobs, outcomes, strict=True):
             what = f"n={job.train.n}, {job.train.sample}, seed {job.ctx.seed}, in a batch of {len(jobs)}"
             if isinstance(outcome, Failure):
                 raise AssertionError(f"{what}: {outcome.status}: {outcome.reason}")
             require(isinstance(outcome, Predictor), f"{what}: must be a Predictor or a Failure. Got {outcome!r}")
             trial.require_equal(trial.values(outcome), trial.values(trial.fit(job)), what)
-
-
-@requirement(VALID, fit_batch_agrees_with_fit)
-def predict_batch_agrees_with_predict(trial: LearnerTrial) -> None:
-    """Predictors of one batch, each at points of its own, predict the same as one by one."""
-    if trial.cls.predict_batch.__func__ is Learner.predict_batch.__func__:  # type: ignore[attr-defined]
-        skip("predict_batch() is not given")
-    for jobs in _batches(trial):
-        predictors = [outcome for outcome in _fit_batch(trial, jobs) if isinstance(outcome, Predictor)]
+            predictors.append(outcome)
         xs = [trial.give(trial.points(TEST, "test", i)) for i in range(len(predictors))]
         with preserved():
             together = trial.cls.predict_batch(predictors, xs)
@@ -271,7 +243,7 @@ def predict_batch_agrees_with_predict(trial: LearnerTrial) -> None:
 
 def _batches(trial: LearnerTrial) -> list[list[Job]]:
     """Batches of two jobs or more, grouped as the framework does."""
-    if trial.learner.batch_key(data_spec(trial.data())) is None:
+    if trial.learner.batch_key(trial.spec()) is None:
         return []
     jobs = [trial.job(), trial.job(seed=1), trial.job(n=2 * N // 3, seed=2), trial.job(teacher=1, seed=3)]
     for option, values in list(trial.cls.search.items())[:1]:
@@ -279,12 +251,5 @@ def _batches(trial: LearnerTrial) -> list[list[Job]]:
         jobs += [trial.job(candidate) for candidate in candidates]
     groups: dict[Hashable, list[Job]] = {}
     for job in jobs:
-        groups.setdefault(job.learner.batch_key(data_spec(job.train)), []).append(job)
+        groups.setdefault(job.learner.batch_key(job.train), []).append(job)
     return [group for key, group in groups.items() if key is not None and len(group) > 1]
-
-
-def _fit_batch(trial: LearnerTrial, jobs: Sequence[Job]) -> Sequence[Predictor | Failure]:
-    with preserved():
-        outcomes = trial.cls.fit_batch(jobs)
-    require(len(outcomes) == len(jobs), f"fit_batch gave {len(outcomes)} results for {len(jobs)} jobs")
-    return outcomes

@@ -40,10 +40,14 @@ TOLERANCE = 1e-3
 
 @dataclass
 class LearnerTrial:
-    """A learner class and the data that its requirements share."""
+    """A learner class and the data that its requirements share, with one kind of labels in arrays of one library."""
 
     cls: type[Learner]
     options: Mapping[str, Any]
+    label_kind: LabelKind | None = None
+    """None for real labels if the learner fits them, else binary ones, else classes."""
+    array_kind: ArrayKind | None = None
+    """None for the library that the learner prefers."""
 
     @cached_property
     def learner(self) -> Learner:
@@ -52,13 +56,19 @@ class LearnerTrial:
 
     @property
     def arrays(self) -> ArrayKind:
-        """The array library that the learner prefers."""
-        return self.cls.capabilities.arrays[0]
+        """The library of all arrays."""
+        return self.array_kind or self.cls.capabilities.arrays[0]
 
     @property
     def labels(self) -> LabelKind:
-        """The kind of labels: real if the learner fits them, else binary, else classes."""
-        return next(kind for kind in LABELS if kind in self.cls.capabilities.labels)
+        """The kind of labels."""
+        preferred: LabelKind = next(kind for kind in LABELS if kind in self.cls.capabilities.labels)
+        return self.label_kind or preferred
+
+    @property
+    def classes(self) -> int:
+        """The number of classes; 0 for other labels."""
+        return CLASSES if self.labels == "class" else 0
 
     @cached_property
     def device(self) -> str:
@@ -80,30 +90,22 @@ class LearnerTrial:
         inputs, shape = self.place
         return inputs.law(rng("law"), math.prod(shape))
 
-    def facts(
-        self,
-        labels: LabelKind | None = None,
-        unlabeled: int = UNLABELED,
-        place: tuple[Inputs, tuple[int, ...]] | None = None,
-    ) -> TaskFacts:
+    def facts(self, unlabeled: int = UNLABELED, place: tuple[Inputs, tuple[int, ...]] | None = None) -> TaskFacts:
         """The facts of the task that the kit fits."""
-        (inputs, shape), kind = place or self.place, labels or self.labels
-        classes, d = CLASSES if kind == "class" else 0, math.prod(shape)
-        return TaskFacts(
-            "check", inputs.kind, TARGET.kind, LABELS[kind], kind, d, unlabeled, classes=classes, shape=shape
-        )
+        (inputs, shape), kind, classes = place or self.place, self.labels, self.classes
+        d, labelling = math.prod(shape), LABELS[kind]
+        return TaskFacts("check", inputs.kind, TARGET.kind, labelling, kind, d, unlabeled, classes=classes, shape=shape)
 
-    def data(
-        self, n: int = N, teacher: int = 0, labels: LabelKind | None = None, arrays: ArrayKind | None = None
-    ) -> Data:
-        """Points of the law with labels. Sets of one teacher are prefixes of one sample."""
-        n = min(n, self.cls.capabilities.max_n or n)
-        kind = labels or self.labels
-        x = self.points(N, teacher)
-        y = example_values(self.law, x, kind, teacher)
-        sample, classes = f"check-{teacher}-{kind}", CLASSES if kind == "class" else 0
-        spec = DataSpec(sample, n, self.law.d, kind, classes, self.place[1])
-        return Data(**vars(spec), x=self.give(x[:n], arrays), y=self.give(y[:n], arrays))
+    def spec(self, n: int = N, teacher: int = 0) -> DataSpec:
+        """What is known of ``data`` before it is made. Sets of one teacher are prefixes of one sample."""
+        n, sample = min(n, self.cls.capabilities.max_n or n), f"check-{teacher}-{self.labels}"
+        return DataSpec(sample, n, self.law.d, self.labels, self.classes, self.place[1])
+
+    def data(self, n: int = N, teacher: int = 0) -> Data:
+        """Points of the law with labels."""
+        spec, x = self.spec(n, teacher), self.points(N, teacher)
+        y = example_values(self.law, x, self.labels, teacher)
+        return Data(**vars(spec), x=self.give(x[: spec.n]), y=self.give(y[: spec.n]))
 
     def points(self, m: int, *purpose: object) -> np.ndarray:
         """Inputs (m, d), of the law or one-hot letters of a sequence."""
@@ -114,14 +116,14 @@ class LearnerTrial:
         return one_hot.reshape(m, -1)
 
     def test_points(self, m: int = TEST) -> Array:
-        """Fresh inputs (m, d) of the array library that the learner prefers."""
+        """Fresh inputs (m, d)."""
         return self.give(self.points(m, "test"))
 
-    def give(self, x: np.ndarray, arrays: ArrayKind | None = None) -> Array:
-        """A copy of ``x`` as an array of a library, by default the one that the learner prefers."""
-        return convert(x.copy(), arrays or self.arrays, self.device)
+    def give(self, x: np.ndarray) -> Array:
+        """A copy of ``x`` as an array of the library."""
+        return convert(x.copy(), self.arrays, self.device)
 
-    def _context(self, seed: int, arrays: ArrayKind | None, bare: bool) -> Context:
+    def _context(self, seed: int, bare: bool) -> Context:
         """Everything that a task may offer, or only what every task offers."""
         names = self.learner.oracle()
         if unknown := sorted(names - set(FACTS)):
@@ -129,34 +131,20 @@ class LearnerTrial:
         oracle = {name: FACTS[name] for name in names}
         if bare:
             return Context(seed=seed, device=self.device, oracle=oracle)
-        unlabeled = self.give(self.points(UNLABELED, "unlabeled"), arrays)
+        unlabeled = self.give(self.points(UNLABELED, "unlabeled"))
         square_mean = self.law.square_mean.copy()
         return Context(seed=seed, device=self.device, oracle=oracle, square_mean=square_mean, unlabeled=unlabeled)
 
     def job(
-        self,
-        learner: Learner | None = None,
-        *,
-        n: int = N,
-        teacher: int = 0,
-        seed: int = 0,
-        labels: LabelKind | None = None,
-        arrays: ArrayKind | None = None,
-        bare: bool = False,
+        self, learner: Learner | None = None, *, n: int = N, teacher: int = 0, seed: int = 0, bare: bool = False
     ) -> Job:
         """One fit, with arrays of its own."""
-        train = self.data(n, teacher, labels, arrays)
-        return Job(learner or self.learner, train, self._context(seed, arrays, bare))
+        return Job(learner or self.learner, self.data(n, teacher), self._context(seed, bare))
 
     def fit(self, job: Job) -> Predictor:
         """Fit one job, with global state restored afterwards."""
         with preserved():
             return job.learner.fit(job.train, job.ctx)
-
-    def fit_and_predict(self) -> np.ndarray:
-        """Fit ``job()`` and predict the test points, without restoring global state."""
-        job = self.job()
-        return to_numpy(job.learner.fit(job.train, job.ctx).predict(self.test_points())).astype(np.float64)
 
     def predict(self, predictor: Predictor, x: Array) -> Array:
         """The result of ``predict``, with global state restored afterwards."""
@@ -166,6 +154,10 @@ class LearnerTrial:
     def values(self, predictor: Predictor, x: Array = None) -> np.ndarray:
         """Predictions (m,), or scores (m, C), in float64, by default at a fresh copy of the test points."""
         return to_numpy(self.predict(predictor, self.test_points() if x is None else x)).astype(np.float64)
+
+    def shape(self, m: int) -> tuple[int, ...]:
+        """The shape of predictions at m points."""
+        return (m, self.classes) if self.classes else (m,)
 
     @cached_property
     def fitted(self) -> Predictor:
@@ -178,13 +170,3 @@ class LearnerTrial:
         scale = float(np.sqrt(np.mean(expected**2))) + 1e-6
         error = float(np.max(np.abs(got - expected), initial=0.0)) / scale
         require(error <= tolerance, f"{what}: relative difference {error:.1e}, allowed {tolerance:.0e}")
-
-
-def data_spec(train: Data) -> DataSpec:
-    """The ``DataSpec`` of a training set: what is known before it is generated."""
-    return DataSpec(train.sample, train.n, train.d, train.kind, train.classes, train.shape)
-
-
-def prediction_shape(kind: LabelKind, m: int) -> tuple[int, ...]:
-    """The shape of predictions at m points."""
-    return (m, CLASSES) if kind == "class" else (m,)

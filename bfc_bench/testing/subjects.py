@@ -10,7 +10,7 @@ from typing import Any
 
 from bfc_bench.analysis.claims import Claim
 from bfc_bench.config import Settings
-from bfc_bench.errors import NEAR, UsageError, describe_error, suggest
+from bfc_bench.errors import UsageError, describe_error, suggest
 from bfc_bench.learner import Learner
 from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.registry import broken_plugins
@@ -39,13 +39,12 @@ def find(name: str, kind: str = "") -> list[Any]:
     ]
     if matches:
         return matches
-    near = suggest(name, {known for registry in registries for known in registry})
     if path and not kind:
         held = _in_module(scheme, path)
         return [plugins.learner(name) if isclass(held) and hasattr(held, "get_params") else held]
-    hint = near if near.startswith(NEAR) else ""
+    hint = suggest(name, {known for registry in registries for known in registry})
     hint += broken_plugins(plugins.unavailable, name, kind)
-    raise UsageError(f"check: there is no {kind or 'file and no part'} {name!r}, see `bfc-bench list`.{hint}")
+    raise UsageError(f"check: there is no {kind or 'file and no part'} {name!r}.{hint}")
 
 
 def _in_module(module: str, attribute: str) -> Any:

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -25,16 +25,11 @@ CLEAR = "\r\x1b[2K"
 
 
 def check_in_subprocess(
-    name: str,
-    kind: str = "",
-    options: Mapping[str, Any] = MappingProxyType({}),
-    seconds: float = SECONDS,
-    show: Callable[[Callable[[], str]], None] = lambda text: None,
+    name: str, kind: str = "", options: Mapping[str, Any] = MappingProxyType({}), seconds: float = SECONDS
 ) -> Iterator[CheckReport]:
     """Test every requirement of each part that a name stands for, see ``find``, and print each check when it is made.
 
     A requirement fails if the process ends in it or does not finish in time. The ones after it are not tested.
-    ``show`` gets a function that says which check is made.
     """
     for position, part in enumerate(find(name, kind)):
         subject = subject_of(part, options)  # raises here what the user has mistyped
@@ -42,7 +37,6 @@ def check_in_subprocess(
         with TemporaryDirectory() as folder:
             journal = Path(folder) / "checks"
             journal.touch()
-            show(partial(_at, [requirement.name for requirement in subject.requirements], journal))
             outcome = _run(partial(_test, name, kind, dict(options), position, journal), seconds)
             checks = [Check(**json.loads(line)) for line in journal.read_text().splitlines()]
         if isinstance(outcome, UnitFailure):
@@ -76,11 +70,3 @@ def _test(name: str, kind: str, options: dict[str, Any], position: int, journal:
             print(json.dumps(asdict(check)), file=file, flush=True)
             print(f"{CLEAR * sys.stdout.isatty()}{check}", flush=True)
     return b""
-
-
-def _at(names: Sequence[str], journal: Path) -> str:
-    """Which check is made now; the first follows on the imports at once."""
-    made = journal.read_text().count("\n") if journal.exists() else len(names)
-    if not 0 < made < len(names):
-        return "ending" if made else "importing libraries"
-    return f"check {made + 1} of {len(names)}: {names[made]}"

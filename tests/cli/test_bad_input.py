@@ -61,7 +61,6 @@ def test_what_the_theory_excludes_is_allowed_with_a_warning(cli, tmp_path):
         (["rnu"], "Did you mean 'run'?"),
         (["run", "smok"], "unknown suite 'smok'. Did you mean 'smoke'?"),
         (["run", "clean.csv"], "clean.csv is a table, not a suite. `bfc-bench try clean.csv --target COLUMN` writes"),
-        (["plan", "points.npz"], 'data = { kind = "npz", path = "points.npz" }'),
         (["run", "."], "a suite must be the name of a suite or the path of its .toml file. . is a folder."),
         (["run", "smoke", "--seed", "5"], "No such option: --seed. seed is a key of the suite: write --set seed=..."),
         (["run", "smoke", "--device", "cpu", "--d", "10"], "d is a key of tasks: write --set task.NAME.d=..."),

@@ -1,7 +1,6 @@
 """What a command shows while it works: one line, with what runs, what failed and the time left."""
 
 import io
-import json
 import re
 import time
 from functools import partial
@@ -16,7 +15,6 @@ from bfc_bench import RunOptions, run_suite
 from bfc_bench.cli import display
 from bfc_bench.cli.display import Display, Progress
 from bfc_bench.cli.failures import cause
-from bfc_bench.testing.subprocess_check import _at
 
 SLOW = {"name": "slow", "options": {"seconds": 0.5}}
 FAULTY = {"name": "faulty", "options": {"how": "raise"}}
@@ -127,13 +125,3 @@ def test_the_line_of_a_terminal_is_one_that_is_not_full(width):
     out.print(shown._render())
     (line,) = out.file.getvalue().splitlines()
     assert len(line) <= width - len("^C")  # which the terminal writes behind the line
-
-
-def test_a_check_says_which_requirement_is_tested(tmp_path):
-    journal, names = tmp_path / "checks", ["has a name", "fits", "predicts"]
-    journal.touch()
-    assert _at(names, journal) == "importing libraries"
-    journal.write_text(json.dumps({"name": names[0]}) + "\n")
-    assert _at(names, journal) == "check 2 of 3: fits"
-    journal.unlink()
-    assert _at(names, journal) == "ending"

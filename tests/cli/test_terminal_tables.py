@@ -15,7 +15,7 @@ from bfc_bench.cli.tables import MEASURED, print_table
 from bfc_bench.seeds import stream
 from bfc_bench.stored_suite import open_store
 
-WIDTHS = (60, 80, 120, 200)
+WIDTHS = (40, 60, 80, 120, 200)
 HEADER = ["task", "d", "learner", "n", "error", "worst"]
 LINES = [
     ["layerwise-eq-1.2", "20", "kernel-ridge-1", "400", "0.0031 [0.0021, 0.0044]", "0.0049"],
@@ -35,16 +35,6 @@ def table(width, lines=LINES, **options):
     out = terminal(width)
     print_table(out, HEADER, lines, **options)
     return shown(out)
-
-
-@pytest.mark.parametrize("width", [40, *WIDTHS])
-def test_no_text_is_cut_and_no_line_is_wider_than_the_terminal(width):
-    text = table(width)
-    for line in LINES:
-        for cell in line:
-            assert width < 120 or cell in text
-    assert max(map(len, text.splitlines())) <= width
-    assert "…" not in text
 
 
 def test_a_narrow_terminal_leaves_columns_out_before_it_wraps_texts():

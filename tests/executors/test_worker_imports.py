@@ -42,7 +42,9 @@ def fit(place):
     """The modules of libraries that a fit imports."""
     before = set(sys.modules)
     cls = learner(place)
-    LearnerTrial(cls, cls.smoke).fit_and_predict()
+    trial = LearnerTrial(cls, cls.smoke)
+    job = trial.job()
+    job.learner.fit(job.train, job.ctx).predict(trial.test_points())
     packages = ("jax", "jaxlib", "pandas", "scipy", "sklearn", "torch")
     return " ".join(name for name in sys.modules if name.partition(".")[0] in packages and name not in before).encode()
 

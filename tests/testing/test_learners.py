@@ -28,7 +28,7 @@ def test_a_learner_that_gives_everything_passes_every_requirement():
 def test_a_learner_that_gives_the_least_passes_and_the_rest_is_skipped_with_a_reason():
     report = check_learner(Plain)
     assert report.failed == 0
-    assert report.passed >= 20
+    assert report.passed >= 15
     assert {"stages predict", BATCH, "cost grows with n"} <= set(names(report, "skipped"))
     assert all(check.reason for check in report.checks if check.outcome == "skipped")
 
@@ -51,7 +51,7 @@ def test_every_requirement_can_be_violated():
 def test_the_kit_restores_global_state():
     with preserved() as changed:
         for requirement, _, cls in FAULTS:
-            if requirement == faulty.GLOBAL:
+            if requirement == faulty.CHANGED:
                 check_learner(cls, strict=False)
     assert not changed
 
@@ -104,7 +104,7 @@ def test_of_a_learner_that_skips_the_task_of_the_kit_only_the_description_is_tes
     assert report.failed == 0
     skipped = {check.name: check.reason for check in report.checks if check.outcome == "skipped"}
     assert "needs inputs on the hypercube" in skipped["fit returns a predictor"]
-    assert "same seed gives the same predictions" in skipped
+    assert faulty.ALONE in skipped
 
 
 def test_a_kind_of_labels_that_is_skipped_hides_no_other_one():

@@ -10,7 +10,6 @@ import pytest
 
 from bfc_bench import DataSet, DataSetContents, Finding, Metric, PointClaim
 from bfc_bench.cli.app import run
-from bfc_bench.errors import UsageError
 from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.tasks import DATA_VARIABLE
 from bfc_bench.tasks.base import Inputs, JointLaw, LabelledPoints, Labels, PointSource, Target, Teacher
@@ -314,13 +313,6 @@ def test_a_suite_that_names_an_unknown_learner_fails(tmp_path):
         check_part(file)
 
 
-def test_options_without_a_default_must_be_given():
-    with pytest.raises(UsageError, match="widths and alphas are required and missing"):
-        check_part(PLUGINS.targets.get("quadratic-densenet"))
-    with pytest.raises(UsageError, match="expected one of Learner, Claim"):
-        check_part(3)
-
-
 def test_the_command_checks_what_a_name_stands_for(tmp_path, monkeypatch, capfd):
     (tmp_path / "mine_of_parts.py").write_text(
         "import numpy as np\nfrom bfc_bench import Inputs\n\n\nclass Global(Inputs):\n"
@@ -343,7 +335,6 @@ def test_the_command_checks_what_a_name_stands_for(tmp_path, monkeypatch, capfd)
         (["lowrank-poly"], "degree is required and missing"),
         (["nmse", "--set", "share=1"], "'nmse' has no options"),
         (["json:loads"], "expected one of Learner, Claim"),
-        (["processes"], "expected one of Learner, Claim"),
         (["json:JSONDecodeErorr"], "Did you mean 'JSONDecodeError'?"),
         (["no_such_module:Learner"], "the module 'no_such_module' cannot be imported"),
         (["sphere", "--kind", "target"], "there is no target 'sphere'"),

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from bfc_bench.analysis.claims.verdict import Verdict
+from bfc_bench.analysis.claims.verdict import SIGNS, Verdict
 from bfc_bench.errors import describe_error
 from bfc_bench.extras.bundle.archive import Manifest, read_bundle
 from bfc_bench.extras.bundle.write import facts_of
@@ -126,11 +126,9 @@ def _check_verdicts(id: str, verdicts: Sequence[Verdict], stored: list[Mapping[s
     if sorted(str(one["id"]) for one in stored) != sorted(computed):
         found.differs(f"{id}: the bundle has verdicts on other claims than its suite has")
         return
-    words: Counter[str] = Counter()
     for other in stored:
         verdict = computed[other["id"]]
         record = from_json(readable_json(finite(verdict.as_dict(), infinite=True)))
-        words[verdict.verdict] += 1
         if wrong := sorted(
             name for name in record.keys() | other.keys() if not close(record.get(name), other.get(name), NUMBERS_AGREE)
         ):
@@ -140,7 +138,8 @@ def _check_verdicts(id: str, verdicts: Sequence[Verdict], stored: list[Mapping[s
             found.verdicts += 1
             estimate = with_interval(verdict.estimate, verdict.lo, verdict.hi)
             found.say(f"{verdict.sign} {verdict.words}  {id}/{verdict.id}: {estimate}, R = {verdict.replicates}")
-    counts = ", ".join(f"{words[word]} {word}" for word in ("supported", "contradicted", "undecided") if words[word])
+    words = Counter[str](verdict.verdict for verdict in verdicts)
+    counts = ", ".join(f"{words[word]} {word}" for word in SIGNS if words[word])
     found.say(f"{id}: {counts or 'no claims'}")
 
 
@@ -244,16 +243,13 @@ class Cells:
         """
         if stored.trained_together in (None, 1) and self._made_like_here(stored):
             return False
-        others = [
-            row.nmse
-            for row in self.store.store.each(stored.suite, stored.suite_version)
-            if (row.task, row.label, row.d, row.n) == (stored.task, stored.label, stored.d, stored.n)
-            and row.replicate != stored.replicate
-            and row.nmse
-        ]
+        rows = self.store.store.columns(stored.suite, stored.suite_version)
+        rows = rows.where(task=stored.task, label=stored.label, d=stored.d, n=stored.n)
+        others = rows.number("nmse")[rows.replicate != stored.replicate]
+        others = others[others > 0]
         if not stored.nmse or not new.nmse or len(others) < LEAST_OTHERS:
             return False
-        return max(stored.nmse, new.nmse) / min(stored.nmse, new.nmse) <= max(others) / min(others)
+        return bool(max(stored.nmse, new.nmse) / min(stored.nmse, new.nmse) <= others.max() / others.min())
 
     def _made_like_here(self, stored: Row) -> bool:
         """Whether the processor and the packages of the run are those of this machine."""

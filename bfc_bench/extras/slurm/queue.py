@@ -52,12 +52,12 @@ def tasks(job: ShardJob) -> dict[int, str]:
     """What SLURM says of the shards of a job that have not ended, by number: ``PENDING (Priority)``, ``RUNNING``."""
     if not job.array:
         return {}
-    command = ("squeue", "-h", "-r", "-t", "all", "-o", "%K %T %r", "-j", job.array)
+    command = ("squeue", "-h", "-r", "-t", "all", "-o", "%K %T (%r)", "-j", job.array)
     by_number = {}
     for line in _call(*command, tolerated="Invalid job id").splitlines():
-        number, state, reason = (*line.split(maxsplit=2), "", "", "")[:3]
-        if number.isdigit() and state not in ENDED:
-            by_number[int(number)] = state if reason in ("", "None") else f"{state} ({reason})"
+        number, _, state = line.partition(" ")
+        if number.isdigit() and state.partition(" ")[0] not in ENDED:
+            by_number[int(number)] = state.removesuffix(" (None)")
     return by_number
 
 

@@ -180,7 +180,6 @@ def test_cells_that_were_trained_with_others_may_differ_as_the_replicates_do(whe
         (lambda verdicts: [verdicts[0] | {"verdict": "no"}], "tiny@1/better: verdict 'no' in the bundle"),
         (lambda verdicts: [{k: v for k, v in verdicts[0].items() if k != "p"}], "tiny@1/better: p None in the bundle"),
         (lambda verdicts: [*verdicts, verdicts[0] | {"id": "added"}], "verdicts on other claims"),
-        (lambda verdicts: verdicts * 2, "verdicts on other claims"),
         (lambda verdicts: [], "verdicts on other claims"),
     ],
 )
@@ -201,7 +200,6 @@ def test_forged_verdicts_differ(change, expected, made, tmp_path):
         (lambda suites: [suites[0] | {"seed": 9}], list, "seed is 9 in the manifest, 0 by the rows"),
         (lambda suites: [], list, "the suites must be the same"),
         (lambda suites: [], lambda claims: [], "the suites must be the same"),
-        (lambda suites: suites * 2, list, "the suites must be the same"),
         (lambda suites: [suites[0] | {"name": "other"}], list, "the suites must be the same"),
         (list, lambda claims: claims * 2, "the suites must be the same"),
         (list, lambda claims: ["x"], "cannot be judged"),
@@ -251,14 +249,11 @@ def rewritten(made, to, **others):
 
 HOSTILE = {
     "leaves the folder": {"../x": b"x"},
-    "absolute": {"/etc/x": b"x"},
-    "unknown": {"run.py": b"x"},
     "no manifest": {MANIFEST: None},
     "nested": {MANIFEST: b"[" * 100_000},
     "another format": {MANIFEST: b'{"format": 99}'},
     "another file": {CITATION: b"x"},
     "no JSON": {CLAIMS: b"NaN"},
-    "many files": {f"f{i}": b"" for i in range(100)},
 }
 
 

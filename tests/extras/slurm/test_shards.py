@@ -180,7 +180,7 @@ def test_shards_have_similar_work_and_every_cell_once(suite_file):
 
 
 def test_tasks_that_slurm_still_shows_after_their_end_do_not_run(tmp_path, monkeypatch):
-    shown = "0 COMPLETED None\n1 RUNNING None\n2 PENDING Priority\n3 TIMEOUT TimeLimit\n4 CANCELLED None"
+    shown = "0 COMPLETED (None)\n1 RUNNING (None)\n2 PENDING (Priority)\n3 TIMEOUT (TimeLimit)\n4 CANCELLED (None)"
     (tmp_path / "squeue").write_text(f"#!/bin/sh\ncat <<END\n{shown}\nEND\n")
     (tmp_path / "squeue").chmod(0o700)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
