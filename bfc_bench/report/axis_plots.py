@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from bfc_bench.analysis.curves import Curve
+from bfc_bench.analysis.curves import Curve, CurvePoint
 from bfc_bench.analysis.scaling import on_axis, scalings
 from bfc_bench.report import marks
-from bfc_bench.report.drawing import Drawing
+from bfc_bench.report.drawing import Drawing, Mark
 from bfc_bench.report.page_figures import PageFigure, for_page
-from bfc_bench.report.plots import Points, errors_at, thresholds_against
+from bfc_bench.report.plots import LEARNER, thresholds_against
 from bfc_bench.report.style import Styles, assign
 from bfc_bench.report.tables import ReportTable, TableCell, exponent_cells, listing
 
@@ -59,13 +60,27 @@ def _section(axis: str, curves: Sequence[Curve], levels: Sequence[float], styles
 
 
 def errors_against(curves: Sequence[Curve], axis: str, styles: Styles | None = None) -> Drawing:
-    """Draw the error at the largest n against an axis, one panel per task and d."""
-    panels: Points = {}
+    """Draw the error at the largest n against an axis, one panel per task and d.
+
+    The marker is the mean over replicates with its 95 % interval, the dots are replicates.
+    """
+    panels: dict[str, dict[str, dict[Any, tuple[CurvePoint, list[float]]]]] = {}
     for curve in curves:
         task, d, label = curve.family(axis)
         of_label = panels.setdefault(f"{task}, d = {d}", {}).setdefault(label, {})
         if points := [(point, values) for point, values in marks.measured(curve) if values]:
             of_label[on_axis(curve.axes[axis])] = points[-1]
-    figure = errors_at(axis, f"{marks.metric_names(curves)} at the largest n", curves, panels, styles)
-    figure.notes.append("The largest n may differ between values and learners.")
+    largest = [part for by_label in panels.values() for parts in by_label.values() for part in parts.values()]
+    name = f"{marks.metric_names(curves)} at the largest n"
+    y = marks.error_axis(curves, name, [value for _, values in largest for value in values])
+    figure, placed = marks.side_by_side(axis, panels, y, styles)
+    means = [at | {"n": point.n} | marks.mean("error", point, values) for at, (point, values) in placed]
+    tooltip = LEARNER | {"value": axis, "n": "n", "error": name, "interval": "interval", "replicates": "replicates"}
+    looks = (marks.INTERVAL_BAR, marks.CURVE, Mark(marks.MARKER, shape=True, tooltip=tooltip))
+    dots = marks.add_points(figure, means, *looks, tooltip=LEARNER | {"value": axis, "error": name})
+    mean = " or ".join(dict.fromkeys(curve.mean_in_words for curve in curves))
+    figure.notes = [
+        f"Marker: {mean} of the replicates with its 95 % interval. {dots}",
+        "The largest n may differ between values and learners.",
+    ]
     return figure

@@ -15,8 +15,6 @@ from bfc_bench.report.style import FAINT, GRID, INK, Styles, assign, in_order
 if TYPE_CHECKING:
     import altair
 
-COLUMNS = 3
-"""Maximum number of panels per row."""
 WIDTHS = {1: 480, 2: 380}
 """Width of a panel in pixels, by the number of columns."""
 WIDTH, HEIGHT = 300, 250
@@ -38,7 +36,7 @@ NUMBER = (
     "format(datum.value, abs(datum.value) >= 1000 ? ',.0f' : '.3~g')"
 )
 """The text of a tick: ``1,000``, ``0.05``, ``1e-7``."""
-WORDS, COUNTS = ("label", "interval", "value"), ("n", "replicates", "failed")
+WORDS, COUNTS = ("label", "interval", "stage", "value"), ("n", "replicates", "failed")
 """Fields that are shown as they are, and those that are counts."""
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 CONFIG: dict[str, Any] = {
@@ -82,6 +80,8 @@ class Mark:
     opacity: float = 1.0
     tooltip: Mapping[str, str] = field(default_factory=dict)
     """Names of the fields to show under the pointer, by field."""
+    order: str = ""
+    """Field that orders the points of a line; the x axis if empty."""
     when: str = ""
     """Condition in Vega's language on the records that are shown; all if empty."""
 
@@ -95,19 +95,20 @@ class Drawing:
     Args:
         panels: Titles of the panels, in their order.
         labels: Labels in the legend, which has them in the order of ``styles``.
+        columns: Maximum number of panels per row.
         height: Height of a panel in pixels.
     """
 
     def __init__(
         self, x: Axis, y: Axis, panels: Iterable[str], labels: Iterable[str] = (), styles: Styles | None = None,
-        *, height: int = HEIGHT,
+        *, columns: int = 3, height: int = HEIGHT,
     ) -> None:  # fmt: skip
         self.x, self.y, self.panels = x, y, list(panels) or [""]
         self.title = ""
         """Title above the panels; empty for none."""
         self.labels = in_order(labels, styles)
         self.styles = styles or assign(self.labels)
-        self.columns, self.height = min(COLUMNS, len(self.panels)), height
+        self.columns, self.height = min(columns, len(self.panels)), height
         self.width = WIDTHS.get(self.columns, WIDTH)
         self.notes: list[str] = []
         """Texts that explain the figure."""
@@ -147,6 +148,8 @@ class Drawing:
             encoding["opacity"] = {"value": mark.opacity}
         if mark.tooltip:
             encoding["tooltip"] = [_tooltip(name, title) for name, title in mark.tooltip.items()]
+        if mark.order:
+            encoding["order"] = {"field": mark.order, "type": "quantitative"}
         return encoding
 
     def _of_labels(self, mark: Mark) -> dict[str, Any]:

@@ -97,14 +97,16 @@ def side_by_side(
     return figure, placed
 
 
-def add_points(figure: Drawing, points: Sequence[Record], *marks: Mark, tooltip: Mapping[str, str]) -> str:
+def add_points(
+    figure: Drawing, points: Sequence[Record], *marks: Mark, tooltip: Mapping[str, str], across: str = "y"
+) -> str:
     """Draw points and the replicates of each: dots, or a bar over most of them if they are more than ``MANY``.
 
-    ``points`` are records with the ``values`` of their replicates; ``marks`` show the records themselves. Returns the
-    note that explains the dots.
+    ``points`` are records with the ``values`` of their replicates, which lie along the axis ``across``; ``marks`` show
+    the records themselves. Returns the note that explains the dots.
     """
-    field = figure.y.field
-    fields = {"panel", "label", figure.x.field, *tooltip} - {field}
+    field, other = (figure.y.field, figure.x.field) if across == "y" else (figure.x.field, figure.y.field)
+    fields = {"panel", "label", other, *tooltip} - {field}
     dots, ranges = list[Record](), list[Record]()
     for point in points:
         place, values = {name: of for name, of in point.items() if name in fields}, point["values"]
@@ -112,7 +114,7 @@ def add_points(figure: Drawing, points: Sequence[Record], *marks: Mark, tooltip:
             ranges.append(place | dict(zip(("lo", "hi"), np.quantile(values, MOST).tolist(), strict=True)))
         else:
             dots += [place | {field: value} for value in values]
-    figure.add("most replicates", ranges, Mark(WIDE_BAR, ENDS, opacity=0.25))
+    figure.add("most replicates", ranges, Mark(WIDE_BAR, {across: "lo", f"{across}2": "hi"}, opacity=0.25))
     figure.add("replicate", dots, Mark(DOT, opacity=0.45, tooltip=tooltip))
     figure.add("mean", ({name: of for name, of in point.items() if name != "values"} for point in points), *marks)
     beyond = f"; wide bar: from the 5 % to the 95 % quantile, for more than {MANY} replicates" * bool(ranges)

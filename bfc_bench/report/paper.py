@@ -11,6 +11,8 @@ PIXELS = 96.0
 """Pixels per inch."""
 LEAST = 90
 """Pixels of the narrowest panel that can be read."""
+TALL = 320
+"""Pixels of the highest panel that may get lower with its width; higher ones have a line of text for each learner."""
 BESIDE = 50
 """Pixels beside a panel for its axis."""
 SIZES = {
@@ -57,5 +59,6 @@ def for_paper(figure: Drawing, width: float | None = None) -> dict[str, Any]:
     longest = max(map(len, figure.labels), default=1)
     spec["columns"], spec["config"]["legend"]["columns"] = columns, max(1, int(pixels / (5.6 * longest + 32)))
     spec["spec"]["width"] = pixels / columns - BESIDE
-    spec["spec"]["height"] = min(spec["spec"]["height"], 0.8 * spec["spec"]["width"])
+    if spec["spec"]["height"] <= TALL:
+        spec["spec"]["height"] = min(spec["spec"]["height"], 0.8 * spec["spec"]["width"])
     return spec

@@ -6,10 +6,10 @@ All axes are logarithmic, except those of errors that may be negative.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any
 
 from bfc_bench.analysis.compute import CostCurve, CostName, frontiers
-from bfc_bench.analysis.curves import Curve, CurvePoint
+from bfc_bench.analysis.curves import Curve
 from bfc_bench.analysis.scaling import Scaling
 from bfc_bench.analysis.thresholds import NStars
 from bfc_bench.report import marks
@@ -22,8 +22,6 @@ from bfc_bench.utils.legendre import harmonics_dimension
 LEARNER = {"label": "learner"}
 LEAST = -0.25
 """Lower end of the axis of R²; smaller values carry no information."""
-Points: TypeAlias = dict[str, dict[str, dict[Any, tuple[CurvePoint, list[float]]]]]
-"""By panel, label and value on an axis: a point of a curve, and the values of its replicates."""
 COSTS: dict[CostName, str] = {"fit_flops": "operations of the fit, FLOPs", "fit_cpu_seconds": "CPU time of the fit, s"}
 """The axes of the costs that are shown (``analysis.compute.shown_cost``)."""
 WIDER = 4.0
@@ -186,29 +184,31 @@ def _means(of: CostCurve) -> list[Record]:
 
 
 def feature_errors(curves: Sequence[Curve], styles: Styles | None = None) -> Drawing:
-    """Draw the relative Procrustes errors P of hidden features after each stage, one panel per layer and d.
+    """Draw the relative Procrustes errors P of hidden features after each stage, one panel per d and layer.
 
     ``curves`` are those of the features after each stage, at one size each (``stages.at_largest_n``).
+
+    Each learner and stage has a line of its own, so that many learners at one error stay apart; the marker is the
+    geometric mean, the dots are replicates, and the stages of a learner are joined.
     """
-    panels: Points = {}
-    for curve in sorted(curves, key=lambda curve: curve.stage is None):  # the last stage stands last
-        of_label = panels.setdefault(f"{curve.metric.partition('.')[2]}, d = {curve.d}", {}).setdefault(curve.label, {})
-        (of_label[curve.stage_name],) = marks.measured(curve)
-    return errors_at("stage", "feature error P (relative)", curves, panels, styles)
-
-
-def errors_at(axis: str, title: str, curves: Sequence[Curve], panels: Points, styles: Styles | None = None) -> Drawing:
-    """Draw points of curves against an axis: means over replicates with 95 % intervals, and the replicates as dots.
-
-    ``title`` is that of the axis of errors.
-    """
-    points = [point for by_label in panels.values() for by_value in by_label.values() for point in by_value.values()]
-    y = marks.error_axis(curves, title, [value for _, values in points for value in values])
-    figure, placed = marks.side_by_side(axis, panels, y, styles)
-    means = [at | {"n": point.n} | marks.mean("error", point, values) for at, (point, values) in placed]
-    tooltip = LEARNER | {"value": axis, "n": "n", "error": title, "interval": "interval", "replicates": "replicates"}
-    looks = (marks.INTERVAL_BAR, marks.CURVE, Mark(marks.MARKER, shape=True, tooltip=tooltip))
-    dots = marks.add_points(figure, means, *looks, tooltip=LEARNER | {"value": axis, "error": title})
-    mean = " or ".join(dict.fromkeys(curve.mean_in_words for curve in curves))
-    figure.notes = [f"Marker: {mean} of the replicates with its 95 % interval. {dots}"]
+    labels = in_order((curve.label for curve in curves), styles)
+    lines = list(dict.fromkeys((label, of.stage_name) for label in labels for of in curves if of.label == label))
+    layers = [curve.metric.partition(".")[2] for curve in curves]
+    panels = {(of.d, layer): f"{layer}, d = {of.d}" for of, layer in zip(curves, layers, strict=True)}
+    points = [point for curve in curves for point in marks.measured(curve)]
+    x = log_axis("P", "feature error P (relative)", [value for _, values in points for value in values])
+    names = [f"{label} · {stage}" for label, stage in lines]
+    y = Axis("line", "", (len(lines) - 0.4, -0.6), list(range(len(lines))), names, log=False)
+    height, columns = 30 + 22 * max(3, len(lines)), max(1, len({layer for _, layer in panels}))
+    figure = Drawing(x, y, panels.values(), labels, styles, columns=columns, height=height)
+    means = list[Record]()
+    for curve, layer, (point, values) in zip(curves, layers, points, strict=True):
+        line, stage = lines.index((curve.label, curve.stage_name)), curve.stage_name
+        at = {"panel": panels[curve.d, layer], "label": curve.label, "line": line, "stage": stage}
+        means.append(at | marks.mean("P", point, values))
+    tooltip = LEARNER | {"stage": "stage", "P": "P", "interval": "interval", "replicates": "replicates"}
+    joined = Mark({"type": "line", "strokeWidth": 1, "strokeDash": [2, 3]}, order="line")
+    looks = (joined, Mark(marks.MARKER, shape=True, tooltip=tooltip))
+    dots = marks.add_points(figure, means, *looks, across="x", tooltip=LEARNER | {"stage": "stage", "P": "P"})
+    figure.notes = [f"Marker: geometric mean of the replicates. Line: stages of one learner. {dots}"]
     return figure

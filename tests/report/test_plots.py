@@ -245,7 +245,7 @@ def test_many_replicates_are_a_bar_whose_drawing_does_not_grow_with_them():
     assert len(drawing(400).records) == len(many.records)
 
 
-def test_feature_errors_have_a_panel_per_layer_and_a_value_per_stage():
+def test_feature_errors_have_a_panel_per_layer_and_a_line_per_stage():
     cells = [
         row(label="joint", replicate=r, stages={"after layer 2": {"feature_errors": {"S2": error}}},
             feature_errors={"S2": 1e-7, "S3": 1e-6} if r == 0 else {})
@@ -255,11 +255,11 @@ def test_feature_errors_have_a_panel_per_layer_and_a_value_per_stage():
     features = [curve for curve in stage_curves(cells) if curve.metric.startswith("feature_errors.")]
     figure = plots.feature_errors(sorted(at_largest_n(features), key=lambda curve: curve.metric))
     assert figure.panels == ["S2, d = 20", "S3, d = 20"]
-    assert figure.y.log
-    assert figure.x.names == ["after layer 2", "final"]
-    means = {(r["label"], r["value"]): r["error"] for r in records(figure, "mean", panel="S2, d = 20")}
-    wanted = {("joint", "after layer 2"): math.sqrt(2e-4), ("joint", "final"): 1e-7, ("frozen", "final"): 1e-2}
-    assert means == pytest.approx(wanted, rel=1e-5)
+    assert figure.x.log
+    assert figure.y.names == ["joint · after layer 2", "joint · final", "frozen · final"]
+    means = records(figure, "mean", panel="S2, d = 20")
+    np.testing.assert_allclose(column(means, "P"), [math.sqrt(2e-4), 1e-7, 1e-2], rtol=1e-5)
+    assert column(means, "line") == [0, 1, 2]
 
 
 @pytest.mark.parametrize("draw", [plots.learning_curves, plots.thresholds_against, plots.feature_errors])
