@@ -21,19 +21,12 @@ from bfc_bench.learner import LabelKind, Learner
 from bfc_bench.plugins.manager import Plugins
 from bfc_bench.registry import Registry, broken_plugins
 from bfc_bench.suite.read import read_suite
-from bfc_bench.tasks.metrics import Invariance, Metric
+from bfc_bench.tasks.metrics import Metric
 from bfc_bench.toolkit.libraries import missing
 from bfc_bench.utils.plain_json import toml_value
 
 BASES = {"int": "integer", "float": "number", "bool": "true or false", "str": "text", "Any": "anything"}
 """Types in words."""
-CHANGES = {
-    "shift": "the same constant added to predictions and target",
-    "scale": "the units of predictions and target",
-    "increasing": "increasing maps of all predictions that keep 0",
-    "classes": "the numbers of the classes",
-}
-"""Invariances of metrics in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +118,6 @@ def _metric_facts(metric: Metric) -> dict[str, str]:
         "of perfect predictions": "" if metric.perfect is None else f"{max(metric.perfect, metric.floor):g}",
         "labels": ", ".join(kind for kind in get_args(LabelKind) if kind in metric.labels),
         "of": metric.of,
-        "unchanged by": ", ".join(CHANGES[name] for name in get_args(Invariance) if name in metric.invariances),
     }
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
-from typing import Literal, TypeAlias
+from typing import Literal
 
 import numpy as np
 
@@ -16,14 +16,6 @@ from bfc_bench.tasks.base import Float
 TRIMMED_SHARE = 0.01
 BINS = 15
 """Number of bins of the calibration error."""
-Invariance: TypeAlias = Literal["shift", "scale", "increasing", "classes"]
-"""What may change without changing a metric:
-
-- ``shift``: predictions and target values by the same constant;
-- ``scale``: both by the same positive factor;
-- ``increasing``: all predictions by the same increasing map that keeps 0;
-- ``classes``: the numbers of the classes, or which of two classes is +1.
-"""
 
 
 @dataclass(frozen=True)
@@ -46,8 +38,6 @@ class Metric:
     """Its value for predictions that equal the truth, without the floor; None if it is not known."""
     largest: float = inf
     """The largest value that it can have."""
-    invariances: frozenset[Invariance] = frozenset()
-    """What may change without changing the value. The order of points never changes a metric."""
 
     def error(self, prediction: Float, truth: TargetValues) -> float:
         """The value, at least ``floor``. Raises ``ValueError`` if it is negative or not finite."""
@@ -152,17 +142,15 @@ def calibration_error(probabilities: Float, truth: TargetValues) -> float:
 
 
 CLASSES: frozenset[LabelKind] = frozenset({"binary", "class"})
-UNITS: frozenset[Invariance] = frozenset({"shift", "scale"})
-EITHER: frozenset[Invariance] = frozenset({"classes"})
 METRICS: tuple[Metric, ...] = (
-    Metric("nmse", nmse, invariances=UNITS),
-    Metric("nmse_trimmed", nmse_trimmed, invariances=UNITS),
-    Metric("error_rate", error_rate, CLASSES, largest=1.0, invariances=EITHER | {"increasing"}),
+    Metric("nmse", nmse),
+    Metric("nmse_trimmed", nmse_trimmed),
+    Metric("error_rate", error_rate, CLASSES, largest=1.0),
 )
 """The built-in metrics that have a column of their own in a row."""
 BUILT_IN: tuple[Metric, ...] = (
     *METRICS,
-    Metric("log_loss", log_loss, CLASSES, "probabilities", 1e-15, largest=-float(np.log(1e-15)), invariances=EITHER),
+    Metric("log_loss", log_loss, CLASSES, "probabilities", 1e-15, largest=-float(np.log(1e-15))),
     Metric("calibration_error", calibration_error, CLASSES, "probabilities", 1e-15, largest=1.0),
 )
 """All built-in metrics."""
