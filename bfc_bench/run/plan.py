@@ -214,8 +214,9 @@ def _sort(
         if status != "skipped":
             plan.to_skip.append(cell)
     elif status in ("", "skipped") or _runs_again(status, stale, redo):
-        plan.todo.append(cell)
-        if fault := fault or _key_fault(plan, cell, problem(cell.task, cell.d, cell.replicate)):
+        fault = fault or _key_fault(plan, cell, problem(cell.task, cell.d, cell.replicate))
+        (plan.done if done and fault else plan.todo).append(cell)
+        if fault and not done:
             plan.broken[cell] = fault
     else:
         (plan.done if done else plan.failed).append(cell)

@@ -1,6 +1,7 @@
 """Rows of another release, device or learner version are shown as such, and made again when that is asked for."""
 
 import pytest
+from breaking_learners import Mean
 from stored_rows import read_results
 
 from bfc_bench import RunOptions, run_suite
@@ -83,6 +84,14 @@ def test_a_result_stays_where_it_cannot_be_made_again(made):
     """A budget that its data exceed neither replaces its row by a skip nor calls it stale."""
     plan = plan_of(made, redo=["all"], changes=["budget.memory_gb=1e-6"])
     assert (len(plan.done), len(plan.todo), plan.stale) == (3, 0, {})
+
+
+@pytest.mark.parametrize("method", ["cost", "batch_key"])
+def test_a_result_stays_where_its_learner_now_fails_while_a_run_is_planned(method, made, monkeypatch):
+    monkeypatch.setattr(Mean, method, lambda self, *given: {}["of another release"])
+    plan = plan_of(made, redo=["all"])
+    assert {cell.label for cell in plan.done} == {"mean"}
+    assert {cell.label for cell in plan.todo} == {"faulty"}
 
 
 def test_a_run_for_a_gpu_leaves_what_cannot_use_one_to_the_cpu(made):
