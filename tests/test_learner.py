@@ -12,7 +12,6 @@ from breaking_learners import Constant
 
 import bfc_bench
 from bfc_bench import BatchLearner, BenchError, Context, Data, Diverged, Failure, Learner
-from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.testing import check_learner
 from bfc_bench.toolkit.ridge_learner import RidgeLearner
 
@@ -109,15 +108,3 @@ def test_a_learner_is_pickled_without_what_it_has_computed():
         assert sent == Remembers(widths=(3, 4))
         assert sent.total.value == 7
         assert "total" not in vars(pickle.loads(pickle.dumps(sent)))
-
-
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [("ensemble:random-features", {"members": 3}), ("ensemble:sklearn:tree.DecisionTreeRegressor", {"max_depth": 2})],
-)
-def test_a_variant_is_pickled_by_its_path(name, options):
-    """Its class, which has no place in a module, is made again where it arrives."""
-    learner = load_plugins().learner(name).parse(options, name)
-    sent = pickle.loads(pickle.dumps(learner))
-    assert (sent, type(sent)) == (learner, type(learner))
-    assert sent.options() == learner.options()

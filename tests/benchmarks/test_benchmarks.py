@@ -17,22 +17,15 @@ def command(*arguments):
     return completed([sys.executable, "-m", *map(str, arguments)], cwd=ROOT, timeout=300)
 
 
-@pytest.fixture(scope="module")
-def report(tmp_path_factory):
-    """The JSON file and the printed table of a quick run."""
-    file = tmp_path_factory.mktemp("benchmarks") / "report.json"
-    run = command("benchmarks", "startup", "--quick", "--output", file)
-    assert run.returncode == 0, run.stdout + run.stderr
-    return file, run.stdout
-
-
 def test_every_benchmark_is_a_file_and_every_file_that_measures_is_listed():
     measuring = {path.stem for path in ROOT.glob("benchmarks/*.py") if "def measure(quick: bool" in path.read_text()}
     assert measuring == {*BENCHMARKS, *GPU_BENCHMARKS}
 
 
-def test_the_report_holds_machine_versions_load_and_lines(report):
-    found = json.loads(report[0].read_text())
+def test_the_report_holds_machine_versions_load_and_lines(tmp_path):
+    run = command("benchmarks", "startup", "--quick", "--output", tmp_path / "report.json")
+    assert run.returncode == 0, run.stdout + run.stderr
+    found = json.loads((tmp_path / "report.json").read_text())
     assert found["quick"] is True
     assert not found["failures"]
     assert {"processor", "cores", "python", "packages", "git"} <= set(found["machine"])

@@ -14,8 +14,7 @@ TASKS = [
 LEARNER = {"name": "ntk-raw", "options": {"ridge": 1e-6}}
 
 
-@pytest.fixture
-def store(suite_file, tmp_path):
+def test_a_line_per_learner_with_n_star_its_exponent_and_the_theorys(suite_file, tmp_path, capsys):
     """Rows whose error is a constant of the replicate times (d^2 / n)^2, so that N* is proportional to d^2."""
     path = suite_file(replicates=4, levels=[0.5], task=TASKS, learner=[LEARNER])
     rows = [
@@ -25,11 +24,7 @@ def store(suite_file, tmp_path):
         )
         for task in TASKS for d in task["d"] for n in task["n"] for r in range(4)
     ]  # fmt: skip
-    return hold(tmp_path, path, rows)
-
-
-def test_a_line_per_learner_with_n_star_its_exponent_and_the_theorys(store, capsys):
-    assert exponents.main(["tiny", "--store", str(store)]) == 0
+    assert exponents.main(["tiny", "--store", str(hold(tmp_path, path, rows))]) == 0
     title, _, head, _, line = capsys.readouterr().out.strip().split("\n")
     assert title == "**several**"
     assert head == "| learner | N*, d = 4 | N*, d = 8 | N*, d = 16 | exponent | theory's N* | theory's exponent |"

@@ -18,6 +18,7 @@ from bfc_bench.seeds import stream
 from bfc_bench.stored_suite import open_store
 
 LABELS = {"joint": 1e-6, "kernel": 0.1, "twin": 0.1}
+LEARNERS = [{"name": "kernel-ridge", "label": label} for label in LABELS]
 CLAIM = {"id": "separation", "source": "Theorem 1", "kind": "beats", "label": "joint", "task": "t"}
 CLAIMS = [
     {**CLAIM, "against": ["kernel", "twin"], "factor": 100},
@@ -30,16 +31,15 @@ CLAIMS = [
 def held(suite_file, tmp_path):
     """A suite file, and a store that holds its results: three learners, four replicates at n = 10 and 20."""
 
-    def make(claims=tuple(CLAIMS), name="tiny", labels=LABELS):
-        learners = [{"name": "kernel-ridge", "label": label} for label in labels]
-        path = suite_file(name, learner=learners, replicates=4, claim=list(claims))
+    def make(claims=tuple(CLAIMS), name="tiny"):
+        path = suite_file(name, learner=LEARNERS, replicates=4, claim=list(claims))
         rows = [
             row(
                 suite=name, task="t", label=label, d=4, n=n, replicate=r,
                 nmse=float(level * np.exp(stream("verbs", label, n, r).standard_normal() / 5)), finished_at=1.7e9 + n,
                 part_errors={"degree2": float(level + stream("parts", label, n, r).standard_normal() / 100)},
             )
-            for label, level in labels.items() for n in (10, 20) for r in range(4)
+            for label, level in LABELS.items() for n in (10, 20) for r in range(4)
         ]  # fmt: skip
         return path, hold(tmp_path / "store", path, rows)
 
@@ -114,8 +114,7 @@ def test_a_new_claim_is_judged_without_a_new_run(held, suite_file, printed):
     path, store = held(claims=())
     assert "declares no claim" in printed("claims", path, "--store", store)
     assert exported(printed, path, store) == []
-    learners = [{"name": "kernel-ridge", "label": label} for label in LABELS]
-    path = suite_file("tiny", learner=learners, replicates=4, claim=CLAIMS[:1])
+    path = suite_file("tiny", learner=LEARNERS, replicates=4, claim=CLAIMS[:1])
     assert "✓ supported" in printed("claims", path, "--store", store)
 
 
@@ -127,8 +126,7 @@ def test_a_suite_whose_file_is_gone_is_judged_by_the_claims_it_ran_with(held, pr
 
 def test_a_wrong_claim_stops_every_verb_with_exit_code_2(suite_file, held, refused):
     _, store = held()
-    learners = [{"name": "kernel-ridge", "label": label} for label in LABELS]
-    path = suite_file("tiny", learner=learners, claim=[{**CLAIMS[0], "against": "kernle"}])
+    path = suite_file("tiny", learner=LEARNERS, claim=[{**CLAIMS[0], "against": "kernle"}])
     message = "tiny.toml: claim 'separation': unknown learner label 'kernle'. Did you mean 'kernel'?"
     for verb in ("plan", "run", "claims", "report"):
         assert message in refused(verb, path, "--store", store)

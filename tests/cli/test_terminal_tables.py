@@ -72,13 +72,13 @@ def held(suite_file, tmp_path):
         )
         for k, label in enumerate(LABELS) for n in (10, 20) for r in range(4)
     ]  # fmt: skip
-    return path, hold(tmp_path / "store", path, rows), LABELS
+    return path, hold(tmp_path / "store", path, rows)
 
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("verb", ["claims", "results", "compare", "plan", "summary"])
 def test_verbs_fit_every_terminal(held, monkeypatch, verb, width, printed):
-    path, store, labels = held
+    path, store = held
     for name, value in (("COLUMNS", str(width)), ("FORCE_COLOR", "1"), ("NO_COLOR", "1")):
         monkeypatch.setenv(name, value)
     if verb == "summary":
@@ -87,10 +87,10 @@ def test_verbs_fit_every_terminal(held, monkeypatch, verb, width, printed):
             print_summary(suites[path], out)
         text = shown(out)
     else:
-        about = [labels[0], labels[2]] if verb == "compare" else [str(path)]
+        about = [LABELS[0], LABELS[2]] if verb == "compare" else [str(path)]
         named = ["squares-help-with-rows"] if verb == "claims" else []
         text = re.sub(r"\x1b\[[0-9;]*m", "", printed(verb, *about, *named, "--store", store))
-    for label in labels if verb != "compare" else (labels[0], labels[2]):
+    for label in LABELS if verb != "compare" else (LABELS[0], LABELS[2]):
         assert label in text
     assert "…" not in text
     if verb == "claims":

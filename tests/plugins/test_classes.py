@@ -14,13 +14,10 @@ from bfc_bench.tasks.metrics import TargetValues, error_rate
 from bfc_bench.toolkit.arrays import convert, to_numpy
 
 CENTRES = np.array([[4.0, 0.0], [-4.0, 1.0], [0.0, -5.0]])
-RIDGES = [
+LEARNERS = [
     KernelRidge(kernel="rbf", ridge=1e-2),
     RandomFeatures(features=40, ridge=1e-2),
     RandomFeatures(features=400, ridge=1e-2),
-]
-LEARNERS = [
-    *RIDGES,
     ReluMlp(width=32, depth=2, steps=300, batch_size=32),
     ResidualMlp(width=16, max_steps=256, batch_size=32),
     SklearnEstimator.variant("ensemble.RandomForestClassifier")(n_estimators=20),

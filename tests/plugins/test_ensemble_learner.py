@@ -5,9 +5,10 @@ import pytest
 from bfc_plugins.ensemble import _joined
 from bfc_plugins.kernels.random_features import RandomFeatures
 from bfc_plugins.quadratic.quad_densenet import QuadDenseNet
+from breaking_learners import Constant
 
 from bfc_bench.errors import UsageError
-from bfc_bench.learner import Context, Data, Job, Predictor
+from bfc_bench.learner import Context, Data, Job
 from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.seeds import stream
 from bfc_bench.toolkit.networks import PROGRAM_BYTES
@@ -62,11 +63,7 @@ def test_memory_that_does_not_grow_with_n_is_taken_once():
 
 
 def test_it_has_the_cautions_of_its_members():
-    class Constant(Predictor):
-        def predict(self, x):
-            return x[:, 0]
-
-    members = [Constant() for _ in range(4)]
+    members = [Constant(0.0) for _ in range(4)]
     for member, caution in zip(members, ("", "ended early", "took too long", "ended early"), strict=True):
         member.caution = caution
     assert _joined(members).caution == "ended early; took too long"

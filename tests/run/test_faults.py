@@ -27,9 +27,8 @@ FAULTS = {
 }
 
 
-@pytest.fixture
-def ran(faulty, suite_file, tmp_path):
-    """A suite in which each fault happens at n = 20 only, alone and in a batch, beside a learner that is fine."""
+def test_every_fault_is_a_row_and_touches_no_other_cell(faulty, suite_file, tmp_path):
+    """Each fault happens at n = 20 only, alone and in a batch, beside a learner that is fine."""
     learners = [
         {"name": name, "label": f"{name}-{how}", "options": {"how": how, "at": 20}}
         for name in ("faulty", "together")
@@ -37,11 +36,7 @@ def ran(faulty, suite_file, tmp_path):
     ]
     path = suite_file(learner=[{"name": "mean"}, *learners], budget={"cell_seconds": 4})
     session = run_suite(path, RunOptions(store=tmp_path / "store", jobs=2))
-    return session, {(row.label, row.n): row for row in read_results(path, store=tmp_path / "store")}
-
-
-def test_every_fault_is_a_row_and_touches_no_other_cell(ran, tmp_path):
-    session, rows = ran
+    rows = {(row.label, row.n): row for row in read_results(path, store=tmp_path / "store")}
     assert session.exit_code == 1
     for name in ("faulty", "together"):
         for how, (status, reason) in FAULTS.items():

@@ -99,14 +99,3 @@ def test_a_run_for_a_gpu_leaves_what_cannot_use_one_to_the_cpu(made):
     plan, again = plan_of(made, "cuda"), plan_of(made, "cuda", redo=["all"])
     assert (len(plan.done), len(plan.failed), plan.stale, plan.skipped) == (3, 1, {}, {})
     assert {batch.device for batch in again.batches(1, 1)} == {"cpu"}
-
-
-def test_another_version_of_a_learner_is_made_anew(made):
-    store = made[1]
-    disguise(store, learner_version=0)
-    with Store(store, write=True) as opened:  # its version is part of what a cell's name is hashed from
-        name = "substr(cell, 2) || '-'"
-        opened.connection.execute(
-            f"UPDATE rows SET cell = {name}, row = json_set(row, '$.cell', {name}) WHERE label = 'mean'"
-        )
-    assert len(plan_of(made).todo) == 2

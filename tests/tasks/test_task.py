@@ -6,10 +6,7 @@ import numpy as np
 import pytest
 
 from bfc_bench.errors import UsageError
-from bfc_bench.plugins.manager import load_plugins
-from bfc_bench.run.build_task import build_task
 from bfc_bench.seeds import BLOCK
-from bfc_bench.suite.model import TaskEntry
 from bfc_bench.tasks.inputs.uniform import Hypercube, Sphere, Uniform
 from bfc_bench.tasks.labels import Clean, Noise
 from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
@@ -114,10 +111,3 @@ def test_tasks_that_do_not_exist_say_why(inputs, d, reason):
     with pytest.raises(UsageError, match=f"task 'noisy': {reason}"):
         problem(replace(TASK, inputs=inputs), d=d)
     assert TASK.check(D) is None
-
-
-def test_a_task_is_built_from_plain_data():
-    target = {"kind": "quadratic-densenet", "widths": [3, 2], "alphas": [1, 0.3]}
-    entry = TaskEntry(name="t", inputs={"kind": "uniform"}, target=target, d=[D], n=[1])
-    built = build_task(entry, load_plugins(), "suite 's': task 't'")
-    assert built == TeacherTask("t", Uniform(), TARGET, labels=Clean())

@@ -10,6 +10,7 @@ from contextlib import closing
 from hashlib import sha256
 
 import pytest
+from stored_rows import content
 
 from bfc_bench import open_store
 from bfc_bench.errors import StoreError
@@ -18,7 +19,6 @@ from bfc_bench.extras.bundle.archive import CITATION, CLAIMS, MANIFEST, STORE
 from bfc_bench.extras.bundle.verify import verify
 from bfc_bench.extras.bundle.write import bundle
 from bfc_bench.run import session
-from bfc_bench.store.records import TABLES
 from bfc_bench.store.unpacking import store_folder
 from bfc_bench.utils.plain_json import readable_json
 
@@ -26,12 +26,6 @@ from bfc_bench.utils.plain_json import readable_json
 def written(store, to, **options):
     with open_store(store) as opened:
         return bundle(opened, (), to, **options)
-
-
-def content(store):
-    """All that the tables of a store hold, in their order."""
-    with closing(sqlite3.connect(store / STORE)) as db:
-        return {table: db.execute(f"SELECT * FROM {table} ORDER BY rowid").fetchall() for table in TABLES}
 
 
 def count(made):

@@ -1,8 +1,6 @@
 """A site of several suites and stores: what it says, and that its pages are whole and lead to one another."""
 
 import re
-import sqlite3
-from contextlib import closing
 from dataclasses import replace
 from html import unescape
 from urllib.parse import unquote
@@ -10,6 +8,7 @@ from urllib.parse import unquote
 import pytest
 from browser import Browser
 from html_page import Page
+from stored_rows import change
 from synthetic import INJECTION, PROVENANCE, SESSIONS, SUITE, VERDICTS, row, rows
 
 import bfc_bench
@@ -161,11 +160,6 @@ def test_a_bundle_beside_its_store_has_another_name(tmp_path):
     assert _named(paths) == dict(zip(("results", "results.zip", "other"), paths, strict=True))
 
 
-def changed(store, statement, *values):
-    with closing(sqlite3.connect(store / "results.sqlite")) as db, db:
-        db.execute(statement, values)
-
-
 def test_a_store_that_cannot_be_read_ends_it_and_leaves_the_pages(stores, refused, tmp_path, printed):
     command = ["site", tmp_path / "site", "--store", stores[0]]
     printed(*command)
@@ -182,7 +176,7 @@ def test_a_suite_s_name_does_not_lead_out_of_the_site(name, stores, tmp_path, ca
     """Whether or not a store may hold such a name: nothing is written there."""
     name = name.format(tmp_path.relative_to("/"))
     for table in ("sessions", "definitions", "rows"):
-        changed(stores[1], f"UPDATE {table} SET suite = ? WHERE suite = 'second'", name)
+        change(stores[1], f"UPDATE {table} SET suite = ? WHERE suite = 'second'", name)
     (tmp_path / "out").mkdir()
     before = {path.name for path in tmp_path.iterdir()}
     run(["site", str(tmp_path / "out" / "site"), "--store", str(stores[1])])

@@ -3,37 +3,30 @@
 import numpy as np
 import pytest
 from bfc_plugins.hierarchies.patch_clustering import PatchClustering, clusters, mean_labels, patch_codes
+from grammars import problem
 
 from bfc_bench.learner import Context
 from bfc_bench.seeds import stream
 from bfc_bench.tasks.feature_errors import measure
-from bfc_bench.tasks.joint_task import JointTask
-from bfc_bench.tasks.labels import Clean
-from bfc_bench.tasks.laws.random_hierarchy import RandomHierarchy
-
-
-def problem(replicate=0, **options):
-    law = RandomHierarchy(**{"vocabulary": 8, "synonyms": 2, "levels": 3, "classes": 2, **options})
-    return JointTask("t", law, labels=Clean()).problem(0, law.dimension, replicate, 2000)
 
 
 @pytest.mark.parametrize("classes", [2, 8])
 def test_with_many_points_the_class_is_exact(classes):
-    task = problem(classes=classes)
+    task = problem(3, classes=classes)
     scores = PatchClustering().fit(task.train(8000), Context(seed=1)).predict(task.test_x)
     predicted = np.sign(scores) if classes == 2 else scores.argmax(axis=1)
     assert np.mean(predicted != task.test_y) < 0.005
 
 
 def test_with_many_points_clusters_are_the_hidden_symbols():
-    task = problem(classes=8)  # with fewer classes some symbols have equal correlations and need not be told apart
+    task = problem(3, classes=8)  # with fewer classes some symbols have equal correlations and need not be told apart
     predictor = PatchClustering().fit(task.train(8000), Context(seed=1))
     for name, symbols in task.test_hidden.items():
         assert measure(symbols, predictor.hidden(task.test_x)[name])["span_errors"] < 0.02
 
 
 def test_one_level_is_a_table_of_the_codes_that_were_seen():
-    task = problem(levels=1, synonyms=4)
+    task = problem(1, synonyms=4)
     predictor = PatchClustering().fit(task.train(300), Context(seed=1))
     assert np.mean(np.sign(predictor.predict(task.test_x)) != task.test_y) == 0
     assert predictor.hidden(task.test_x) == {}

@@ -4,19 +4,12 @@ import numpy as np
 import pytest
 from bfc_plugins.hierarchies.tree_cnn import TreeCnn
 from bfc_plugins.hierarchies.tree_net import TreeNet
+from grammars import problem
 
 from bfc_bench.learner import Context
 from bfc_bench.seeds import stream
-from bfc_bench.tasks.joint_task import JointTask
-from bfc_bench.tasks.labels import Clean
-from bfc_bench.tasks.laws.random_hierarchy import RandomHierarchy
 
 NET = TreeNet(positions=4, channels=3, branching=2, width=5, depth=2, outputs=2)
-
-
-def problem(replicate=0, **options):
-    law = RandomHierarchy(**{"vocabulary": 8, "synonyms": 2, "levels": 2, "classes": 2, **options})
-    return JointTask("t", law, labels=Clean()).problem(0, law.dimension, replicate, 2000)
 
 
 def test_a_layer_reads_its_patch_alone_with_the_filters_of_all_positions():
@@ -41,7 +34,7 @@ def test_declared_weights_and_operations_are_those_of_the_network():
 def test_a_grammar_is_learned_with_its_symbols(train, usable):
     learner = TreeCnn(train=train, steps=400)
     usable(learner)
-    task = problem()
+    task = problem(2)
     data = task.train(512)
     predictor = learner.fit(data, Context(seed=1))
     assert np.mean(np.sign(predictor.predict(task.test_x)) == task.test_y) > 0.98
@@ -55,7 +48,7 @@ def test_a_grammar_is_learned_with_its_symbols(train, usable):
 def test_a_frozen_layer_keeps_its_features_and_the_first_stage_reads_one_level_only(usable):
     learner = TreeCnn(train="layerwise", steps=50)
     usable(learner)
-    task = problem(levels=3)
+    task = problem(3)
     predictor = learner.fit(task.train(200), Context(seed=1))
     assert list(predictor.stages) == ["layer1", "layer2"]
     for stage in predictor.stages.values():
@@ -66,6 +59,6 @@ def test_a_frozen_layer_keeps_its_features_and_the_first_stage_reads_one_level_o
 def test_what_is_no_sequence_of_the_tree_is_skipped():
     learner = TreeCnn()
     assert [learner.levels(d) for d in (16, 32, 64, 8, 24, 20)] == [1, 2, 3, 0, 0, 0]
-    assert learner.skip(problem().task.facts(32), 100) is None
-    assert "alphabet = 4" in TreeCnn(alphabet=4).skip(problem().task.facts(32), 100)
-    assert "3^L positions" in TreeCnn(branching=3).skip(problem().task.facts(32), 100)
+    assert learner.skip(problem(2).task.facts(32), 100) is None
+    assert "alphabet = 4" in TreeCnn(alphabet=4).skip(problem(2).task.facts(32), 100)
+    assert "3^L positions" in TreeCnn(branching=3).skip(problem(2).task.facts(32), 100)

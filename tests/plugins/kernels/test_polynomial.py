@@ -4,17 +4,14 @@ import pytest
 import torch
 from bfc_plugins.kernels.leave_one_out import ridge_fit
 from bfc_plugins.kernels.polynomial import Poly
+from fit_samples import normal
 
 KERNELS = [Poly(3), Poly(4, 5.0)]
 
 
-def points(count, seed):
-    return torch.randn(count, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
-
-
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
 def test_gradients_are_those_of_central_differences(kernel):
-    u, v, weights, step = points(7, 0), points(9, 1), points(9, 2)[:, 0], 1e-5
+    u, v, weights, step = normal(7, 5, seed=0), normal(9, 5, seed=1), normal(9, 5, seed=2)[:, 0], 1e-5
     expected = torch.zeros_like(u)
     for k in range(5):
         shift = step * torch.eye(5, dtype=torch.float64)[k]
@@ -23,8 +20,8 @@ def test_gradients_are_those_of_central_differences(kernel):
 
 
 def test_leave_one_out_errors_are_those_of_fits_without_each_point():
-    z = points(12, 0)
-    y, kernel = z[:, 0] ** 2 + points(12, 4)[:, 1], Poly(3, 5.0).matrix(z, z)
+    z = normal(12, 5, seed=0)
+    y, kernel = z[:, 0] ** 2 + normal(12, 5, seed=4)[:, 1], Poly(3, 5.0).matrix(z, z)
     for ridge in (1e-3, 1.0):
         left_out = []
         for i in range(12):
@@ -38,8 +35,8 @@ def test_leave_one_out_errors_are_those_of_fits_without_each_point():
 
 
 def test_the_ridge_of_least_leave_one_out_error_is_chosen_and_indefinite_systems_are_passed_over():
-    z = points(30, 0)
-    kernel, noise = Poly(3, 5.0).matrix(z, z), points(30, 5)[:, 0]
+    z = normal(30, 5, seed=0)
+    kernel, noise = Poly(3, 5.0).matrix(z, z), normal(30, 5, seed=5)[:, 0]
     errors = {ridge: ridge_fit(kernel, noise, [ridge]).error for ridge in (1e-6, 1e-2, 10.0)}
     assert ridge_fit(kernel, noise, list(errors)).ridge == min(errors, key=errors.get)
     assert ridge_fit(-kernel, noise, [1e-6, 100.0]).ridge == 100.0

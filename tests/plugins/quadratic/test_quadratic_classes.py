@@ -7,19 +7,15 @@ from bfc_plugins.quadratic.layerwise import Layerwise
 from bfc_plugins.quadratic.quad_densenet import QuadDenseNet
 from teacher_fits import problem
 
-from bfc_bench.learner import Context, Job
+from bfc_bench.learner import Context
 from bfc_bench.tasks.labels import BeyondThreshold
 from bfc_bench.toolkit.ensemble import cross_entropy_loss
 
 SMALL = {"widths": (6, 4), "steps": 60, "batch_size": 32}
 
 
-def fit(one):
-    return one.learner.fit(one.train, one.ctx)
-
-
-def labelled(learner, p, n, *, told=True):
-    return Job(learner, p.train(n), Context(seed=1, square_mean=p.square_mean, margin_column=0 if told else None))
+def fit(learner, p, n, *, told=True):
+    return learner.fit(p.train(n), Context(seed=1, square_mean=p.square_mean, margin_column=0 if told else None))
 
 
 def error_rate(predictor, p):
@@ -36,9 +32,7 @@ def test_the_loss_is_the_cross_entropy_of_the_paper():
 def test_classes_are_learned_and_layerwise_training_stops_short(told):
     p = problem(labels=BeyondThreshold())
     options = {"widths": (10, 6), "steps": 3000}
-    joint, grown, frozen = (
-        fit(labelled(cls(**options), p, 8000, told=told)) for cls in (QuadDenseNet, Grow, Layerwise)
-    )
+    joint, grown, frozen = (fit(cls(**options), p, 8000, told=told) for cls in (QuadDenseNet, Grow, Layerwise))
     assert error_rate(joint, p) <= 0.015
     assert error_rate(grown, p) <= 0.015
     assert error_rate(frozen, p) >= 1.5 * error_rate(joint, p)
@@ -50,7 +44,7 @@ def test_classes_are_learned_and_layerwise_training_stops_short(told):
 @pytest.mark.parametrize("cls", [QuadDenseNet, Layerwise, Grow])
 def test_a_prediction_is_the_known_column_plus_a_function_of_the_others(cls):
     p = problem(labels=BeyondThreshold())
-    fitted = fit(labelled(cls(**SMALL), p, 300))
+    fitted = fit(cls(**SMALL), p, 300)
     shift = np.eye(7)[0] * 2.5
     np.testing.assert_allclose(fitted.predict(p.test_x + shift) - fitted.predict(p.test_x), 2.5, rtol=1e-6)
     np.testing.assert_array_equal(fitted.hidden(p.test_x + shift)["S2"], fitted.hidden(p.test_x)["S2"])
