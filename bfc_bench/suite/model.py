@@ -364,6 +364,11 @@ class Suite(Settings):
             for name in entry.tasks or ():
                 if name not in names:
                     raise ValueError(f"learner {entry.label!r} names an unknown task {name!r}.{suggest(name, names)}")
+            own = [task for task in self.task if entry.tasks is None or task.name in entry.tasks]
+            for together in dict.fromkeys(task.grid or task.name for task in own):
+                reasons = [_too_small(entry, task) for task in own if (task.grid or task.name) == together]
+                if all(reasons):
+                    raise ValueError(f"learner {entry.label!r}: {reasons[0]}")
         return self
 
     def __repr__(self) -> str:
@@ -402,6 +407,17 @@ class Suite(Settings):
 def _grids(entries: Iterable[TaskEntry | LearnerEntry]) -> set[str]:
     """Names of the grids of expanded entries."""
     return {str(entry.grid) for entry in entries if entry.grid is not None}
+
+
+def _too_small(entry: LearnerEntry, task: TaskEntry) -> str:
+    """Why a learner's limits leave no cell of a task; empty if they leave one or if the d of data is not known yet."""
+    if task.d and entry.max_d is not None and entry.max_d < task.d[0]:
+        return f"max_d must be at least {task.d[0]}, the smallest d of task {task.name!r}. Got {entry.max_d}"
+    if entry.max_n is not None and (task.d or isinstance(task.n, list)):
+        least = min(task.sizes(d)[0] for d in task.d or [1])
+        if entry.max_n < least:
+            return f"max_n must be at least {least}, the smallest n of task {task.name!r}. Got {entry.max_n}"
+    return ""
 
 
 def _require_unique(what: str, names: Sequence[str]) -> None:
