@@ -70,7 +70,7 @@ class Browser:
         """The value that JavaScript passes to its last argument."""
         return self._send("POST", f"{self.session}/execute/async", {"script": script, "args": list(arguments)})
 
-    def wait(self, script, *arguments, seconds=30):
+    def wait(self, script, *arguments, seconds=120):
         """The first true value that JavaScript returns."""
         end = time.monotonic() + seconds
         while not (value := self.run(script, *arguments)):

@@ -335,7 +335,19 @@ class StoredSuite:
         self, task: str | Sequence[str] = (), metric: str = "nmse", *, kind: str = "curves",
         learners: Sequence[str] = (), d: Sequence[int] = (), levels: Levels = None,
     ) -> Drawing:  # fmt: skip
-        """The same figure as the report draws it, with the arguments and errors of ``plot``."""
+        """The same figure as the report draws it.
+
+        Args:
+            task: Tasks to show; all by default.
+            metric: Column of the errors.
+            kind: Kind of the figure, as of ``plot``.
+            learners: Labels of the learners to show; all by default.
+            d: Input dimensions to show; all by default.
+            levels: Levels of error for N*; by default those of the suite.
+
+        Raises:
+            UsageError: As of ``plot``.
+        """
         from bfc_bench.report.figures import figure
 
         tasks = [task] if isinstance(task, str) and task else list(task)

@@ -47,7 +47,13 @@ class Inputs(Settings, ABC):
 
     @abstractmethod
     def sample(self, rng: np.random.Generator, m: int, law: InputLaw) -> Float:
-        """m independent points, (m, d), from the stream ``rng``, for a ``law`` that ``self.law`` returned."""
+        """m independent points, (m, d).
+
+        Args:
+            rng: The random stream of these points.
+            m: Number of points.
+            law: What ``self.law`` returned.
+        """
 
     def square_mean(self, law: InputLaw) -> Float:
         """E[x_i^2], (d,)."""
@@ -312,7 +318,13 @@ class Labelling:
         return self.labels.add_columns(rng, x, self)
 
     def label(self, rng: np.random.Generator, seen: Float, values: Float) -> Float:
-        """See ``Labels.label``."""
+        """See ``Labels.label``.
+
+        Args:
+            rng: The random stream of these labels.
+            seen: The inputs as the learner sees them, (m, d + columns).
+            values: The target's values, (m,).
+        """
         return self.labels.label(rng, seen, values, self)
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -81,7 +82,7 @@ def test_the_wheel_lacks_no_file(installed):
 
 def test_a_run_ends_with_a_table_and_the_path_of_the_report(smoke):
     store, output, _ = smoke
-    assert "NMSE [95 %]" in output
+    assert re.search(r"NMSE at n = \d+ \[95 %\]", output)
     lines = output.splitlines()
     following = lines[lines.index(f"Report: {store / 'reports' / 'smoke@1' / 'report.html'}") + 1 :]
     assert [line.split()[:2] for line in following if line != "Next:"] == [

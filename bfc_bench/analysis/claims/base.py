@@ -180,6 +180,12 @@ class Claim(Settings):
 
         If none is planned, it is the largest of the rows. Sizes that were run for the N* of single replicates do not
         count. If the claim is about N*, it is the point with all n.
+
+        Args:
+            rows: Rows of the suite.
+            task: The task.
+            d: Number of inputs, or None.
+            n: Number of samples, or None.
         """
         planned = self._planned.items()
         plans = [{key[2]: sizes for key, sizes in planned if key[:2] == (task, label)} for label in self.labels]
