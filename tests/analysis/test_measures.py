@@ -30,7 +30,7 @@ def ends(evidence):
 
 
 def measured(side, at_floor):
-    """The sizes of one side as errors, of which the least may be at the floor."""
+    """One side of a ratio: its sizes stand for errors, and the smallest may be at the floor."""
     values = np.array([[each.n] for each in side])
     floor = values.min() if at_floor else 1.0
     return Measured(Curve("t", 8, "a", "nmse", np.array([100]), (0, 1, 2, 3), values, floors=floor))
