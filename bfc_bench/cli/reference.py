@@ -10,13 +10,15 @@ from functools import cache
 from itertools import pairwise
 from math import inf
 from pathlib import Path
+from pkgutil import resolve_name
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
+import typer
 from pydantic.fields import FieldInfo
 
 from bfc_bench.config import Settings, plain_option
-from bfc_bench.errors import BenchError, UsageError
+from bfc_bench.errors import BenchError, UsageError, describe_error
 from bfc_bench.learner import LabelKind, Learner
 from bfc_bench.plugins.manager import Plugins
 from bfc_bench.registry import Registry, broken_plugins
@@ -84,7 +86,9 @@ def find(plugins: Plugins, name: str, kind: str = "") -> list[ReferenceEntry]:
 def _entry(registry: Registry[Any], name: str, options: bool = True) -> ReferenceEntry:
     value = registry.find(name)
     text, facts, lacking = value.__doc__, dict[str, str](), None
-    if isinstance(value, Path):
+    if isinstance(value, str):
+        text, lacking = _deferred(value)
+    elif isinstance(value, Path):
         text, facts = _suite_facts(value)
     elif isinstance(value, Metric):
         text, facts = value.measure.__doc__, _metric_facts(value)
@@ -94,6 +98,15 @@ def _entry(registry: Registry[Any], name: str, options: bool = True) -> Referenc
     found = options_of(value) if options and isinstance(value, type) and issubclass(value, Settings) else ()
     text = inspect.cleandoc(text or "")
     return ReferenceEntry(registry.kind, name, registry.origin(name), text, known, found, lacking or "")
+
+
+def _deferred(place: str) -> tuple[str | None, str | None]:
+    """The help of a verb or a listener that is registered by where it is, and what is wrong with it."""
+    try:
+        value = resolve_name(place)
+    except (Exception, SystemExit) as error:  # the module's own
+        return "", describe_error(error)
+    return value.info.help if isinstance(value, typer.Typer) else value.__doc__, None
 
 
 def _learner_facts(cls: type[Learner]) -> dict[str, str]:

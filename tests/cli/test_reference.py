@@ -24,6 +24,18 @@ def test_everything_that_is_registered_has_an_entry_and_says_what_it_is():
     assert [entry.name for entry in found if not entry.text] == []
 
 
+def test_a_verb_that_is_imported_when_it_is_called_is_described_by_its_help():
+    (site,), (data,) = find(PLUGINS, "site", "verb"), find(PLUGINS, "data", "verb")
+    assert site.text.startswith("Write a static web site")
+    assert data.text.startswith("List, download and describe data sets")  # a group
+
+
+def test_a_verb_whose_module_is_broken_says_why():
+    plugins = load_plugins()
+    plugins.verbs.register("gone", "no_such_package.verbs:gone", "somebody")
+    assert "no_such_package" in find(plugins, "gone")[0].missing
+
+
 def test_ranges_defaults_and_meanings_are_those_of_the_class():
     found = options("kernel-ridge")
     assert found["ridge"].values == "number >= 0"
