@@ -93,7 +93,7 @@ class Registry(Generic[T]):
         except (Exception, SystemExit) as error:  # the module's own
             raise UsageError(f"{self.kind} {name!r} of plugin {plugin!r}: {describe_error(error)}.") from None
         problem = self.problem(value)
-        if not problem and (own := self.name_of(value)) != name:
+        if not problem and self.named_by and (own := self.name_of(value)) != name:
             problem = f"is registered as {name!r}, but is called {own!r}"
         if problem:
             raise UsageError(f"{self.kind} {described(value)} of plugin {plugin!r} {problem}.")

@@ -31,8 +31,7 @@ def failure_lines(stored: StoredSuite) -> list[str]:
     for row in stored.each():
         if row.status not in ("ok", "skipped"):
             causes.setdefault(cause(row), []).append(row)
-    file, traced = stored.directory / FILE, list[str]()
-    lines = []
+    file, lines, traced = stored.directory / FILE, list[str](), list[str]()
     for rows in causes.values():
         first = rows[0]
         reason = "".join(first.reason.splitlines()[:1])

@@ -10,7 +10,6 @@ from functools import cache
 from itertools import pairwise
 from math import inf
 from pathlib import Path
-from pkgutil import resolve_name
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -18,7 +17,7 @@ import typer
 from pydantic.fields import FieldInfo
 
 from bfc_bench.config import Settings, plain_option
-from bfc_bench.errors import BenchError, UsageError, describe_error
+from bfc_bench.errors import BenchError, UsageError
 from bfc_bench.learner import LabelKind, Learner
 from bfc_bench.plugins.manager import Plugins
 from bfc_bench.registry import Registry, broken_plugins
@@ -85,10 +84,9 @@ def find(plugins: Plugins, name: str, kind: str = "") -> list[ReferenceEntry]:
 
 def _entry(registry: Registry[Any], name: str, options: bool = True) -> ReferenceEntry:
     value = registry.find(name)
-    text, facts, lacking = value.__doc__, dict[str, str](), None
-    if isinstance(value, str):
-        text, lacking = _deferred(value)
-    elif isinstance(value, Path):
+    text = value.info.help if isinstance(value, typer.Typer) else value.__doc__
+    facts, lacking = dict[str, str](), None
+    if isinstance(value, Path):
         text, facts = _suite_facts(value)
     elif isinstance(value, Metric):
         text, facts = value.measure.__doc__, _metric_facts(value)
@@ -98,15 +96,6 @@ def _entry(registry: Registry[Any], name: str, options: bool = True) -> Referenc
     found = options_of(value) if options and isinstance(value, type) and issubclass(value, Settings) else ()
     text = inspect.cleandoc(text or "")
     return ReferenceEntry(registry.kind, name, registry.origin(name), text, known, found, lacking or "")
-
-
-def _deferred(place: str) -> tuple[str | None, str | None]:
-    """The help of a verb or a listener that is registered by where it is, and what is wrong with it."""
-    try:
-        value = resolve_name(place)
-    except (Exception, SystemExit) as error:  # the module's own
-        return "", describe_error(error)
-    return value.info.help if isinstance(value, typer.Typer) else value.__doc__, None
 
 
 def _learner_facts(cls: type[Learner]) -> dict[str, str]:
@@ -220,11 +209,10 @@ def _field_texts(cls: type) -> dict[str, str]:
 
 
 def _strings_below_fields(source: str) -> dict[str, str]:
-    (tree,) = ast.parse(source).body
-    assert isinstance(tree, ast.ClassDef)
+    tree: Any = ast.parse(source).body[0]
     texts = {}
     for field, below in pairwise(tree.body):
         named = isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
         if named and isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant):
-            texts[field.target.id] = " ".join(str(below.value.value).split())  # type: ignore[attr-defined]
+            texts[field.target.id] = " ".join(str(below.value.value).split())
     return texts

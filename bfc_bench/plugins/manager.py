@@ -58,8 +58,8 @@ class Plugins:
         self.suites: Registry[Path] = Registry("suite", _not_a_file, missing)
         self.executors: Registry[type[Executor]] = Registry("executor", _not_a(Executor, "name"), missing, "name", True)
         self.plots: Registry[Callable[[Sequence[Row]], Mapping[str, Any]]] = Registry("plot", _not_callable, missing)
-        self.verbs: Registry[Callable[..., Any] | str] = Registry("verb", _not_a_function, missing)
-        self.listeners: Registry[Callable[..., Any] | str] = Registry("listener", _not_a_function, missing)
+        self.verbs: Registry[Callable[..., Any]] = Registry("verb", _not_a_function, missing, importable=True)
+        self.listeners: Registry[Callable[..., Any]] = Registry("listener", _not_a_function, missing, importable=True)
         self.registries: dict[str, Registry[Any]] = {
             registry.kind: registry for registry in vars(self).values() if isinstance(registry, Registry)
         }
@@ -69,7 +69,7 @@ class Plugins:
 
     def import_all(self) -> None:
         """Import what is registered by where it is; ``unavailable`` lists what is broken."""
-        for registry in (self.learners, self.executors):
+        for registry in self.registries.values():
             self.unavailable += registry.import_all()
 
     def of_kind(self, kind: str) -> list[Registry[Any]]:
@@ -235,8 +235,7 @@ def _not_callable(value: Any) -> str | None:
 
 
 def _not_a_function(value: Any) -> str | None:
-    fits = callable(value) or (isinstance(value, str) and re.fullmatch(r"[\w.]+:\w+", value))
-    return None if fits else 'must be a function, or where to import it from, such as "my_package.module:function"'
+    return None if callable(value) else 'must be a function, or where it is, such as "my_package.module:function"'
 
 
 def draw_figure(figure: Any) -> DrawnFigure:

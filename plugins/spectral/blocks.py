@@ -15,6 +15,8 @@ from bfc_plugins.spectral.penalties import RidgePath
 Activation: TypeAlias = Literal["relu", "square"]
 GAUSSIAN_MEANS = {"relu": (0.5, 1 / sqrt(2 * pi)), "square": (0.0, 2.0)}
 """E s'(h) and E h s'(h) of the activation s for a standard normal h."""
+LARGE = 1024
+"""With more inputs than this and than points, directions are sought in the span of the points, which holds them all."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,14 @@ class Block:
 
 def moment_directions(z: np.ndarray, y: np.ndarray, k: int) -> np.ndarray:
     """V, (q, at most k + 1), from the moments E[y z] and E[y z z^T] of labels y (n,)."""
-    return leading_directions(z.T @ y, (z * y[:, None]).T @ z, k)
+    basis = span(z)
+    z = z @ basis
+    return np.asarray(basis @ leading_directions(z.T @ y, (z * y[:, None]).T @ z, k))
+
+
+def span(z: np.ndarray) -> np.ndarray:
+    """Orthonormal columns (q, r) whose span holds the points z (n, q): n of them, or all q of the identity."""
+    return np.eye(z.shape[1]) if z.shape[1] <= max(len(z), LARGE) else np.asarray(np.linalg.qr(z.T)[0])
 
 
 def regression_directions(z: np.ndarray, y: np.ndarray, k: int) -> np.ndarray:
@@ -127,8 +136,3 @@ def importance(block: Block, z: np.ndarray, y: np.ndarray, above: np.ndarray, si
     weighted = signal * y[:, None] / len(y)
     first, second = above @ (weighted.T @ h), above @ (weighted.T @ h**2)  # each (p, K)
     return np.asarray(np.mean((e * second * block.lifts.T + d * first) ** 2, axis=0))
-
-
-def rms(values: np.ndarray) -> np.ndarray:
-    """Root mean square of each column, (r,), of values (n, r)."""
-    return np.asarray(np.sqrt(np.mean(values**2, axis=0)))

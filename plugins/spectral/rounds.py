@@ -14,7 +14,7 @@ from math import sqrt
 from typing import Literal, TypeAlias
 
 import numpy as np
-from bfc_plugins.spectral.blocks import Block, importance, rms
+from bfc_plugins.spectral.blocks import Block, importance, span
 
 Signal: TypeAlias = Literal["first-order", "chain", "local"]
 Weights: TypeAlias = Sequence[np.ndarray | None]
@@ -37,26 +37,19 @@ class Boundary:
     """Directions of the block above along which they should be written, the columns of U, (p, r)."""
     scores: np.ndarray
     """g . U at the points, (n, r)."""
-    signal: np.ndarray
-    """g of the block above, (n, p)."""
 
     @classmethod
     def of(cls, z: np.ndarray, y: np.ndarray, signal: np.ndarray, known: np.ndarray | None, count: int) -> Boundary:
         """The ``count`` leading pairs for inputs z (n, q); reads are orthogonal to ``known`` (q, K), if given."""
-        moment = (signal * y[:, None]).T @ z / len(y)
+        points = span(z)
+        moment = (signal * y[:, None]).T @ (z @ points) / len(y)
         if known is not None:
-            basis = np.linalg.qr(known)[0]
+            basis = np.linalg.qr(points.T @ known)[0]
             moment = moment - moment @ basis @ basis.T
             count = min(count, z.shape[1] - known.shape[1])
         left, sizes, right = np.linalg.svd(moment, full_matrices=False)
         count = min(count, int(np.sum(sizes > SMALLEST * sizes[0])))
-        return cls(right[:count].T, left[:, :count], signal @ left[:, :count], signal)
-
-    @property
-    def denoised(self) -> np.ndarray:
-        """mean g + U U^T (g - mean g), (n, p)."""
-        mean = self.signal.mean(axis=0)
-        return np.asarray(mean + (self.signal - mean) @ self.writes @ self.writes.T)
+        return cls(points @ right[:count].T, left[:, :count], signal @ left[:, :count])
 
 
 @dataclass(frozen=True)
@@ -98,7 +91,8 @@ class Rounds:
                     z = new_blocks[level - 1](z)
                     new_blocks[level] = self.forward(level, z, new_blocks[level].directions.shape[1] - 1)
             else:  # in the place of the least important directions of both blocks
-                below = blocks[low + 1].matrix, boundary.denoised
+                mean, along = signal.mean(axis=0), boundary.writes
+                below = blocks[low + 1].matrix, mean + (signal - mean) @ along @ along.T
                 new_blocks[low] = _exchanged(new_blocks[low], z, y, below, boundary.reads, lifts, True)
                 z, written = new_blocks[low](z), sqrt(len(boundary.writes)) * boundary.writes.T
                 reads = z.T @ (labels[:, None] * boundary.scores)
@@ -129,6 +123,6 @@ def _exchanged(
     """The block with its least important directions replaced by ``new`` (q, r), of their size at z (n, q)."""
     worth = importance(block, z, y, *above)
     best = block.only(np.sort(np.argsort(-worth)[: max(len(worth) - new.shape[1], 0)]))
-    sizes, theirs = rms(z @ new), rms(z @ best.directions[:, best.drawn])
+    sizes, theirs = (np.sqrt(np.mean((z @ v) ** 2, axis=0)) for v in (new, best.directions[:, best.drawn]))
     size = SIZE * (theirs.mean() if len(theirs) else 1.0)
     return best.with_more(new * (size / np.where(sizes > 0, sizes, 1.0)), lifts, drawn)

@@ -15,7 +15,7 @@ from math import comb
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
-from bfc_plugins.spectral.blocks import Activation, Block, moment_directions, regression_directions
+from bfc_plugins.spectral.blocks import LARGE, Activation, Block, moment_directions, regression_directions
 from bfc_plugins.spectral.penalties import PENALTIES, RidgePath
 from bfc_plugins.spectral.rounds import Rounds, Signal
 from pydantic import Field, PositiveInt, model_validator
@@ -164,13 +164,13 @@ class SpectralLayers(Learner):
     def cost(self, n: int, d: int) -> Cost:
         """A read-out's eigenvalues and the blocks' products in each round, 1.8 times as much with held-out points."""
         p, fits = self.width, (1.8 if self.held_out else 1.0) * (self.rounds + 1)
+        r = min(p, max(n, LARGE))  # columns of ``span``
         reads = [self._features(d, rounds) for rounds in range(self.rounds + 1)]
         ridge = sum(2.0 * n * q * (min(n, q) + 50) + 10.0 * min(n, q) ** 3 for q in reads) / len(reads)
-        read = reads[-1]
-        products = 4 * read if self.read == "directions" else 0
-        blocks = self.depth * (4.0 * n * p**2 + 10.0 * p**3)
-        bytes = 8.0 * n * (p * (4 * self.depth + 4) + products) + 24.0 * read**2 + 2.0**24
-        return Cost(fits * (ridge + blocks), bytes, work="products", seconds=1e-2 * fits, parameters=read + 1)
+        products = 4 * reads[-1] if self.read == "directions" else 0
+        blocks = self.depth * (4.0 * n * p * r + 10.0 * r**3)
+        bytes = 8.0 * n * (p * (4 * self.depth + 4) + products) + 24.0 * reads[-1] ** 2 + 2.0**24
+        return Cost(fits * (ridge + blocks), bytes, work="products", seconds=1e-2 * fits, parameters=reads[-1] + 1)
 
 
 @dataclass(frozen=True)

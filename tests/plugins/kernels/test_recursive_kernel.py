@@ -43,8 +43,7 @@ def test_the_metric_finds_the_direction_of_a_target_and_lowers_the_error():
     ]
     assert learned.info["round"] > 1
     assert errors[0] < 0.01 * errors[1]
-    outer = learned.root.numpy()[:D, :D]
-    assert abs(np.linalg.eigh(outer)[1][:, -1] @ direction) > 0.999
+    assert abs(np.linalg.eigh(learned.root.numpy()[:D, :D])[1][:, -1] @ direction) > 0.999
 
 
 def test_a_kernel_matrix_that_is_not_positive_definite_is_said():

@@ -45,8 +45,8 @@ def test_layer_2_is_the_form_of_least_squares_cut_to_its_largest_directions(fitt
 
 def test_the_error_at_the_training_points_is_that_of_the_predictor(fitted):
     train = PROBLEM.train(800)
-    residual = train.y - fitted.predict(train.x)
-    assert fitted.info["train_errors"][-1] == pytest.approx(np.mean(residual**2) / train.y.var(), rel=1e-3)
+    error = np.mean((train.y - fitted.predict(train.x)) ** 2) / train.y.var()
+    assert fitted.info["train_errors"][-1] == pytest.approx(error, rel=1e-3)
     assert len(fitted.info["train_errors"]) == 65
 
 
@@ -67,10 +67,9 @@ def test_four_layers_are_corrected_too():
 def test_units_of_inputs_and_labels_do_not_matter():
     train = PROBLEM.train(300)
     learner = AlternatingLeastSquares(features=(2,), rounds=3)
-    one = fit(learner, PROBLEM, 300)
     scaled = replace(train, x=10 * train.x, y=1e-3 * train.y + 5)
     other = learner.fit(scaled, replace(job(learner, PROBLEM, 300).ctx, square_mean=100 * PROBLEM.square_mean))
-    expected = 1e-3 * one.predict(PROBLEM.test_x) + 5
+    expected = 1e-3 * fit(learner, PROBLEM, 300).predict(PROBLEM.test_x) + 5
     np.testing.assert_allclose(other.predict(10 * PROBLEM.test_x), expected, rtol=1e-6)
 
 

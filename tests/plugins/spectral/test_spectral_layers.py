@@ -4,8 +4,10 @@ from math import pi, sqrt
 
 import numpy as np
 import pytest
+from bfc_plugins.spectral import blocks
 from bfc_plugins.spectral.blocks import Block, importance, moment_directions, regression_directions
 from bfc_plugins.spectral.penalties import PENALTIES, RidgePath
+from bfc_plugins.spectral.rounds import Boundary
 from bfc_plugins.spectral.spectral_layers import SpectralLayers, monomials
 
 from bfc_bench.learner import Context, Data
@@ -16,15 +18,8 @@ from bfc_bench.tasks.inputs.uniform import Uniform
 from bfc_bench.tasks.targets.index_model import IndexModel
 from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
 
-PUBLISHED = {
-    "with_squares": False,
-    "biases": False,
-    "read": "last",
-    "held_out": False,
-    "update": "replace",
-    "signal": "first-order",
-    "residuals": False,
-}
+PUBLISHED = {"with_squares": False, "biases": False, "read": "last", "held_out": False, "residuals": False}
+PUBLISHED |= {"update": "replace", "signal": "first-order"}
 
 
 def points(target, inputs, d, n):
@@ -74,6 +69,15 @@ def test_directions_are_the_leading_ones_of_the_moments():
     sizes = np.sort(np.abs(np.linalg.eigvalsh(off @ form @ off)))[::-1]
     np.testing.assert_allclose(np.abs(values), sizes[:3])
     assert moment_directions(z, y, 9).shape == (5, 5)
+
+
+def test_many_inputs_have_the_same_directions_in_the_span_of_the_points(monkeypatch):
+    z, y = labelled(20, 60)
+    find = lambda: (moment_directions(z, y, 3), Boundary.of(z, y, np.cos(z[:, :30]), z[:2].T, 4).reads)  # noqa: E731
+    whole = find()
+    monkeypatch.setattr(blocks, "LARGE", 8)
+    for v, w in zip(whole, find(), strict=True):
+        np.testing.assert_allclose(np.abs(np.sum(v * w, axis=0)), 1.0)
 
 
 def test_regression_weighs_the_moments_with_the_dual_coefficients():
