@@ -39,7 +39,7 @@ def app_of(name: str, registered: Callable[..., Any] | str) -> typer.Typer:
 
 
 def all_by_name(kind: str) -> dict[str, Callable[..., Any] | str]:
-    """What all plugins register of the kind ``verb`` or ``listener``, by name.
+    """What all plugins register of the kind ``verb`` or ``listener``, by name, with a warning for what is broken.
 
     Plugins are loaded only if another distribution has some.
     """
@@ -51,6 +51,8 @@ def all_by_name(kind: str) -> dict[str, Callable[..., Any] | str]:
     from bfc_bench.plugins.manager import load_plugins
 
     registry = load_plugins().registries[kind]
+    for broken in registry.import_all():
+        _warn(str(broken))
     return parts | {name: registry.get(name) for name in registry if name not in parts}
 
 

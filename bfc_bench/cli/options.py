@@ -35,9 +35,7 @@ SuiteArgument: TypeAlias = Annotated[
 ]
 StoreOption: TypeAlias = Annotated[
     Path,
-    typer.Option(
-        "--store", metavar="DIR", envvar="BFC_BENCH_STORE", help="Folder of the store; to read, a bundle too."
-    ),
+    typer.Option("--store", metavar="DIR", envvar="BFC_BENCH_STORE", help="Folder of the store, or a bundle to read."),
 ]
 SetOption: TypeAlias = Annotated[
     list[str] | None,

@@ -82,17 +82,15 @@ def test_a_learner_is_listed_with_its_origin_and_a_broken_plugin_with_the_reason
     assert GOOD in line
     assert "Averages the labels" in line
     [line] = [line for line in (done.stdout + done.stderr).splitlines() if line.startswith("outside-broken:broken")]
-    assert "unavailable: ModuleNotFoundError" in line
-    assert "a_library_that_is_not_there" in line
+    assert "unavailable: ModuleNotFoundError: No module named 'a_library_that_is_not_there'" in line
     assert "kernel-ridge" in done.stdout
 
 
-REGISTERS_A_TAKEN_NAME = '''
+REGISTERS_A_TAKEN_NAME = """
 from typing import ClassVar
 from bfc_bench import Learner, hookimpl
 
 class Twin(Learner):
-    """Another learner with the same name."""
     name: ClassVar[str] = "nearest-neighbour"
     def fit(self, train, ctx):
         raise NotImplementedError
@@ -100,17 +98,14 @@ class Twin(Learner):
 @hookimpl
 def bfc_register(register):
     register.learner(Twin)
-'''
+"""
 
-REGISTERS_A_WRONG_CLASS = """
+REGISTERS = """
 from bfc_bench import hookimpl
-
-class Wrong:
-    pass
 
 @hookimpl
 def bfc_register(register):
-    register.inputs(Wrong)
+    register.{}
 """
 
 
@@ -119,7 +114,8 @@ BROKEN = {
         REGISTERS_A_TAKEN_NAME,
         ["learner outside_twin.Twin: the name 'nearest-neighbour'", GOOD, "keeps it, and 'outside-twin:twin'"],
     ),
-    "wrong": (REGISTERS_A_WRONG_CLASS, ["outside_wrong.Wrong must be a subclass of bfc_bench.Inputs"]),
+    "wrong": (REGISTERS.format("inputs(dict)"), ["input distribution builtins.dict must be a subclass of bfc_bench."]),
+    "gone": (REGISTERS.format("listener('gone', 'nowhere:gone')"), ["listener 'gone'", "No module named 'nowhere'"]),
     "exits": ("raise SystemExit('no licence')", ["SystemExit: no licence"]),
     "interrupts": ("raise KeyboardInterrupt", ["KeyboardInterrupt"]),
 }
@@ -153,8 +149,9 @@ def test_a_suite_that_needs_what_is_broken_is_told_why(outside, broken, tmp_path
     done = outside.bench("plan", "smoke", *wrong, cwd=tmp_path, path=broken, exit_code=2)
     assert "unknown input distribution 'wrong'" in done.stderr
     assert "Plugin 'outside-exits:exits' is unavailable: SystemExit: no licence" in done.stderr
-    assert "Plugin 'outside-wrong:wrong' is unavailable: input distribution outside_wrong.Wrong must" in done.stderr
+    assert "Plugin 'outside-wrong:wrong' is unavailable: input distribution builtins.dict must" in done.stderr
     assert "Twin" not in done.stderr
+    assert "warning: outside-gone:gone" in outside.bench("run", "--help", cwd=tmp_path, path=broken).stderr
 
 
 PARTS = {
