@@ -25,7 +25,7 @@ COLOURS = ["#D55E00", "#0072B2", "#009E73", "#CC79A7"]
 ALPHAS = {"alpha-0.03": 0.03, "alpha-0.1": 0.1, "alpha-0.3": 0.3, "alpha-1": 1.0}
 FEATURES = {"features-2": 2, "alpha-0.3": 4, "features-8": 8}
 """Tasks by k_2."""
-ROUNDS = (1, 2, 4, 8, 16, 32, 64)
+ROUNDS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 FIRST = 8
 """Replicates that every cell of ``recovery`` has."""
 RECOVERED = 1e-10
@@ -110,11 +110,11 @@ def identity_link(stores: list[str]) -> alt.HConcatChart:
     x = alt.X(
         "round:Q",
         title="rounds of least squares, alpha_3 = 0.3",
-        scale=alt.Scale(domain=[0, 74]),
-        axis=alt.Axis(values=[1, 8, 16, 32, 64]),
+        scale=alt.Scale(domain=[0, 300]),
+        axis=alt.Axis(values=[1, 64, 128, 192, 256]),
     )
     lines = alt.Chart(rounds.dropna()).mark_line(point=True).encode(x, y.title(None), colour, detail="features:N")
-    ends = rounds.dropna().query("round == 64 and learner == 'least squares'")
+    ends = rounds.dropna().query("learner == 'least squares'").groupby("features").tail(1)
     ends = ends.assign(text="k = " + ends.features.astype(int).astype(str))
     names = alt.Chart(ends).mark_text(align="left", dx=6).encode(x, y.title(None), text="text:N")
     return alt.hconcat(left.properties(width=270, height=250), (lines + names).properties(width=270, height=250))
