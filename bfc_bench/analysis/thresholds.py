@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -98,7 +99,7 @@ class NStar:
         return cls(replicate, lo, hi, step)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class NStars:
     """N*(level) of one learner on one task at one d over replicates, or the least cost of reaching the level."""
 
@@ -137,7 +138,7 @@ class NStars:
         sizes = [math.inf if e.censored == "right" else e.n if e.last is None else e.last for e in self.replicates]
         return math.exp(sum(map(math.log, sizes)) / len(sizes)) if sizes else math.nan
 
-    @property
+    @cached_property
     def interval(self) -> Interval:
         """The geometric mean of N* with its interval (``range_interval``); nan without replicates.
 
@@ -215,7 +216,7 @@ def _turns(log_n: np.ndarray, error: np.ndarray, level: float, rise: float, nois
     mean = near @ error / cells
     reached = mean <= level
     above = []
-    for k in np.flatnonzero(~reached):
+    for k in np.flatnonzero(np.logical_or.accumulate(reached) & ~reached):
         earlier = np.flatnonzero(reached[:k])
         least_rise = np.maximum(rise, NOISE * noise * np.sqrt(1 / cells[k] + 1 / cells[earlier]))
         if (mean[k] - mean[earlier] > least_rise).any():
@@ -226,6 +227,7 @@ def _turns(log_n: np.ndarray, error: np.ndarray, level: float, rise: float, nois
     return max([k for k in below if error[k] <= level] or below) + 1, above[-1]
 
 
+@lru_cache(maxsize=2048)  # pages and comparisons ask for the same ones
 def threshold(curve: Curve, level: float) -> NStars:
     """N*(level) over the replicates of a curve. Raises ``UsageError`` if ``level`` is not positive."""
     return NStars(curve.task, curve.d, curve.name, curve.metric, level, tuple(crossings(curve, level)))

@@ -12,7 +12,7 @@ import numpy as np
 from bfc_bench.analysis.claims.mean_evidence import Evidence, evidence, nothing, short
 from bfc_bench.analysis.curves import Curve, curves, shared_n
 from bfc_bench.analysis.intervals import is_skewed
-from bfc_bench.analysis.thresholds import NStar, crossings
+from bfc_bench.analysis.thresholds import NStar, threshold
 from bfc_bench.store.row import Row
 from bfc_bench.store.rows import Rows
 
@@ -163,10 +163,8 @@ def paired_differences(a: Curve, b: Curve, factor: float = 1.0) -> np.ndarray:
 def n_star_ratio(a: Curve, b: Curve, level: float) -> Evidence:
     """Evidence about the mean of log(N*_a / N*_b) of two curves; failed cells leave a side open."""
     failed = (bool(b.failures.any()), bool(a.failures.any()))
-    found = evidence_of_crossings(
-        (1.0, -1.0), (crossings(a, level), crossings(b, level)), failed, failure_notes([a, b])
-    )
-    return replace(found, overlap=a.overlap)
+    n_stars = [threshold(curve, level).replicates for curve in (a, b)]
+    return replace(evidence_of_crossings((1.0, -1.0), n_stars, failed, failure_notes([a, b])), overlap=a.overlap)
 
 
 def evidence_of_crossings(
