@@ -55,9 +55,8 @@ def test_text_and_truth_values_are_classes_and_numbers_where_it_is_said(tmp_path
     else:
         frame.to_csv(path, index=False, sep="\t" if suffix == "tsv" else ",")
     found = load("table", path=str(path), target="y", **options)
-    assert found.classes == classes
     named = [classes[number] for number in found.points.y] if classes else found.points.y.tolist()
-    assert named == ([str(item) for item in target] if classes else [float(item) for item in target])
+    assert (found.classes, named) == (classes, [*map(str if classes else float, target)])
 
 
 def test_categories_that_do_not_occur_are_left_out(tmp_path):
@@ -75,6 +74,7 @@ def test_a_table_to_test_on_has_the_classes_of_the_first(table):
     refuses("column 'y': the class 'w' of the test part", kind="table", path=path, target="y", test_path=new)
     mixed = table("y,a\n1,5\n2,6\n", "mixed.csv")
     refuses("classes in one of the two", kind="table", path=path, target="y", test_path=mixed)
+    refuses("test_path must be another file", kind="table", path=path, target="y", test_path=path)
 
 
 def test_a_table_that_is_not_there_or_of_another_kind():

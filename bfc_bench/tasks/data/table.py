@@ -56,6 +56,8 @@ class Table(ColumnOptions, DataSet):
             raise UsageError(f"{self.path}: columns must not have the target, {self.target!r}, among them.")
         if self.split and self.test_path:
             raise UsageError(f"{self.path}: split and test_path both say what is tested on; leave out one of the two.")
+        if self.test_path and Path(self.test_path).resolve() == Path(self.path).resolve():
+            raise UsageError(f"{self.path}: test_path must be another file than path, or be left out.")
         if self.split and self.target in self.split.values():
             raise UsageError(f"{self.path}: split must name another column than the target, {self.target!r}.")
         for part in parts:
@@ -106,10 +108,8 @@ class Table(ColumnOptions, DataSet):
             return Part(pd.read_parquet(path), str(path))
         form: dict[str, Any] = {"sep": self._separator(path), "encoding": self.encoding}
         names = pd.read_csv(path, header=None, nrows=1, dtype=str, **form).iloc[0].dropna()
-        if names.duplicated().any():
-            raise UsageError(
-                f"{path}: two columns are named {names[names.duplicated()].iloc[0]!r}. Give each column its own name."
-            )
+        if twice := names[names.duplicated()].tolist():
+            raise UsageError(f"{path}: two columns are named {twice[0]!r}. Give each column its own name.")
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)  # for lines that are longer than the header
             frame = pd.read_csv(
