@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import torch
 
+from benchmarks.eager import set_rate
 from bfc_bench.toolkit.ensemble import Member
 from bfc_bench.toolkit.precision import MATMUL_PRECISION
 
@@ -90,10 +90,7 @@ def batched(size: Size, members: Sequence[Member], steps: int) -> list[float]:
 
     which = torch.arange(len(members))[:, None]
     for t in range(steps):
-        progress = t / steps
-        cosine = 0.5 * (1 + math.cos(math.pi * max(0.0, (progress - 0.05) / 0.95)))
-        for group in optimizer.param_groups:
-            group["lr"] = 3e-3 * min(progress / 0.05, 1.0) * cosine
+        set_rate(optimizer, 3e-3, t / steps)
         rows = torch.randint(x.shape[1], (len(members), size.batch_size), generator=generator)
         optimizer.zero_grad()
         losses(x[which, rows], y[which, rows]).sum().backward()

@@ -1,38 +1,46 @@
 """``python -m benchmarks.coverage``: how often the intervals of reports and claims cover, end to end.
 
-The learners are synthetic and their true values are known. ``docs/coverage.txt`` has the last output, and
-``docs/statistics.md`` explains it.
-
-A replicate's log N* is normal about its centre, its curve is one of ``SHAPES`` times exp(.1 N(0,1)) at each n. Sizes
-stand a factor 2 or sqrt 2 apart, or locate N* (``located``); where the grid lies is drawn in each experiment, so that
-luck hides no bias.
+The learners are synthetic and their true values are known (``simulated.py``). ``docs/coverage.txt`` has the last
+output, and ``docs/statistics.md`` explains it.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TypeAlias
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit, logit, ndtri
+from scipy.special import ndtri
 
+from benchmarks.simulated import (
+    DIFFICULT,
+    DIFFICULT_NOISE,
+    ERRORS,
+    EXPONENT,
+    FAST,
+    LARGE,
+    LEVEL,
+    NOISE,
+    OFFSET,
+    SPREAD,
+    USUAL,
+    Design,
+    experiment,
+    located,
+    log_noise,
+    measured,
+    sizes,
+)
 from bfc_bench.analysis.claims.measures import n_star_ratio
 from bfc_bench.analysis.curves import Curve
 from bfc_bench.analysis.exponents import fit_exponent
 from bfc_bench.analysis.intervals import Interval, clopper_pearson, share_interval, t_quantile
 from bfc_bench.analysis.laws import fit_scaling_law
-from bfc_bench.analysis.locating import Ladder, sizes_to_run
-from bfc_bench.analysis.thresholds import NStar, crossings, threshold
+from bfc_bench.analysis.thresholds import threshold
 from bfc_bench.seeds import stream
 
-LEVEL = 0.1
-EXPONENT = 2.0
-OFFSET = math.log(5.0)
-SPREAD = 0.25
-NOISE, DIFFICULT_NOISE = 0.1, 0.3
 REPLICATES = (3, 5, 10)
 MORE_REPLICATES = (*REPLICATES, 20)
 CENSORED = (0.25, 0.6)
@@ -41,46 +49,6 @@ SCATTERS = (0.1, 0.3)
 """Standard deviations of log N* between dimensions, beside a power of d and the replicates' ``SPREAD``."""
 RATIOS = {"2": 2.0, "√2": math.sqrt(2)}
 DENSE = {"2": 2.0, "1.1": 1.1}
-
-FALL = math.log(0.5 / 1e-7)
-"""From an error of 1e-7 to the .5 of a failure."""
-POINTS = 20_000
-"""On which an error rate is counted."""
-BEFORE, AFTER = math.log(0.6), math.log(1e-3)
-STEEPNESS = 14.0
-
-
-def smooth(x: np.ndarray) -> np.ndarray:
-    """1 / (1 + 9 e^(3x)), x = log(n / N*): the level .1 at N*."""
-    return np.asarray(1 / (1 + 9 * np.exp(3 * x)))
-
-
-def sharp(x: np.ndarray) -> np.ndarray:
-    """From .6 to .001, most of it within a step of sqrt 2, as curves of joint training fall: the level .1 at N*."""
-    at_level = logit((math.log(LEVEL) - BEFORE) / (AFTER - BEFORE))
-    return np.asarray(np.exp(BEFORE + (AFTER - BEFORE) * expit(STEEPNESS * x + at_level)))
-
-
-def shallow(x: np.ndarray) -> np.ndarray:
-    """The level .1 times (n / N*)^-1/2."""
-    return np.asarray(LEVEL * np.exp(-x / 2))
-
-
-def flat(x: np.ndarray) -> np.ndarray:
-    """1.28 times the level until just before N*, then steep, as n^-3."""
-    return np.asarray(LEVEL * np.exp(0.25 - 3 * np.maximum(0, x + 0.25 / 3)))
-
-
-def humped(x: np.ndarray) -> np.ndarray:
-    """As 1 / n, with a hump to three times the level at 3 N*."""
-    return np.asarray(LEVEL * np.exp(-x + 2.2 * (np.exp(-(((x - 1.1) / 0.35) ** 2)) - math.exp(-((1.1 / 0.35) ** 2)))))
-
-
-SHAPES: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {
-    "smooth": smooth, "sharp": sharp, "shallow": shallow, "flat, then steep": flat, "humped": humped
-}  # fmt: skip
-FAST, DIFFICULT = ("smooth", "sharp"), ("shallow", "flat, then steep", "humped")
-"""Shapes that cross the level fast, and those on which noise of 30 % or a hump decides where they seem to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,50 +61,12 @@ class Coverage:
     refused: int = 0
 
 
-def dimensions(k: int) -> np.ndarray:
-    """K dimensions from 8 to 32, evenly spaced in logarithm, (K,)."""
-    return np.rint(np.geomspace(8, 32, k)).astype(int)
-
-
-def experiment(
-    rng: np.random.Generator,
-    k: int,
-    replicates: int,
-    censored: float,
-    scatter: float = 0.0,
-    shape: str = "smooth",
-    ratio: float = math.sqrt(2),
-) -> dict[int, list[NStar]]:
-    """Crossings by dimension of one synthetic experiment.
-
-    ``censored`` is the expected share of replicates at the last of the ``k`` dimensions that are beyond the grid,
-    ``scatter`` the standard deviation of a shift of log N* that all replicates of one d share: no exact power law.
-    Sizes span a factor 64, ``ratio`` apart.
-    """
-    dims = dimensions(k)
-    points = {}
-    step = math.log(ratio)
-    for d in dims.tolist():
-        centre = OFFSET + EXPONENT * math.log(d)
-        log_star = centre + scatter * rng.standard_normal() + SPREAD * rng.standard_normal(replicates)
-        reach = ndtri(1 - censored) * SPREAD if d == dims[-1] and censored > 0 else 5 * SPREAD + step * rng.uniform()
-        log_n = centre + reach + step * np.arange(-round(math.log(64) / step), 1)
-        points[d] = crossings(measured(rng, d, shape, log_n, log_star), LEVEL)
-    return points
-
-
 def exponent_coverage(
-    k: int,
-    replicates: int,
-    censored: float,
-    experiments: int,
-    scatter: float = 0.0,
-    shape: str = "smooth",
-    ratio: float = math.sqrt(2),
+    k: int, replicates: int, censored: float, experiments: int, scatter: float = 0.0, design: Design = USUAL
 ) -> Coverage:
     """Coverage of ``fit_exponent``; the arguments are those of ``experiment``."""
-    rng = stream("analysis self-test", k, replicates, censored, scatter, shape, ratio)
-    fits = [fit_exponent(experiment(rng, k, replicates, censored, scatter, shape, ratio)) for _ in range(experiments)]
+    rng = stream("analysis self-test", k, replicates, censored, scatter, *design)
+    fits = [fit_exponent(experiment(rng, k, replicates, censored, scatter, design)) for _ in range(experiments)]
     kept = [Interval(fit.value, fit.lo, fit.hi, fit.uncensored) for fit in fits if not fit.refused]
     return _coverage(kept, EXPONENT, refused=len(fits) - len(kept))
 
@@ -150,7 +80,7 @@ def threshold_coverage(
     """
     rng = stream("analysis self-test", "threshold", replicates, shape, ratio)
     curves = (
-        measured(rng, 8, shape, _sizes(rng, shape, ratio), OFFSET + SPREAD * rng.standard_normal(replicates), noise)
+        measured(rng, 8, shape, sizes(rng, shape, ratio), OFFSET + SPREAD * rng.standard_normal(replicates), noise)
         for _ in range(experiments)
     )
     return _n_star_coverage(curves, experiments, OFFSET)
@@ -173,30 +103,6 @@ def _n_star_coverage(curves: Iterable[Curve], experiments: int, truth: float) ->
     return _coverage(logs, truth, refused=experiments - len(known))
 
 
-RESOLVED = 1.1
-"""The factor within which sizes are added around N*."""
-LARGE = math.log(400.0)
-"""Where whole sizes, which are shared by replicates, are as fine as others."""
-
-
-def located(rng: np.random.Generator, shape: str, log_star: np.ndarray, noise: float) -> Curve:
-    """Curves of replicates with log N* of ``log_star`` (R,), at the sizes that locate N* of each."""
-    first = round(math.exp(OFFSET + LARGE - math.log(2) * (5 + rng.uniform())))
-    ladder = Ladder(first, 1024 * first)
-    n = np.array(ladder.fine)
-    errors = measured(rng, 8, shape, np.log(n), log_star + LARGE, noise).values
-    tried = np.isin(np.broadcast_to(n, errors.shape), ladder.upward[:2])
-    while True:
-        any_tried = tried.any(axis=0)
-        curve = curve_of(8, n[any_tried], np.where(tried, errors, math.nan)[:, any_tried])
-        curve = replace(curve, tried=tried[:, any_tried])
-        sizes = sizes_to_run(curve, [LEVEL], RESOLVED, ladder)
-        if not sizes:
-            return curve
-        for replicate, wanted in sizes.items():
-            tried[replicate] |= np.isin(n, [*wanted])
-
-
 def located_coverage(replicates: int, experiments: int, shape: str, noise: float) -> Coverage:
     """Coverage of the geometric mean of N* over R replicates, as in ``threshold_coverage``, at ``located`` sizes."""
     rng = stream("analysis self-test", "resolved", replicates, shape)
@@ -204,15 +110,6 @@ def located_coverage(replicates: int, experiments: int, shape: str, noise: float
     return _n_star_coverage(curves, experiments, OFFSET + LARGE)
 
 
-def _sizes(rng: np.random.Generator, shape: str, ratio: float) -> np.ndarray:
-    steps = round(math.log(32) / math.log(ratio))
-    return np.asarray(
-        OFFSET + math.log(ratio) * (rng.uniform() + np.arange(-steps, steps + 1 if shape in DIFFICULT else 6))
-    )
-
-
-Design: TypeAlias = tuple[str, float]
-"""Shape of a curve, and ratio of neighbouring sizes."""
 UNEQUAL: tuple[tuple[Design, Design], ...] = (
     (("flat, then steep", 2.0), ("flat, then steep", 1.1)),
     (("sharp", 1.1), ("flat, then steep", 1.1)),
@@ -228,7 +125,7 @@ def ratio_coverage(replicates: int, experiments: int, designs: tuple[Design, Des
     for _ in range(experiments):
         log_star = OFFSET + SPREAD * rng.standard_normal(replicates)
         a, b = (
-            measured(rng, 8, shape, _sizes(rng, shape, ratio), log_star, DIFFICULT_NOISE) for shape, ratio in designs
+            measured(rng, 8, shape, sizes(rng, shape, ratio), log_star, DIFFICULT_NOISE) for shape, ratio in designs
         )
         found = n_star_ratio(a, b, LEVEL)
         intervals.append(Interval(found.mean, *found.bounds(), found.count))
@@ -311,7 +208,7 @@ def _lines_of_located_n_star(experiments: int) -> Iterator[Line]:
 
 def _lines_of_exponents(experiments: int) -> Iterator[Line]:
     for shape, (name, ratio), r in itertools.product(FAST, RATIOS.items(), REPLICATES):
-        coverage = exponent_coverage(4, r, 0.25, max(1, experiments // 2), shape=shape, ratio=ratio)
+        coverage = exponent_coverage(4, r, 0.25, max(1, experiments // 2), design=(shape, ratio))
         yield Line("exponent in d, 4 d", shape, name, r, coverage)
     for k, scatter, r in itertools.product((3, 4, 8), SCATTERS, REPLICATES):
         warning = ASSUMED if k == 3 else NARROW * ((k, scatter, r) == (4, 0.3, 3))
@@ -348,23 +245,6 @@ PARTS = (
 def lines(experiments: int) -> Iterator[Line]:
     """Every line of the table, each as soon as it is measured."""
     return itertools.chain.from_iterable(part(experiments) for part in PARTS)
-
-
-def _log_rates(rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
-    """Error rates counted on 20,000 points, of rates that differ by 30 % about .01."""
-    rates = np.exp(math.log(0.01) + 0.3 * rng.standard_normal(shape))
-    counted = np.maximum(rng.binomial(POINTS, rates) / POINTS, 0.5 / POINTS)
-    return np.asarray(np.log(counted) - math.log(0.01))
-
-
-ERRORS: Mapping[str, Callable[[np.random.Generator, tuple[int, int]], np.ndarray]] = {
-    "normal logs": lambda rng, shape: rng.standard_normal(shape),
-    "t3 logs": lambda rng, shape: rng.standard_t(3, shape),
-    "skewed logs": lambda rng, shape: rng.exponential(size=shape) - 1,
-    "1 of 10 fails": lambda rng, shape: rng.standard_normal(shape) + FALL * ((rng.uniform(size=shape) < 0.1) - 0.1),
-    "error rates": _log_rates,
-}
-"""Logarithms of errors of R replicates, (experiments, R), of mean 0."""
 
 
 def mean_coverage(replicates: int, experiments: int, errors: str) -> Coverage:
@@ -404,18 +284,6 @@ LAWS = (("independent", 0.0), ("independent", 0.02), ("along the curve", 0.0), (
 """Noise and floor of true scaling laws."""
 SECOND, FIRST_EXPONENT, SECOND_EXPONENT = np.array([8.0, 16.0, 32.0, 64.0]), 1.0, 0.7
 """M of the joint law, its exponent in n, and its exponent in M."""
-
-
-def log_noise(rng: np.random.Generator, replicates: int, second: int, sizes: int, kind: str) -> np.ndarray:
-    """Noise of log errors (R, M, K): 10 % each, or ``along the curve``: a level of each replicate (30 %) and of each of
-    its curves (15 %), and 15 % with a correlation of .7 from one size to the next."""
-    noise = rng.standard_normal((replicates, second, sizes))
-    if kind == "independent":
-        return 0.1 * noise
-    for k in range(1, sizes):
-        noise[:, :, k] = 0.7 * noise[:, :, k - 1] + math.sqrt(1 - 0.7**2) * noise[:, :, k]
-    levels = 0.3 * rng.standard_normal((replicates, 1, 1)) + 0.15 * rng.standard_normal((replicates, second, 1))
-    return np.asarray(0.15 * noise + levels)
 
 
 def scaling_law_coverages(
@@ -461,18 +329,6 @@ def report(experiments: int = 200) -> Iterator[str]:
     yield ""
     yield HEADER
     yield from map(str, lines(experiments))
-
-
-def measured(
-    rng: np.random.Generator, d: int, shape: str, log_n: np.ndarray, log_star: np.ndarray, noise: float = NOISE
-) -> Curve:
-    """Curves of replicates with log N* of ``log_star`` (R,) at ``log_n`` (K,)."""
-    errors = SHAPES[shape](log_n - log_star[:, None])
-    return curve_of(d, np.exp(log_n), errors * np.exp(noise * rng.standard_normal(errors.shape)))
-
-
-def curve_of(d: int, n: np.ndarray, values: np.ndarray) -> Curve:
-    return Curve("synthetic", d, "synthetic", "nmse", n, tuple(range(len(values))), values)
 
 
 def _coverage(intervals: Sequence[Interval] | Iterable[Interval], truth: float, refused: int = 0) -> Coverage:

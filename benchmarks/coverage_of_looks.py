@@ -13,7 +13,7 @@ from functools import partial
 
 import numpy as np
 
-from benchmarks.coverage import DIFFICULT_NOISE, EXPONENT, LARGE, LEVEL, OFFSET, SHAPES, SPREAD, dimensions, measured
+from benchmarks.simulated import DIFFICULT_NOISE, EXPONENT, LARGE, LEVEL, OFFSET, SHAPES, SPREAD, dimensions, measured
 from bfc_bench.analysis.alpha_spending import LAST, SCHEDULE, levels
 from bfc_bench.analysis.claims import Claim
 from bfc_bench.analysis.claims.beats import Beats

@@ -10,11 +10,13 @@ import numpy as np
 import torch
 from bfc_plugins.quadratic.net import QuadraticNet
 
+from bfc_bench.toolkit.ensemble import Member
+
 
 class DenseNet(torch.nn.Module):
     """The network of ``bfc_plugins.quadratic.net`` as a torch module, with layers 2..L trained."""
 
-    def __init__(self, net: QuadraticNet, params: Mapping[str, Any], device: str = "cpu") -> None:
+    def __init__(self, net: QuadraticNet, params: Mapping[str, Any], device: str) -> None:
         """Start from the parameters ``params`` of ``net.init``."""
         super().__init__()
 
@@ -44,41 +46,32 @@ def weighted_loss(prediction: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     return ((prediction - y) ** 2 / (1 + y**2)).mean()
 
 
-def train(
-    model: DenseNet,
-    x: torch.Tensor,
-    y: torch.Tensor,
-    *,
-    steps: int,
-    batch_size: int,
-    lr: float,
-    seed: int,
-    clip: float = math.inf,
-) -> float:
-    """Train by Adam with a linear warm-up and then a cosine to 0, and return the final loss over all points.
+def set_rate(optimizer: torch.optim.Optimizer, lr: float, progress: float) -> None:
+    """Set the learning rate at ``progress`` in [0, 1): a linear warm-up to ``lr``, and then a cosine to 0."""
+    cosine = 0.5 * (1 + math.cos(math.pi * max(0.0, (progress - 0.05) / 0.95)))
+    for group in optimizer.param_groups:
+        group["lr"] = lr * min(progress / 0.05, 1.0) * cosine
+
+
+def train(net: QuadraticNet, member: Member, steps: int, batch_size: int, device: str) -> float:
+    """Train a model by Adam and return its final loss over all points.
 
     Args:
-        model: the network, trained in place.
-        x: inputs (n, d).
-        y: labels (n,).
+        net: the network.
+        member: its first parameters, inputs (n, d), labels (n,), peak learning rate, and seed of the minibatches.
         steps: number of steps.
         batch_size: size of a minibatch.
-        lr: peak learning rate.
-        seed: seed of the minibatches.
-        clip: bound on the norm of the gradient.
+        device: ``cpu`` or ``cuda``.
     """
-    optimizer = torch.optim.Adam(model.parameters(), lr=lr, betas=(0.9, 0.99))
-    generator = torch.Generator(x.device).manual_seed(seed)
+    x, y = (torch.tensor(array, dtype=torch.float32, device=device) for array in (member.inputs, member.y))
+    model = DenseNet(net, member.params, device)
+    optimizer = torch.optim.Adam(model.parameters(), lr=member.lr, betas=(0.9, 0.99))
+    generator = torch.Generator(device).manual_seed(member.seed)
     for step in range(steps):
-        progress = step / steps
-        factor = min(progress / 0.05, 1.0) * 0.5 * (1 + math.cos(math.pi * max(0.0, (progress - 0.05) / 0.95)))
-        for group in optimizer.param_groups:
-            group["lr"] = lr * factor
-        rows = torch.randint(len(x), (batch_size,), generator=generator, device=x.device)
+        set_rate(optimizer, member.lr, step / steps)
+        rows = torch.randint(len(x), (batch_size,), generator=generator, device=device)
         optimizer.zero_grad()
         weighted_loss(model(x[rows]), y[rows]).backward()
-        if clip < math.inf:
-            torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
         optimizer.step()
     with torch.no_grad():
         return float(weighted_loss(model(x), y))

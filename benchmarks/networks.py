@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import torch
 from bfc_plugins.quadratic.net import QuadraticNet
 from bfc_plugins.quadratic.skips import default_skips
 
@@ -61,14 +60,7 @@ class Size:
 
     def eager(self, members: Sequence[Member], steps: int, device: str = "cpu") -> list[float]:
         """Final losses after training with the plain PyTorch loop."""
-        losses = []
-        for member in members:
-            x, y = (torch.tensor(array, dtype=torch.float32, device=device) for array in (member.inputs, member.y))
-            model = eager.DenseNet(self.net, member.params, device)
-            losses.append(
-                eager.train(model, x, y, steps=steps, batch_size=self.batch_size, lr=member.lr, seed=member.seed)
-            )
-        return losses
+        return [eager.train(self.net, member, steps, self.batch_size, device) for member in members]
 
 
 SAME_LOSS = 4

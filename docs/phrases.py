@@ -21,13 +21,12 @@ EXCEPT = ("docs/phrases.py", "docs/claims.md", "docs/runs/", "pylock.toml", "tes
 
 def unclear(root: Path = ROOT) -> list[str]:
     """``FILE:LINE: TEXT`` of each line with an unclear phrase."""
-    listed = subprocess.run(["git", "ls-files"], cwd=root, capture_output=True, text=True, check=True).stdout.split(
-        "\n"
-    )
-    names = [name for name in listed if name.endswith(TEXTS) and not name.startswith(EXCEPT)]
+    listed = subprocess.run(["git", "ls-files"], cwd=root, capture_output=True, text=True, check=True).stdout
+    names = [name for name in listed.splitlines() if name.endswith(TEXTS) and not name.startswith(EXCEPT)]
     return [
         f"{name}:{number}: {line.strip()}"
         for name in names
+        if (root / name).exists()  # it may be deleted and not yet committed
         for number, line in enumerate((root / name).read_text().splitlines(), 1)
         if UNCLEAR.search(line)
     ]

@@ -7,6 +7,7 @@ import pytest
 from documented_table import cells, documented
 
 from benchmarks import coverage as coverages
+from benchmarks.simulated import ERRORS, EXPONENT, experiment
 from bfc_bench.analysis.exponents import fit_exponent
 from bfc_bench.seeds import stream
 
@@ -25,19 +26,19 @@ def test_exponents_are_covered(k, replicates, censored):
 def test_dropping_what_is_censored_would_not_cover():
     """The self-test can tell: without the censored values, or with bounds as values, the exponent is too small."""
     rng = stream("test", "self-test control")
-    experiments = [coverages.experiment(rng, 4, 10, 0.5) for _ in range(EXPERIMENTS)]
+    experiments = [experiment(rng, 4, 10, 0.5) for _ in range(EXPERIMENTS)]
     kept = [fit_exponent(points) for points in experiments]
     dropped = [fit_exponent({d: [c for c in at if not c.censored] for d, at in p.items()}) for p in experiments]
     taken = [fit_exponent({d: [replace(c, lo=c.n, hi=c.n) for c in at] for d, at in p.items()}) for p in experiments]
-    right, *wrong = (np.mean([f.lo <= coverages.EXPONENT <= f.hi for f in fits]) for fits in (kept, dropped, taken))
+    right, *wrong = (np.mean([f.lo <= EXPONENT <= f.hi for f in fits]) for fits in (kept, dropped, taken))
     assert right > 0.93 - 2 * ERROR
     assert min(wrong) < right - 2 * ERROR
-    assert max(np.mean([f.value for f in fits]) for fits in (dropped, taken)) < coverages.EXPONENT - 0.05
+    assert max(np.mean([f.value for f in fits]) for fits in (dropped, taken)) < EXPONENT - 0.05
 
 
 def test_the_share_of_censored_values_is_as_set():
     rng = stream("test", "self-test share")
-    last = [c for _ in range(100) for c in coverages.experiment(rng, 3, 5, 0.25)[32]]
+    last = [c for _ in range(100) for c in experiment(rng, 3, 5, 0.25)[32]]
     assert np.mean([c.censored == "right" for c in last]) == pytest.approx(0.25, abs=0.08)
     assert not any(c.censored == "left" for c in last)
 
@@ -49,7 +50,7 @@ def test_thresholds_are_covered(replicates):
     assert abs(coverage.bias) < 0.04
 
 
-@pytest.mark.parametrize("errors", coverages.ERRORS)
+@pytest.mark.parametrize("errors", ERRORS)
 @pytest.mark.parametrize("replicates", coverages.REPLICATES)
 def test_means_cover_or_their_line_says_what_the_report_warns_of(errors, replicates):
     share = coverages.mean_coverage(replicates, 4000, errors).share
@@ -66,7 +67,7 @@ def test_shares_cover_at_least_what_they_say(share):
 
 def test_what_the_table_says_of_three_dimensions_is_what_the_fit_says_of_them():
     rng = stream("test", "self-test note")
-    notes = {k: fit_exponent(coverages.experiment(rng, k, 3, 0.25, 0.3)).note for k in (3, 4, 8)}
+    notes = {k: fit_exponent(experiment(rng, k, 3, 0.25, 0.3)).note for k in (3, 4, 8)}
     assert f"that it {notes[3]}" == coverages.ASSUMED
     assert notes[4] == notes[8] == ""
 
@@ -107,7 +108,7 @@ def test_the_documentation_has_every_line_of_the_table_with_its_warning():
     table = list(coverages.lines(2))
     assert [told(cells(line)) for line in table] == [told(line) for line in documented(coverages.HEADER)]
     assert {line.replicates for line in table} == {3, 5, 10, 20, 40}
-    assert {line.family for line in table} >= {"smooth", "sharp", *coverages.ERRORS}
+    assert {line.family for line in table} >= {"smooth", "sharp", *ERRORS}
     assert all(line.warning for line in table if line.family in ("skewed logs", "1 of 10 fails"))
 
 

@@ -14,3 +14,5 @@ def test_a_phrase_is_found_with_its_place(tmp_path, monkeypatch):
     (tmp_path / "page.md").write_text("A learner that is too slow is stopped.\nWhoever is too slow is stopped.\n")
     subprocess.run(["git", "add", "page.md"], cwd=tmp_path, check=True)
     assert phrases.unclear(tmp_path) == ["page.md:2: Whoever is too slow is stopped."]
+    (tmp_path / "page.md").unlink()
+    assert phrases.unclear(tmp_path) == [], "a deletion that is not committed yet"
