@@ -338,7 +338,11 @@ def curves(rows: Iterable[Row], metric: str = "nmse", stage: str | None = None) 
     column = metric.partition(".")[0]
     if column not in (*COLUMNS, *BESIDES):
         raise UsageError(f"curves: metric must be a column of the results. Got {metric!r}.{suggest(column, COLUMNS)}")
-    groups = Rows.of(rows).groups("task", "d", "label")
+    return list(Rows.of(rows).once(_curves, metric, stage))
+
+
+def _curves(rows: Rows, metric: str, stage: str | None) -> list[Curve]:
+    groups = rows.groups("task", "d", "label")
     by_group = (_curve(group, metric, stage) for _, group in sorted(groups.items(), key=lambda item: item[0]))
     return [curve for curve in by_group if curve is not None]
 
@@ -352,7 +356,7 @@ def curves_of(rows: Iterable[Row], name: str, task: str, metric: str, d: int | N
 
 def by_task(rows: Iterable[Row]) -> dict[str, Rows]:
     """Rows by task, in order of appearance."""
-    return {task: group for (task,), group in Rows.of(rows).groups("task").items()}
+    return {task: group for (task,), group in Rows.of(rows).once(Rows.groups, "task").items()}
 
 
 def metric_of(rows: Iterable[Row], metric: str = "nmse") -> str:

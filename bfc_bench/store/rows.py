@@ -11,12 +11,13 @@ import math
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, TypeAlias, overload
+from typing import Any, TypeAlias, TypeVar, overload
 
 import numpy as np
 
 from bfc_bench.store.row import Row
 
+T = TypeVar("T")
 NumberPath: TypeAlias = tuple[str, ...]
 """Path of a number in a row: ``("nmse",)``, ``("stages", "step10", "feature_errors", "S2")``."""
 
@@ -127,6 +128,7 @@ class Rows(Sequence[Row]):
 
     def __init__(self, columns: _Columns, positions: np.ndarray) -> None:
         self._columns, self._positions = columns, positions
+        self._computed: dict[tuple[Any, ...], Any] = {}
 
     @classmethod
     def of(cls, rows: Iterable[Row]) -> Rows:
@@ -137,6 +139,14 @@ class Rows(Sequence[Row]):
         for row in objects:
             builder.add(row.as_dict())
         return builder.rows(objects.__getitem__)
+
+    def once(self, compute: Callable[..., T], *arguments: object) -> T:
+        """``compute(rows, *arguments)`` of these rows, computed when it is first asked for."""
+        request = (compute, *arguments)
+        if request not in self._computed:
+            self._computed[request] = compute(self, *arguments)
+        computed: T = self._computed[request]
+        return computed
 
     def __len__(self) -> int:
         return len(self._positions)
@@ -228,7 +238,7 @@ class Rows(Sequence[Row]):
 
     def at(self, kept: np.ndarray) -> Rows:
         """The rows where ``kept`` (N,) is true."""
-        return self._selected(self._positions[kept])
+        return self if kept.all() else self._selected(self._positions[kept])
 
     def groups(self, *names: str) -> dict[tuple[Any, ...], Rows]:
         """The rows by their values of columns, or of ``d``, ``n`` or ``replicate``, in order of appearance."""

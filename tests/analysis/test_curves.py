@@ -6,9 +6,10 @@ import pytest
 import synthetic
 from scipy import stats
 
-from bfc_bench.analysis.curves import ERROR_RATE_FLOOR, FLOOR, curves, curves_of, metric_of
+from bfc_bench.analysis.curves import ERROR_RATE_FLOOR, FLOOR, by_task, curves, curves_of, metric_of
 from bfc_bench.analysis.intervals import share_interval, t_interval
 from bfc_bench.errors import UsageError
+from bfc_bench.store.rows import Rows
 
 
 def row(n, replicate, *, label="a", task="t", d=10, **values):
@@ -19,6 +20,15 @@ def test_one_sorted_curve_per_task_dimension_and_label():
     rows = [row(100, 0, nmse=0.1, task=t, d=d, label=x) for t in "ut" for d in (20, 10) for x in "ba"]
     keys = [(c.task, c.d, c.label) for c in curves(rows)]
     assert keys == [(t, d, x) for t in "tu" for d in (10, 20) for x in "ab"]
+
+
+def test_the_curves_of_the_same_rows_are_made_once_and_a_caller_has_a_list_of_its_own():
+    rows = Rows.of([row(n, r, nmse=n) for n in (100, 200) for r in (0, 1)])
+    first, again = (curves(by_task(rows.where())["t"]) for _ in range(2))
+    assert again[0] is first[0]
+    first.clear()
+    assert len(again) == len(curves(by_task(rows)["t"])) == 1
+    assert curves(by_task(rows)["t"], "train_nmse") == [], "another metric is asked for by itself"
 
 
 def test_rows_land_at_their_size_and_replicate_in_any_order():
