@@ -162,16 +162,6 @@ def test_beating_several_is_beating_the_one_that_comes_nearest():
     assert "nearest: c" in found.note
 
 
-def test_equality_without_a_tolerance_can_only_be_contradicted():
-    claim = {"kind": "unchanged", "before": "a", "after": "b", "task": "t"}
-    same, other = spread("1", sd=1e-6), spread("2", sd=1e-6)
-    found = verdict(claim, [*cells("a", same), *cells("b", other)])
-    assert found.verdict == "undecided"
-    assert "can only be contradicted" in found.note
-    assert verdict(claim, [*cells("a", same), *cells("b", 1.1 * other)]).verdict == "contradicted"
-    assert verdict(claim, [*cells("a", same), *cells("b", same)]).verdict == "undecided"
-
-
 def test_what_is_identical_in_every_replicate_is_unchanged_within_a_tolerance():
     claim = {"kind": "unchanged", "before": "a", "after": "b", "task": "t", "tolerance": 0.01}
     found = verdict(claim, [*cells("a", spread("1")), *cells("b", spread("1"))])
@@ -270,7 +260,8 @@ def test_holm_is_over_all_claims_that_have_a_test():
         ({**LAW, "at_most": 2, "label": ["a", "b"]}, "need a second number"),
         ({**LAW, "at_most": 2, "second": "n"}, "another number than n"),
         ({**LAW, "at_most": 2, "second": "d", "d": 5}, "all d are used"),
-        ({"kind": "unchanged", **S2, "tolerance": -1}, "tolerance must be greater than or equal to 0"),
+        ({"kind": "unchanged", **S2}, "tolerance is required and missing"),
+        ({"kind": "unchanged", **S2, "tolerance": 0}, "tolerance must be greater than 0"),
     ],
 )  # fmt: skip
 def test_a_wrong_claim_names_itself_its_field_and_the_nearest_name(claim, message):
