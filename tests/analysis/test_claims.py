@@ -70,7 +70,7 @@ def test_at_the_boundary_false_verdicts_are_rare_on_either_side(name):
 @pytest.mark.parametrize("name", CASES)
 def test_an_interval_across_the_bound_is_undecided_and_says_so(name):
     claim, results, inside, boundary, outside = CASES[name]
-    middle = boundary or math.sqrt(inside * outside)
+    middle = math.sqrt(inside * outside) if boundary is None else boundary
     rng = stream("test claims", name, "across")
     parsed = parse_claims(suite(claim), "s.toml")[0].among({}, THEORIES)
     found = [parsed.judge(results(rng, middle)) for _ in range(5)]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, ClassVar
+from collections.abc import Sequence
+from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -40,7 +40,7 @@ class Slope(Bounded, NStarClaim, AlongAxis):
     """The axis of a grid, or d, along which the metric scales; ``task`` then takes the place of ``sweep``."""
     task: TaskName = ""
     """A grid, or a list of its members, along whose ``axis`` the metric scales."""
-    against: str = "the swept number"
+    against: str = ""
     """Name of the swept number, for the statement; the axis by default."""
     d: Size | None = None
     """Input dimension; the largest of each task by default."""
@@ -49,17 +49,9 @@ class Slope(Bounded, NStarClaim, AlongAxis):
     metric: MetricName = "nmse"
     """The metric that scales."""
 
-    @model_validator(mode="before")
-    @classmethod
-    def _sweep_instead_of_task(cls, values: Any) -> Any:
-        """Along an axis, the tasks are those of the sweep."""
-        if not isinstance(values, Mapping) or not values.get("sweep") or not values.get("axis"):
-            return values
-        return {"against": values["axis"]} | {key: value for key, value in values.items() if key != "task"}
-
     @model_validator(mode="after")
     def _complete(self) -> Slope:
-        if self.task:
+        if self.task and not self.axis:
             raise ValueError(f"task goes with axis, in the place of sweep. Got task = {self.task!r}")
         if len({point.value for point in self.sweep}) < 2:
             raise ValueError("sweep must have 2 different values or more")
@@ -84,8 +76,9 @@ class Slope(Bounded, NStarClaim, AlongAxis):
             what = f"number of samples that {self.label} needs to reach {in_words(self.metric)} ≤ {short(self.level)}"
             evidence_at = self._evidence_of_n_star
         where = "; ".join(dict.fromkeys(at.size or at.task for at, _ in places))
+        swept = self.against or self.axis or "the swept number"
         statement = (
-            f"The {what} scales with {self.against}, {short(min(values))} to {short(max(values))}, to a power of "
+            f"The {what} scales with {swept}, {short(min(values))} to {short(max(values))}, to a power of "
             f"{self.bound} ({where})."
         )
         return self.verdict(statement, self.region, evidence_at(rows, places), log=False)
