@@ -10,7 +10,7 @@ from pydantic import model_validator
 
 from bfc_bench.analysis.claims.base import Bounded, Labels, MetricName, TaskNames, in_words
 from bfc_bench.analysis.claims.mean_evidence import Evidence, evidence, nothing, short
-from bfc_bench.analysis.claims.measures import Point, failure_notes
+from bfc_bench.analysis.claims.measures import Point, failure_notes, no_logarithm
 from bfc_bench.analysis.claims.verdict import Finding
 from bfc_bench.analysis.curves import Curve, curves_of, scale_of
 from bfc_bench.analysis.laws import ScalingLaw, law_of
@@ -90,9 +90,7 @@ class ScalingLawClaim(Bounded):
         if not curves:
             return nothing(f"no {self.metric} on {' or '.join(self.task)}, so no law")
         if law is None:
-            return nothing(
-                f"{self.metric} is an unbiased estimate that may be negative, so it has no logarithm and no law"
-            )
+            return no_logarithm(self.metric, "law")
         if law.refused:
             return nothing(law.refused)
         unsure = any(bool(curve.failures.any()) for curve in curves)

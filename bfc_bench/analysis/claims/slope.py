@@ -12,10 +12,9 @@ from pydantic import Field, model_validator
 from bfc_bench.analysis.claims.axes import AlongAxis, SweptTask
 from bfc_bench.analysis.claims.base import Bounded, Label, MetricName, NStarClaim, TaskName, in_words
 from bfc_bench.analysis.claims.mean_evidence import Evidence, evidence, nothing, short
-from bfc_bench.analysis.claims.measures import Point, evidence_of_crossings, failure_notes, measure
+from bfc_bench.analysis.claims.measures import Point, evidence_of_n_stars, measure, no_logarithm
 from bfc_bench.analysis.claims.verdict import Finding
 from bfc_bench.analysis.curves import curves_of, scale_of
-from bfc_bench.analysis.thresholds import crossings
 from bfc_bench.store.row import Row
 from bfc_bench.suite.model import Size
 
@@ -68,7 +67,7 @@ class Slope(Bounded, NStarClaim, AlongAxis):
         ]
 
     def judge(self, rows: Sequence[Row]) -> Finding:
-        """From one slope per replicate; a failed cell or a value at the floor leaves both sides open."""
+        """From one slope per replicate; of errors, a failed cell or a value at the floor leaves both sides open."""
         places = self._places(rows)
         values = [point.value for point in self.sweep]
         what, evidence_at = f"{in_words(self.metric)} of {self.label}", self._evidence
@@ -85,9 +84,7 @@ class Slope(Bounded, NStarClaim, AlongAxis):
 
     def _evidence(self, rows: Sequence[Row], places: Sequence[tuple[Point, str]]) -> Evidence:
         if scale_of(self.metric) == "linear":
-            return nothing(
-                f"{self.metric} is an unbiased estimate that may be negative, so it has no logarithm and no slope"
-            )
+            return no_logarithm(self.metric, "slope")
         measured = [measure(rows, name, self.metric, at) for at, name in places]
         if missing := [at_task.problem for at_task in measured if not at_task.values]:
             return nothing("; ".join(missing))
@@ -110,7 +107,4 @@ class Slope(Bounded, NStarClaim, AlongAxis):
         curves = [curves_of(rows, name, at.task, self.metric, at.d) for at, name in places]
         if missing := [str(at) for (at, _), curve in zip(places, curves, strict=True) if not curve]:
             return nothing(f"{self.label} has no {self.metric} on {'; '.join(missing)}")
-        by_task = [crossings(curve, self.level or math.nan) for (curve,) in curves]
-        failed = any(bool(curve.failures.any()) for (curve,) in curves)
-        notes = failure_notes(curve for (curve,) in curves)
-        return evidence_of_crossings(self._weights.tolist(), by_task, (failed, failed), notes)
+        return evidence_of_n_stars(self._weights.tolist(), [curve for (curve,) in curves], self.level or math.nan)

@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import ClassVar
 
 from bfc_bench.analysis.claims.base import Label, PointClaim, Positive
-from bfc_bench.analysis.claims.mean_evidence import MIN_REPLICATES, Evidence, Region, nothing
-from bfc_bench.analysis.claims.measures import measure, ratio_of
+from bfc_bench.analysis.claims.mean_evidence import MIN_REPLICATES, Evidence, Region
+from bfc_bench.analysis.claims.measures import measure, no_logarithm, ratio_of
 from bfc_bench.analysis.claims.verdict import Finding
 from bfc_bench.analysis.curves import scale_of
 from bfc_bench.store.row import Row
@@ -35,7 +35,7 @@ class Unchanged(PointClaim):
             f"({at})."
         )
         if scale_of(self.metric) == "linear":
-            found = nothing(f"{self.metric} is an unbiased estimate that may be negative, so there is no ratio of two")
+            found = no_logarithm(self.metric, "ratio")
         else:
             before, after = (measure(rows, name, self.metric, at) for name in (self.before, self.after))
             found = _unless_identical(ratio_of(after, before))
