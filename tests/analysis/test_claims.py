@@ -259,7 +259,6 @@ def test_holm_is_over_all_claims_that_have_a_test():
         ({**LAW, "at_most": 2, "exponent": "d"}, "exponent must be n or the second number"),
         ({**LAW, "at_most": 2, "label": ["a", "b"]}, "need a second number"),
         ({**LAW, "at_most": 2, "second": "n"}, "another number than n"),
-        ({**LAW, "at_most": 2, "second": "d", "d": 5}, "all d are used"),
         ({"kind": "unchanged", **S2}, "tolerance is required and missing"),
         ({"kind": "unchanged", **S2, "tolerance": 0}, "tolerance must be greater than 0"),
     ],
