@@ -127,8 +127,8 @@ CASES = {
         {"kind": "exponent", "label": "a", "task": "t", "at_most": 1.5, "level": 0.1}, exponent_at, 0.5, 1.5, 2.5,
     ),
     "exponents": (
-        {"kind": "exponent", "label": "a", "task": "t", "below": "b", "by": 0.5, "level": 0.1},
-        exponent_difference_at, -1.5, -0.5, 0.5,
+        {"kind": "exponent", "label": "a", "task": "t", "below": "b", "level": 0.1},
+        exponent_difference_at, -1.0, 0.0, 1.0,
     ),
     "exponent beside theory": (
         {"kind": "exponent", "label": "a", "task": "t", "theory": True, "tolerance": 0.5, "level": 0.1},

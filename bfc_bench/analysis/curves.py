@@ -85,10 +85,6 @@ class Curve:
     axes: Mapping[str, Any] = field(default_factory=dict)
     """Values of task and learner on the axes of their grids."""
 
-    def value_on(self, axis: str) -> Any:
-        """The curve's value on an axis: d, or an axis of a grid; None if it does not have this axis."""
-        return self.d if axis == "d" else self.axes.get(axis)
-
     def family(self, axis: str) -> tuple[str, int | None, str]:
         """Task, d and name of the curves that differ from this one on an axis only: ``rhm:L3`` for ``rhm:m2:L3``."""
         if axis == "d":

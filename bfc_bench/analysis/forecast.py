@@ -17,7 +17,6 @@ import numpy as np
 
 from bfc_bench.analysis.curves import Curve
 from bfc_bench.analysis.intervals import NOTHING, Interval
-from bfc_bench.errors import UsageError
 
 LAST = 4.2
 """The slope is that over the sizes from n over this on: n / 4, up to rounding."""
@@ -84,10 +83,7 @@ def forecast(curve: Curve, n: int, times: int = 2) -> Interval:
     """The mean error over replicates at ``times`` n, with its 90 % interval, in the unit of the curve's metric.
 
     The result is ``NOTHING`` if fewer than 2 replicates have a value at n, or if the errors at n and at a smaller size
-    from n / 4 on are not all positive. Raises ``UsageError`` if ``times`` is not 2 or 4, or if the metric may be
-    negative.
+    from n / 4 on are not all positive. Raises ``UsageError`` if the metric may be negative.
     """
-    if times not in RULES:
-        raise UsageError(f"forecast: times must be one of {', '.join(map(str, RULES))}. Got {times!r}.")
     end = trend(curve, n)
     return NOTHING if end is None else end.after(times)

@@ -67,7 +67,8 @@ def scalings(curves: Iterable[Curve], levels: Sequence[float], axis: str = "d") 
     """One scaling per (task, label, metric, level), in the order of the curves and then of the levels."""
     groups: dict[tuple[str, str, str, float, int | None], dict[Any, NStars]] = defaultdict(dict)
     for curve in curves:
-        if (value := curve.value_on(axis)) is None:
+        value = curve.d if axis == "d" else curve.axes.get(axis)
+        if value is None:
             continue
         task, d, label = curve.family(axis)
         for n_stars in thresholds([curve], levels):

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-ENTRY_POINT_GROUP = "bfc_bench"
 DISTRIBUTION = "bfc-bench"
 DrawnFigure: TypeAlias = dict[str, Any] | bytes
 """The figure of a plot as Vega-Lite's JSON object, or as SVG."""
@@ -159,7 +158,7 @@ def load_plugins(extra: Sequence[object] = ()) -> Plugins:
     plugins.add(builtin, PROJECT)
     for extra_of_ours in builtin.extras():
         plugins.add(extra_of_ours, extra_of_ours.__name__)
-    points = {(point.name, point.value): point for point in entry_points(group=ENTRY_POINT_GROUP)}
+    points = {(point.name, point.value): point for point in entry_points(group=PROJECT)}
     for point in sorted(points.values(), key=_place):
         plugins.add_installed(point)
     for plugin in extra:

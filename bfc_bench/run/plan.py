@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from math import frexp
@@ -14,7 +13,6 @@ from bfc_bench.learner import TaskFacts
 from bfc_bench.run.costs import Estimate, estimates
 from bfc_bench.run.grid import Cell, Grid
 from bfc_bench.run.skip_reasons import ask, device_of, skip_reasons
-from bfc_bench.run.theories import theory_of
 from bfc_bench.run.work_units import Batch
 from bfc_bench.store import Redo
 from bfc_bench.store.row import Origin
@@ -59,7 +57,7 @@ class Plan:
     """Skipped cells that have no row yet."""
     cautions: list[str] = field(default_factory=list)
     """Cautions of the learners, with label and tasks; then cells whose time is near the limit, then claims about sizes
-    that are not planned or theories that are not offered. A line each."""
+    that are not planned. A line each."""
     keys: dict[str, Hashable] = field(default_factory=dict)
     """Batch keys of the cells to run, by id; None: the cell is sent with its curve."""
     seconds: dict[str, float] = field(default_factory=dict)
@@ -300,23 +298,16 @@ def _long_cells(plan: Plan, cells: Iterable[Cell]) -> Iterator[str]:
 
 
 def _about_claims(grid: Grid) -> Iterator[str]:
-    """Claims about a d or n that their task does not have, or a theory that their learner does not offer."""
+    """Claims about a d or n that their task does not have."""
     tasks = {task.name: task for task in grid.suite.task}
     for claim in grid.suite.claim:
         fields = claim.model_extra or {}
-        label, task = str(fields.get("label")), tasks.get(str(fields.get("task")))
-        if task is None:
+        if (task := tasks.get(str(fields.get("task")))) is None:
             continue
         sizes = {"d": task.d, "n": sorted({n for d in task.d for n in task.sizes(d)})}
         for key, values in sizes.items():
             if isinstance(value := fields.get(key), int) and value not in values:
                 yield f"claim {claim.id}: {key} = {value} is not among those of task {task.name}: {values}."
-        if label not in grid.entries or not (claim.kind == "follows" or fields.get("theory")):
-            continue
-        d = int(fields.get("d") or max(task.d))
-        with suppress(PluginError):  # of the learner, whose cells fail
-            if isinstance(why := theory_of(grid, task.name, d, label), str):
-                yield f"claim {claim.id} cannot be decided: {label} offers no theory for {task.name}, d = {d}: {why}."
 
 
 def _of_other_tasks(grid: Grid, store: Store) -> Iterator[str]:

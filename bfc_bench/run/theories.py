@@ -74,23 +74,18 @@ class SuiteTheories:
         entry = self._grid.entries.get(label) if self._grid else None
         if self._grid is None or entry is None or task not in entry.tasks:
             return None
+        if entry.candidates:
+            self.why_none[task, d, label] = "its options are tuned, and a theory is about fixed ones (tune = {})"
+            return None
         try:
-            theory = theory_of(self._grid, task, d, label)
+            theory = ask(entry.learner, "theory", self._grid.tasks[task].facts(d))
         except PluginError as error:
             log.warning("%s", error)
             return None
-        if isinstance(theory, str):
-            self.why_none[task, d, label] = theory
+        if theory is None:
+            self.why_none[task, d, label] = f"{entry.learner.name} has none for this task"
             return None
         return Theory(partial(_value, entry.learner.name, theory), theory.source)
-
-
-def theory_of(grid: Grid, task: str, d: int, label: str) -> Theory | str:
-    """The theory of a learner that runs on the task, or why there is none. Raises ``PluginError`` of the learner."""
-    entry = grid.entries[label]
-    if entry.candidates:
-        return "its options are tuned, and a theory is about fixed ones (tune = {})"
-    return ask(entry.learner, "theory", grid.tasks[task].facts(d)) or f"{entry.learner.name} has none for this task"
 
 
 def _value(name: str, theory: Theory, n: float) -> float:

@@ -7,7 +7,6 @@ from pydantic import ValidationError
 
 from bfc_bench.config import Settings, explain
 from bfc_bench.suite.axes import combinations, member_name
-from bfc_bench.utils.names import LONGEST_NAME
 
 Entry = TypeVar("Entry", bound=Settings)
 
@@ -23,11 +22,6 @@ def expanded(
         for key, value in by_key.items():
             values = _with_value(repr(name), values, path(key), value)
         own = member_name(name, axes)
-        if len(own) > LONGEST_NAME:
-            raise ValueError(
-                f"{name!r}: grid: the name {own!r} of a combination has more than {LONGEST_NAME} characters; use a "
-                "shorter name or fewer axes"
-            )
         try:
             members.append(type(entry).model_validate({**values, name_key: own, "grid": name, "axes": axes}))
         except ValidationError as error:

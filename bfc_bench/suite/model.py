@@ -83,9 +83,6 @@ class TaskEntry(Settings):
         x_test: Any = None,
         y_test: Any = None,
         classes: bool | None = None,
-        labels: Mapping[str, Any] | None = None,
-        test_size: int | None = None,
-        unlabeled: int = 0,
         folder: str | Path | None = None,
         **options: Any,
     ) -> TaskEntry:
@@ -103,9 +100,6 @@ class TaskEntry(Settings):
             x_test: Inputs of a test part.
             y_test: Target of the test part.
             classes: Whether numbers in y are classes.
-            labels: Table of the labelling; by default labels are clean.
-            test_size: Number of test points; None for the suite's.
-            unlabeled: Number of inputs without labels that learners are offered.
             folder: Folder of the file; by default in the cache.
             **options: Options of the kind ``table`` for a table, and of the kind ``npz`` for arrays.
 
@@ -122,15 +116,7 @@ class TaskEntry(Settings):
             data = saved(x, y, x_test, y_test, options={"classes": classes, **options}, folder=into)
         except UsageError as error:
             raise UsageError(f"{what}: {error}") from None
-        values = {
-            "name": name,
-            "data": {"kind": data.kind, **data.changed()},
-            "labels": dict(labels or {"kind": "clean"}),
-            "test_size": test_size,
-            "unlabeled": unlabeled,
-            "n": [int(size) for size in n],
-        }
-        return cls.parse(values, what)
+        return cls.parse({"name": name, "data": {"kind": data.kind, **data.changed()}, "n": list(map(int, n))}, what)
 
     @model_validator(mode="after")
     def _check_parts(self) -> TaskEntry:

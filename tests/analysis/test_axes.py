@@ -93,7 +93,7 @@ def test_an_exponent_along_an_axis_is_judged(at_most, word):
 
 
 def test_two_exponents_along_an_axis_have_an_order():
-    order = {"kind": "exponent", "task": "rhm", "at": {"L": 2}, "axis": "degree", "by": 0.5}
+    order = {"kind": "exponent", "task": "rhm", "at": {"L": 2}, "axis": "degree"}
     assert verdict(label="mean", below=["slow"], **order).verdict == "supported"
     assert verdict(label="slow", below=["mean"], **order).verdict == "contradicted"
     learners = {"kind": "exponent", "task": "rhm:degree6:L3", "axis": "width"}

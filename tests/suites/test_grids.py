@@ -145,7 +145,7 @@ def test_members_share_inputs_noise_and_learner_seeds():
         ({}, "grid must have at least 1 key"),
         ({"target.kind": ["toy"]}, "kind is fixed, at 'staircase', and in the grid; leave out one of the two."),
         ({"degree": list(range(1, 200)), "labels.sd": list(range(200))}, "39,800 combinations; at most 1,000"),
-        ({"coefficients_" + "x" * 60: [1]}, "more than 80 characters"),
+        ({"coefficients_" + "x" * 60: [1]}, "at most 80 in all"),
     ],
 )
 def test_a_wrong_grid_is_refused_with_entry_key_and_hint(part, said):

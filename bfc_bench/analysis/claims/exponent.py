@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from bfc_bench.analysis.claims.axes import AlongAxis
 from bfc_bench.analysis.claims.base import (
@@ -73,8 +73,6 @@ class ExponentClaim(Bounded, NStarClaim, AlongAxis):
     """The exponent that the theorem gives as d grows; the report states it, and it is not judged."""
     below: Labels | None = None
     """Labels of the others, which have larger exponents."""
-    by: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
-    """The exponents of the others are larger by at least this."""
 
     @model_validator(mode="after")
     def _one_form(self) -> ExponentClaim:
@@ -128,9 +126,8 @@ class ExponentClaim(Bounded, NStarClaim, AlongAxis):
                 evidence = nothing(no_theory(self._theories, *without[0]) if without else unreached)
             return self.verdict(f"{quantity} is {bound}{limit} ({where}).", region, evidence, log=False)
         pieces = {name: self._evidence(ours, curves[name])[0] for name in self.below}
-        margin = f", by {short(self.by)} or more" if self.by else ""
-        statement = f"{quantity} is below {that_of(self.below)}{margin}{limit} ({where})."
-        return self.verdict(statement, Region(hi=0.0 - self.by), pieces, log=False)
+        statement = f"{quantity} is below {that_of(self.below)}{limit} ({where})."
+        return self.verdict(statement, Region(hi=0.0), pieces, log=False)
 
     def _curves(self, rows: Sequence[Row], name: str) -> dict[Any, Curve]:
         """The curves of a predictor by d, or by value along the axis."""

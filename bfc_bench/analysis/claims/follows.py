@@ -11,11 +11,10 @@ from pydantic import Field, model_validator
 
 from bfc_bench.analysis.claims.base import LabelClaim, NStarClaim
 from bfc_bench.analysis.claims.mean_evidence import Evidence, Region, nothing, short
-from bfc_bench.analysis.claims.measures import Point, evidence_of_crossings, failure_notes, mean_of, measure
+from bfc_bench.analysis.claims.measures import Point, evidence_of_n_stars, mean_of, measure
 from bfc_bench.analysis.claims.verdict import Finding
 from bfc_bench.analysis.curves import FLOOR, curves_of
 from bfc_bench.analysis.theory import expected_n_star, no_theory
-from bfc_bench.analysis.thresholds import crossings
 from bfc_bench.store.row import Row
 
 
@@ -66,9 +65,7 @@ class Follows(LabelClaim, NStarClaim):
             expected = expected_n_star(theory, self.level)
             if not math.isfinite(expected):
                 return nothing(f"the theory of {self.label} never reaches the level")
-            failed = (False, bool(curves[0].failures.any()))
-            n_stars = crossings(curves[0], self.level)
-            measured = evidence_of_crossings((1.0,), (n_stars,), failed, failure_notes(curves))
+            measured = evidence_of_n_stars((1.0,), curves, self.level)
             note += f", N* = {expected:.4g}"
         log_ratios = tuple((lo - math.log(expected), hi - math.log(expected)) for lo, hi in measured.ranges)
         return replace(measured, ranges=log_ratios, notes=(*measured.notes, note))

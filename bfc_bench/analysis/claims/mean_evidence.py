@@ -43,9 +43,7 @@ class Region:
         return "contradicted" if hi < self.lo or lo > self.hi else "undecided"
 
     def __str__(self) -> str:
-        """``≤ 0.01``, ``≥ 2``, ``= 1`` or ``in [0.909, 1.1]``."""
-        if self.lo == self.hi:
-            return f"= {short(self.lo)}"
+        """``≤ 0.01``, ``≥ 2`` or ``in [0.909, 1.1]``."""
         if math.isinf(self.lo) or math.isinf(self.hi):
             return f"≤ {short(self.hi)}" if math.isinf(self.lo) else f"≥ {short(self.lo)}"
         return f"in [{short(self.lo)}, {short(self.hi)}]"

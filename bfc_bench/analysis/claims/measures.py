@@ -98,6 +98,11 @@ def with_values(curve: Curve) -> Curve:
     return curve.of_replicates(np.array(curve.replicates)[~np.isnan(curve.values[:, 0])].tolist())
 
 
+def no_logarithm(metric: str, what: str) -> Evidence:
+    """Missing evidence about an error that may be negative, of which a claim needs the logarithm."""
+    return nothing(f"{metric} is an unbiased estimate that may be negative, so it has no logarithm and no {what}")
+
+
 def mean_of(a: Measured) -> Evidence:
     """Evidence about the mean of the values, as they are averaged.
 
@@ -161,10 +166,16 @@ def paired_differences(a: Curve, b: Curve, factor: float = 1.0) -> np.ndarray:
 
 
 def n_star_ratio(a: Curve, b: Curve, level: float) -> Evidence:
-    """Evidence about the mean of log(N*_a / N*_b) of two curves; failed cells leave a side open."""
-    failed = (bool(b.failures.any()), bool(a.failures.any()))
-    n_stars = [threshold(curve, level).replicates for curve in (a, b)]
-    return replace(evidence_of_crossings((1.0, -1.0), n_stars, failed, failure_notes([a, b])), overlap=a.overlap)
+    """Evidence about the mean of log(N*_a / N*_b) of two curves."""
+    return replace(evidence_of_n_stars((1.0, -1.0), (a, b), level), overlap=a.overlap)
+
+
+def evidence_of_n_stars(weights: Sequence[float], curves: Sequence[Curve], level: float) -> Evidence:
+    """Evidence about the mean over replicates of sum_i w_i log N*_i of curves; failed cells can only make N* larger."""
+    failed = [weight for weight, curve in zip(weights, curves, strict=True) if curve.failures.any()]
+    sides = (min(failed, default=0.0) < 0, max(failed, default=0.0) > 0)
+    n_stars = [threshold(curve, level).replicates for curve in curves]
+    return evidence_of_crossings(weights, n_stars, sides, failure_notes(curves))
 
 
 def evidence_of_crossings(

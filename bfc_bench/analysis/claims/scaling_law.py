@@ -10,7 +10,7 @@ from pydantic import model_validator
 
 from bfc_bench.analysis.claims.base import Bounded, Labels, MetricName, TaskNames, in_words
 from bfc_bench.analysis.claims.mean_evidence import Evidence, evidence, nothing, short
-from bfc_bench.analysis.claims.measures import Point, failure_notes
+from bfc_bench.analysis.claims.measures import Point, failure_notes, no_logarithm
 from bfc_bench.analysis.claims.verdict import Finding
 from bfc_bench.analysis.curves import Curve, curves_of, scale_of
 from bfc_bench.analysis.laws import ScalingLaw, law_of
@@ -24,7 +24,7 @@ DOUBTFUL = 0.05
 class ScalingLawClaim(Bounded):
     """An exponent of error ~ c + a n^-b, or of the joint law c + a M^-p + b n^-q, is within bounds.
 
-    One law is fitted to all replicates together. M is ``second``: the number of parameters, d or an axis of the grid.
+    One law is fitted to all replicates together. M is ``second``: the number of parameters or an axis of the grid.
     The joint law is that of all labels on all tasks, which differ in M. Errors in parts of the target may be negative
     and have no logarithm, so a claim about them is undecided.
     """
@@ -35,11 +35,11 @@ class ScalingLawClaim(Bounded):
     task: TaskNames
     """Name of the task; for a joint law also a list."""
     second: str | None = None
-    """Name of M: `parameters`, `d` or an axis of the grid; None for the law in n alone."""
+    """Name of M: `parameters` or an axis of the grid; None for the law in n alone."""
     exponent: str = "n"
     """The number whose exponent is judged: `n`, or the name of M."""
     d: Size | None = None
-    """Input dimension; the largest of each task by default, and all for the second number `d`."""
+    """Input dimension; the largest of each task by default."""
     over_log: bool = False
     """Whether the law is one in n / log n, as theorems on SGD with geometrically decaying steps have it."""
     metric: MetricName = "nmse"
@@ -50,17 +50,13 @@ class ScalingLawClaim(Bounded):
         if self.exponent not in ("n", self.second):
             raise ValueError(f"exponent must be n or the second number. Got {self.exponent!r} and {self.second!r}")
         if self.second == "n":
-            raise ValueError("second must be another number than n, such as parameters or d. Got 'n'")
+            raise ValueError("second must be another number than n, such as parameters. Got 'n'")
         if self.second is None and len(self.label) * len(self.task) > 1:
             raise ValueError("several labels or tasks need a second number in which they differ, such as parameters")
-        if self.second == "d" and self.d is not None:
-            raise ValueError(f"d does not go with second = 'd', because all d are used. Got d = {self.d}")
         return self
 
     def points(self, rows: Sequence[Row]) -> list[Point]:
         """All n of the tasks, at their d."""
-        if self.second == "d":
-            return [Point(task, None, None) for task in self.tasks]
         return [Point(task, self.located(rows, task, self.d).d, None) for task in self.tasks]
 
     def judge(self, rows: Sequence[Row]) -> Finding:
@@ -90,9 +86,7 @@ class ScalingLawClaim(Bounded):
         if not curves:
             return nothing(f"no {self.metric} on {' or '.join(self.task)}, so no law")
         if law is None:
-            return nothing(
-                f"{self.metric} is an unbiased estimate that may be negative, so it has no logarithm and no law"
-            )
+            return no_logarithm(self.metric, "law")
         if law.refused:
             return nothing(law.refused)
         unsure = any(bool(curve.failures.any()) for curve in curves)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, ClassVar
+from collections.abc import Sequence
+from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -12,10 +12,9 @@ from pydantic import Field, model_validator
 from bfc_bench.analysis.claims.axes import AlongAxis, SweptTask
 from bfc_bench.analysis.claims.base import Bounded, Label, MetricName, NStarClaim, TaskName, in_words
 from bfc_bench.analysis.claims.mean_evidence import Evidence, evidence, nothing, short
-from bfc_bench.analysis.claims.measures import Point, evidence_of_crossings, failure_notes, measure
+from bfc_bench.analysis.claims.measures import Point, evidence_of_n_stars, measure, no_logarithm
 from bfc_bench.analysis.claims.verdict import Finding
 from bfc_bench.analysis.curves import curves_of, scale_of
-from bfc_bench.analysis.thresholds import crossings
 from bfc_bench.store.row import Row
 from bfc_bench.suite.model import Size
 
@@ -40,7 +39,7 @@ class Slope(Bounded, NStarClaim, AlongAxis):
     """The axis of a grid, or d, along which the metric scales; ``task`` then takes the place of ``sweep``."""
     task: TaskName = ""
     """A grid, or a list of its members, along whose ``axis`` the metric scales."""
-    against: str = "the swept number"
+    against: str = ""
     """Name of the swept number, for the statement; the axis by default."""
     d: Size | None = None
     """Input dimension; the largest of each task by default."""
@@ -49,17 +48,9 @@ class Slope(Bounded, NStarClaim, AlongAxis):
     metric: MetricName = "nmse"
     """The metric that scales."""
 
-    @model_validator(mode="before")
-    @classmethod
-    def _sweep_instead_of_task(cls, values: Any) -> Any:
-        """Along an axis, the tasks are those of the sweep."""
-        if not isinstance(values, Mapping) or not values.get("sweep") or not values.get("axis"):
-            return values
-        return {"against": values["axis"]} | {key: value for key, value in values.items() if key != "task"}
-
     @model_validator(mode="after")
     def _complete(self) -> Slope:
-        if self.task:
+        if self.task and not self.axis:
             raise ValueError(f"task goes with axis, in the place of sweep. Got task = {self.task!r}")
         if len({point.value for point in self.sweep}) < 2:
             raise ValueError("sweep must have 2 different values or more")
@@ -76,7 +67,7 @@ class Slope(Bounded, NStarClaim, AlongAxis):
         ]
 
     def judge(self, rows: Sequence[Row]) -> Finding:
-        """From one slope per replicate; a failed cell or a value at the floor leaves both sides open."""
+        """From one slope per replicate; of errors, a failed cell or a value at the floor leaves both sides open."""
         places = self._places(rows)
         values = [point.value for point in self.sweep]
         what, evidence_at = f"{in_words(self.metric)} of {self.label}", self._evidence
@@ -84,17 +75,16 @@ class Slope(Bounded, NStarClaim, AlongAxis):
             what = f"number of samples that {self.label} needs to reach {in_words(self.metric)} ≤ {short(self.level)}"
             evidence_at = self._evidence_of_n_star
         where = "; ".join(dict.fromkeys(at.size or at.task for at, _ in places))
+        swept = self.against or self.axis or "the swept number"
         statement = (
-            f"The {what} scales with {self.against}, {short(min(values))} to {short(max(values))}, to a power of "
+            f"The {what} scales with {swept}, {short(min(values))} to {short(max(values))}, to a power of "
             f"{self.bound} ({where})."
         )
         return self.verdict(statement, self.region, evidence_at(rows, places), log=False)
 
     def _evidence(self, rows: Sequence[Row], places: Sequence[tuple[Point, str]]) -> Evidence:
         if scale_of(self.metric) == "linear":
-            return nothing(
-                f"{self.metric} is an unbiased estimate that may be negative, so it has no logarithm and no slope"
-            )
+            return no_logarithm(self.metric, "slope")
         measured = [measure(rows, name, self.metric, at) for at, name in places]
         if missing := [at_task.problem for at_task in measured if not at_task.values]:
             return nothing("; ".join(missing))
@@ -117,7 +107,4 @@ class Slope(Bounded, NStarClaim, AlongAxis):
         curves = [curves_of(rows, name, at.task, self.metric, at.d) for at, name in places]
         if missing := [str(at) for (at, _), curve in zip(places, curves, strict=True) if not curve]:
             return nothing(f"{self.label} has no {self.metric} on {'; '.join(missing)}")
-        by_task = [crossings(curve, self.level or math.nan) for (curve,) in curves]
-        failed = any(bool(curve.failures.any()) for (curve,) in curves)
-        notes = failure_notes(curve for (curve,) in curves)
-        return evidence_of_crossings(self._weights.tolist(), by_task, (failed, failed), notes)
+        return evidence_of_n_stars(self._weights.tolist(), [curve for (curve,) in curves], self.level or math.nan)

@@ -178,9 +178,7 @@ def _why_undecided(
     region: Region, pieces: Sequence[Evidence], ends: tuple[float, float], confidence: float
 ) -> Iterator[str]:
     """Remarks on an interval that reaches across a bound; none if it has an open side, which other notes explain."""
-    if region.lo == region.hi:
-        yield "equality without a tolerance can only be contradicted"
-    elif any(piece.same_bounds and piece.count < ENOUGH for piece in pieces):
+    if any(piece.same_bounds and piece.count < ENOUGH for piece in pieces):
         yield f"every value is the same bound, and {ENOUGH} such replicates would decide"
     elif all(map(math.isfinite, ends)):
         student = compare(region, [piece.of_symmetric_values() for piece in pieces], confidence)[0]

@@ -42,23 +42,14 @@ def send(text: str) -> str:
 
 
 def states(job: ShardJob) -> list[str]:
-    """The state of each shard: a word of SLURM, ``running`` for one of this machine, or ``ended``."""
-    local = ["running" if job.runs_here(number) else "ended" for number in range(len(job.cells))]
-    by_number = tasks(job)
-    return [by_number.get(number, state) for number, state in enumerate(local)]
-
-
-def tasks(job: ShardJob) -> dict[int, str]:
-    """What SLURM says of the shards of a job that have not ended, by number: ``PENDING (Priority)``, ``RUNNING``."""
-    if not job.array:
-        return {}
+    """The state of each shard: a word of SLURM, with a reason if it waits; ``running`` on this machine; ``ended``."""
+    found = ["running" if job.runs_here(number) else "ended" for number in range(len(job.cells))]
     command = ("squeue", "-h", "-r", "-t", "all", "-o", "%K %T (%r)", "-j", job.array)
-    by_number = {}
-    for line in _call(*command, tolerated="Invalid job id").splitlines():
+    for line in _call(*command, tolerated="Invalid job id").splitlines() if job.array else ():
         number, _, state = line.partition(" ")
         if number.isdigit() and state.partition(" ")[0] not in ENDED:
-            by_number[int(number)] = state.removesuffix(" (None)")
-    return by_number
+            found[int(number)] = state.removesuffix(" (None)")
+    return found
 
 
 def _call(*command: str, text: str = "", tolerated: str = "") -> str:

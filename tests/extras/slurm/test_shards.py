@@ -14,7 +14,7 @@ from waiting import completed, wait_until
 
 from bfc_bench import RunOptions, run_locating, run_suite
 from bfc_bench.extras.slurm.job import ShardJob, sharded_runs
-from bfc_bench.extras.slurm.queue import tasks
+from bfc_bench.extras.slurm.queue import states
 from bfc_bench.extras.slurm.shards import collect, divide, prepare
 from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.run.plan import plan_for
@@ -185,7 +185,9 @@ def test_tasks_that_slurm_still_shows_after_their_end_do_not_run(tmp_path, monke
     (tmp_path / "squeue").chmod(0o700)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     (tmp_path / "array").write_text("7")
-    assert tasks(ShardJob(tmp_path, "", {}, "cpu", 1, ())) == {1: "RUNNING", 2: "PENDING (Priority)"}
+    assert states(ShardJob(tmp_path, "", {}, "cpu", 1, ((),) * 5)) == [
+        "ended", "RUNNING", "PENDING (Priority)", "ended", "ended",
+    ]  # fmt: skip
 
 
 @pytest.mark.slurm
