@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import torch
 from bfc_plugins.kernels.kernel_ridge import KernelRidge
-from bfc_plugins.kernels.sequential_kernel import SequentialKernel
 from bfc_plugins.tangents.learners import NtkNeural, NtkRaw
 from scipy.optimize import brentq
 from scipy.special import roots_gegenbauer
@@ -33,7 +32,6 @@ KERNELS = {
     "nngp": KernelRidge(kernel="nngp", bias_variance=1.0, **RAW),
     "nngp, no bias": KernelRidge(kernel="nngp", **RAW),
     "ntk": KernelRidge(kernel="ntk", depth=2, bias_variance=0.5, **RAW),
-    "sequential, one round": SequentialKernel(rounds=1, **RAW),
     "ntk-raw": NtkRaw(ridge=RIDGE),
     "ntk-neural": NtkNeural(ridge=RIDGE),
 }
