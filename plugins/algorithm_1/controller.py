@@ -82,7 +82,7 @@ class FitController:
             self.ended, training.rates = True, dict.fromkeys(training.rates, 0.0)
         elif self._is_before_cut and (self._reached or late):
             self._cut()
-        elif part := self.schedule.due(step, training.objective):  # lines 5 and 8
+        elif part := self.schedule.due(training.objective):  # lines 5 and 8
             self._join(part)
         elif grows and self.stall.seen(training.loss):
             self._go_on_from_stall()

@@ -7,14 +7,12 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-from bfc_plugins.algorithm_1.growth import leading_directions, missing_feature
-from bfc_plugins.algorithm_1.initial_distill import initial_distill
+from bfc_plugins.algorithm_1.distill import initial_distill, leading_directions, missing_feature, second_moment, worths
 from bfc_plugins.algorithm_1.labels import TrainingLabels, half_curvature
 from bfc_plugins.algorithm_1.net import DistilledNet
 from bfc_plugins.algorithm_1.options import Algorithm1Options
 from bfc_plugins.algorithm_1.printed import printed_distill
 from bfc_plugins.algorithm_1.sgd import Training, TrainingSample
-from bfc_plugins.algorithm_1.worth import second_moment, worths
 from bfc_plugins.quadratic.net import Params
 
 from bfc_bench.seeds import stream

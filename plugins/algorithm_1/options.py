@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
-from itertools import pairwise
 from typing import Annotated, Any, Literal
 
 from bfc_plugins.algorithm_1.net import DistilledNet
 from bfc_plugins.algorithm_1.printed import PrintedSchedule
-from bfc_plugins.algorithm_1.schedule import LayerSchedule, StepSchedule, ThresholdSchedule
+from bfc_plugins.algorithm_1.schedule import LayerSchedule, ThresholdSchedule
 from bfc_plugins.quadratic.skips import check_skips, default_skips, supposed_form
 from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
 
@@ -62,11 +61,8 @@ class Algorithm1Options(BatchLearner):
     leaves the random matrix alone."""
     truncate: PositiveFloat | None = None
     """B' of the truncated quadratic activation in training, or None; the learned network is truly quadratic."""
-    schedule: Literal["threshold", "steps", "printed"] = "threshold"
-    """When layers join: at thresholds of the objective, at ``join_steps``, or at the paper's own thresholds, which need
-    ``alphas``."""
-    join_steps: tuple[Annotated[int, Field(ge=0)], ...] | None = None
-    """Steps at which K_2, W_3, K_3, ..., W_L, K_L join; None is 2000 steps after W_l for K_l, 200 more for W_{l+1}."""
+    schedule: Literal["threshold", "printed"] = "threshold"
+    """Thresholds of the objective at which layers join; the paper's own (``printed``) need ``alphas``."""
     alphas: Literal["estimated", "oracle"] = "estimated"
     """alpha_2..alpha_L, used only in the thresholds: the target's own (``oracle``), or ``estimated``. The latter lets
     K_l join when the objective stops falling and takes alpha_{l+1}^2 to be twice the objective there."""
@@ -103,17 +99,12 @@ class Algorithm1Options(BatchLearner):
     """Number of steps between two checks of the objective."""
 
     @model_validator(mode="after")
-    def _one_per_layer(self) -> Algorithm1Options:
-        lengths = {"skips": self.depth - 1, "join_steps": 2 * self.depth - 3}
-        for key, count in lengths.items():
-            value = getattr(self, key)
-            if isinstance(value, tuple) and len(value) != count:
-                raise ValueError(f"{key} must have {count} entries for depth {self.depth}. Got {value}.")
+    def _fits_the_depth(self) -> Algorithm1Options:
+        if len(self.connections) != self.depth - 1:
+            raise ValueError(f"skips must have {self.depth - 1} entries for depth {self.depth}. Got {self.skips}.")
         check_skips(self.connections)
         if self.schedule == "printed" and self.alphas == "estimated":
             raise ValueError("alphas must be 'oracle' for schedule 'printed'. Got 'estimated'.")
-        if any(later < sooner for sooner, later in pairwise(self.join_steps or ())):
-            raise ValueError(f"join_steps must not decrease: layers join in the order given. Got {self.join_steps}.")
         return self
 
     @property
@@ -138,8 +129,6 @@ class Algorithm1Options(BatchLearner):
 
     def layer_schedule(self, ctx: Context, d: int) -> LayerSchedule:
         """A new schedule. Raises ``UsageError`` if the target does not provide the alphas."""
-        if self.schedule == "steps":
-            return StepSchedule(self.depth, self.join_steps)
         if self.alphas == "estimated":
             return ThresholdSchedule(self.depth, None)
         alphas = tuple(ctx.oracle.get("alphas", ()))
@@ -158,7 +147,7 @@ class Algorithm1Options(BatchLearner):
 
     def oracle(self) -> frozenset[str]:
         """``alphas`` if the thresholds need the target's own."""
-        return frozenset({"alphas"}) if self.alphas == "oracle" and self.schedule != "steps" else frozenset()
+        return frozenset({"alphas"}) if self.alphas == "oracle" else frozenset()
 
     def batch_key(self, train: DataSpec) -> Hashable:
         """What a compiled program depends on, and the steps between two checks."""

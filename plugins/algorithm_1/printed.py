@@ -24,7 +24,7 @@ class PrintedSchedule(LayerSchedule):
         below = enumerate(relative[:-1], start=3)
         self._levels |= {f"W{layer}": a**2 * d ** (-1 / (3 * GAP ** (layer - 1))) for layer, a in below}
 
-    def ready(self, part: str, step: int, objective: float) -> bool:
+    def ready(self, part: str, objective: float) -> bool:
         """Whether the threshold is met."""
         return objective <= self._levels[part]
 

@@ -1,7 +1,6 @@
 """Schedules that decide when the parts of the re-parameterised DenseNet join training (BFC Algorithm 1, lines 5-11)."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from statistics import median
 
 PLATEAU_CHECKS = 5
@@ -27,27 +26,13 @@ class LayerSchedule(ABC):
         self.waiting = [f"{kind}{layer}" for layer in range(2, depth + 1) for kind in "WK"][1:]
         """The parts that join after W_2, in order: ``["K2", "W3", "K3", ..., "WL", "KL"]``."""
 
-    def due(self, step: int, objective: float) -> str | None:
+    def due(self, objective: float) -> str | None:
         """The part that joins at this check, or None; at most one, because each part changes the objective."""
-        return self.waiting.pop(0) if self.waiting and self.ready(self.waiting[0], step, objective) else None
+        return self.waiting.pop(0) if self.waiting and self.ready(self.waiting[0], objective) else None
 
     @abstractmethod
-    def ready(self, part: str, step: int, objective: float) -> bool:
-        """Whether the next part joins after ``step`` steps; ``part`` is such as "K2"."""
-
-
-class StepSchedule(LayerSchedule):
-    """Each part joins at a given step."""
-
-    def __init__(self, depth: int, steps: Sequence[int] | None) -> None:
-        """``steps`` by part, in the order of ``waiting``; None: 2000, 2200, 4200, 4400, ..."""
-        super().__init__(depth)
-        steps = steps or [2000 + 2200 * (i // 2) + 200 * (i % 2) for i in range(len(self.waiting))]
-        self._steps = dict(zip(self.waiting, steps, strict=True))
-
-    def ready(self, part: str, step: int, objective: float) -> bool:
-        """Whether its step has come."""
-        return step >= self._steps[part]
+    def ready(self, part: str, objective: float) -> bool:
+        """Whether the next part, such as "K2", joins at this objective."""
 
 
 class ThresholdSchedule(LayerSchedule):
@@ -66,7 +51,7 @@ class ThresholdSchedule(LayerSchedule):
         self.alphas = {2: 1.0} if alphas is None else dict(enumerate([a / alphas[0] for a in alphas], start=2))
         """The alpha_l / alpha_2 that are known so far, by layer."""
 
-    def ready(self, part: str, step: int, objective: float) -> bool:
+    def ready(self, part: str, objective: float) -> bool:
         """Whether the threshold is met; estimates alpha_{l+1} if K_l is next."""
         layer = int(part[1:])
         self._history.append(objective)

@@ -30,14 +30,7 @@ class WkrDenseNet(Algorithm1Options):
     name: ClassVar[str] = "wkr-densenet"
     version: ClassVar[int] = 4
     capabilities: ClassVar[Capabilities] = replace(ENSEMBLE_CAPABILITIES, oracle=frozenset({"alphas"}))
-    smoke: ClassVar[Mapping[str, Any]] = {
-        "width": 6,
-        "max_rank": 3,
-        "schedule": "steps",
-        "join_steps": (150, 200, 300),
-        "max_steps": 400,
-        "check_every": 50,
-    }
+    smoke: ClassVar[Mapping[str, Any]] = {"width": 6, "max_rank": 3, "max_steps": 400, "check_every": 10}
 
     @classmethod
     def fit_batch(cls, jobs: Sequence[Job[Self]]) -> Sequence[Predictor | Failure]:

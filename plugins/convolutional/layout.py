@@ -25,8 +25,8 @@ PLAIN: dict[str, Channels] = {
     "small-vgg": (8, 8, "M", 16, 16, "M", 32, 32),
 }
 """Simonyan and Zisserman (2015), without their dense layers: 10 and 16 convolutions."""
-RESIDUAL = {"resnet-22": 22, "resnet-34": 34}
-"""Pre-activation ResNets of 16, 32 and 64 channels by depth: 1 convolution and 9 or 15 basic blocks."""
+RESIDUAL = {"resnet-22": "wrn-22-1", "resnet-34": "wrn-34-1"}
+"""Pre-activation ResNets of 16, 32 and 64 channels: 1 convolution and 9 or 15 basic blocks."""
 WIDE = re.compile(r"wrn-([1-9]\d*)-([1-9]\d*)")
 """``wrn-<depth>-<k>``, Zagoruyko and Komodakis (2016): blocks are k times as wide, the first convolution is not."""
 KNOWN = (*PLAIN, *RESIDUAL, "wrn-<depth>-<k>", "alexnet")
@@ -116,9 +116,8 @@ def blocks_of(architecture: str, inputs: int, channels: Channels | None, widen: 
         return _plain(inputs, channels or PLAIN[architecture], widen)
     if architecture == "alexnet":
         return _alexnet(inputs, widen)
-    if architecture in RESIDUAL:
-        return _residual(inputs, RESIDUAL[architecture], 16 * widen, widen)
-    if (wide := WIDE.fullmatch(architecture)) and (int(wide[1]) - 4) % 6 == 0 and int(wide[1]) > 4:
+    wide = WIDE.fullmatch(RESIDUAL.get(architecture, architecture))
+    if wide and (int(wide[1]) - 4) % 6 == 0 and int(wide[1]) > 4:
         return _residual(inputs, int(wide[1]), 16 * widen, int(wide[2]) * widen)
     raise ValueError(
         f"architecture must be one of {', '.join(KNOWN)}, the depth of a wrn 6 n + 4 (10, 16, 22, 28, ...). "

@@ -213,15 +213,3 @@ class SgdOptions(ImageOptions):
         if self.attack == "none":
             return 1.0
         return (1.0 if self.attack == "linf" else 2.0) * (1 + ATTACK_STEPS[self.attack])
-
-
-class AdamOptions(ImageOptions):
-    """The options of a tangent model trained by Adam."""
-
-    lr: PositiveFloat = 1e-3
-    """Initial learning rate of Adam."""
-    batch_size: Annotated[int, Field(ge=2)] = 50
-    decay_at: list[Annotated[float, Field(ge=0, le=1)]] = [0.7, 0.85]
-    """Fractions of training at which the rate drops, by default after 140 and 170 of 200 epochs."""
-    decay: Annotated[float, Field(gt=0, le=1)] = 0.2
-    """Factor of each drop."""

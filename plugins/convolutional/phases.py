@@ -1,4 +1,4 @@
-"""Base class of the learners that train in phases, each of which adds a block (BFC A.4)."""
+"""Training in phases, each of which adds a block to a convolutional network (BFC A.4): layer-wise, or growing."""
 
 from __future__ import annotations
 
@@ -56,3 +56,23 @@ class PhasedLearner(SgdLearner):
             earlier = {f"after phase {place}": stage.network} if changes else {}
             rows[place] = {**earlier, "after all phases": fit.final.network}
         return rows
+
+
+class ConvLayerwise(PhasedLearner):
+    """Layerwise training of a convolutional network (BFC A.4, as in Trinh 2019).
+
+    Phase l trains layer l (in ResNets a block) with a new head; the layers below are frozen, with their BatchNorm. The
+    outputs of frozen layers are computed once, unless images are augmented or attacked.
+    """
+
+    name: ClassVar[str] = "conv-layerwise"
+    version: ClassVar[int] = 2
+    frozen: ClassVar[bool] = True
+
+
+class ConvGrow(PhasedLearner):
+    """Phase l trains all of its l layers, none frozen: the paper's "training all layers together" (BFC A.4)."""
+
+    name: ClassVar[str] = "conv-grow"
+    version: ClassVar[int] = 2
+    frozen: ClassVar[bool] = False

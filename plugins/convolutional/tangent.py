@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from bfc_plugins.convolutional.layout import BlockLayout, Shape
-from bfc_plugins.convolutional.options import GRADIENTS, AdamOptions, Work
+from bfc_plugins.convolutional.options import GRADIENTS, ImageOptions, Work
+from pydantic import Field, PositiveFloat
 
 if TYPE_CHECKING:
     from bfc_bench.learner import Context, Data, Predictor
 
 
-class ConvTangent(AdamOptions):
+class ConvTangent(ImageOptions):
     """The linear model of the finite-width neural tangent kernel, trained by Adam (BFC A.3, figure 12).
 
     The score of class c is <grad_w g(x; w_0), v_c>, with g the network with a single output and w_0 its initial
@@ -23,12 +24,16 @@ class ConvTangent(AdamOptions):
     name: ClassVar[str] = "conv-tangent"
     search: ClassVar[Mapping[str, Sequence[Any]]] = {"lr": [3e-4, 1e-3, 3e-3]}
 
+    lr: PositiveFloat = 1e-3
+    """Initial learning rate of Adam, which drops to a fifth after 140 and 170 of 200 epochs."""
+    batch_size: Annotated[int, Field(ge=2)] = 50
+
     def fit(self, train: Data, ctx: Context) -> Predictor:
         """Train on images x (n, c h w)."""
         from bfc_plugins.convolutional.fit import TrainingImages
         from bfc_plugins.convolutional.tangent_training import train_tangents
 
-        return train_tangents(self, TrainingImages.of(train, ctx.device, normalize=True), ctx.seed)
+        return train_tangents(self, self.lr, TrainingImages.of(train, ctx.device, normalize=True), ctx.seed)
 
     def work(self, n: int, full: BlockLayout, image: Shape) -> Work:
         """Gradients of all points, once or in each step, and products with the parameters of ten classes.

@@ -11,7 +11,7 @@ import torch
 from bfc_plugins.convolutional.architecture import Network
 from bfc_plugins.convolutional.fit import TrainingImages
 from bfc_plugins.convolutional.images import augmented
-from bfc_plugins.convolutional.options import GRADIENTS, AdamOptions
+from bfc_plugins.convolutional.options import GRADIENTS, ImageOptions
 from bfc_plugins.convolutional.predictor import ImagePredictor
 from bfc_plugins.convolutional.training import dropped, minibatches
 from torch import Generator, Tensor
@@ -19,6 +19,9 @@ from torch.func import functional_call, grad, vmap
 
 from bfc_bench.errors import Diverged
 from bfc_bench.seeds import seed_of
+
+DROPS, DROP = (0.7, 0.85), 0.2
+"""Fractions of training after which the learning rate drops, and the factor of each drop."""
 
 
 def set_statistics(network: Network, images: Tensor) -> None:
@@ -68,7 +71,7 @@ class TangentModel:
         return torch.cat([gradients(self.network, part) @ self.weights for part in images.split(GRADIENTS)])
 
 
-def train_tangents(learner: AdamOptions, points: TrainingImages, seed: int) -> ImagePredictor:
+def train_tangents(learner: ImageOptions, lr: float, points: TrainingImages, seed: int) -> ImagePredictor:
     """Minimise the cross entropy of the tangent model of a new network by Adam."""
     images, numbers, loss = points.images, points.numbers, points.loss
     steps = learner.steps_at(len(images))
@@ -78,12 +81,12 @@ def train_tangents(learner: AdamOptions, points: TrainingImages, seed: int) -> I
     features = None if learner.augments else gradients(network, images)
     size = sum(parameter.numel() for parameter in network.parameters())
     weights = torch.zeros(size, loss.outputs, device=images.device, requires_grad=True)
-    optimizer = torch.optim.Adam([weights], lr=learner.lr)
+    optimizer = torch.optim.Adam([weights], lr=lr)
     value = torch.zeros(())
     for step, drawn in enumerate(minibatches(len(images), learner.batch_size, steps, draws)):
         rows = drawn.to(images.device)
         batch = gradients(network, augmented(images[rows], learner, draws)) if features is None else features[rows]
-        optimizer.param_groups[0]["lr"] = learner.lr * dropped(step / steps, learner.decay_at, learner.decay)
+        optimizer.param_groups[0]["lr"] = lr * dropped(step / steps, DROPS, DROP)
         optimizer.zero_grad()
         value = loss(batch @ weights, numbers[rows])
         value.backward()

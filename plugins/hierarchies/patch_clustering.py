@@ -36,24 +36,33 @@ class PatchClustering(TreeLearner):
     def fit(self, train: Data, ctx: Context) -> Predictor:
         """Cluster the patches of each level and read the class off the top."""
         self.refuse(train)
-        v, s, levels = self.alphabet, self.branching, self.levels(train.d)
+        number = self.alphabet**self.branching
         labels = train.y[:, None] if train.kind == "binary" else np.eye(train.classes)[train.y.astype(int)]
         centred = labels - labels.mean(axis=0)
-        symbols = symbols_of(train.x, v)
+        symbols = self.symbols(train.x)
         tables = []
-        for _ in range(levels - 1):
-            codes = patch_codes(symbols, v, s)
-            means, counts = mean_labels(codes, centred, v**s)
+        for _ in range(self.levels(train.d) - 1):
+            codes = self.codes(symbols)
+            means, counts = mean_labels(codes, centred, number)
             total = counts.sum(axis=1)
             weights = np.sqrt(counts / np.maximum(total[:, None], 1))  # a mean is as precise as its count is large
             vectors = (means * weights[:, :, None]).reshape(len(means), -1)
-            table = np.zeros(v**s, dtype=int)
+            table = np.zeros(number, dtype=int)
             seen = total > 0
-            table[seen] = clusters(vectors[seen], total[seen], v, seed_of(ctx.seed, self.name))
+            table[seen] = clusters(vectors[seen], total[seen], self.alphabet, seed_of(ctx.seed, self.name))
             tables.append(table)
             symbols = table[codes]
-        means, _ = mean_labels(patch_codes(symbols, v, s), centred, v**s)
-        return PatchPredictor(tables, means[:, 0] + labels.mean(axis=0), v, s, train.kind)
+        means, _ = mean_labels(self.codes(symbols), centred, number)
+        return PatchPredictor(self, tables, means[:, 0] + labels.mean(axis=0), train.kind)
+
+    def symbols(self, x: np.ndarray) -> np.ndarray:
+        """The symbols (m, positions) of one-hot rows (m, positions v)."""
+        return np.asarray(x.reshape(len(x), -1, self.alphabet).argmax(axis=2))
+
+    def codes(self, symbols: np.ndarray) -> np.ndarray:
+        """The number of each patch, (m, positions / s), below v^s, of points' symbols (m, positions)."""
+        patches = symbols.reshape(len(symbols), -1, self.branching)
+        return np.asarray(patches @ self.alphabet ** np.arange(self.branching - 1, -1, -1))
 
     def cost(self, n: int, d: int) -> Cost:
         """Sums over patches, and k-means on v^s vectors."""
@@ -67,38 +76,25 @@ class PatchPredictor(Predictor):
     """The tables of the levels, and the mean label of each code at the top."""
 
     def __init__(
-        self, tables: Sequence[np.ndarray], top: np.ndarray, alphabet: int, branching: int, kind: LabelKind
+        self, learner: PatchClustering, tables: Sequence[np.ndarray], top: np.ndarray, kind: LabelKind
     ) -> None:
-        self.tables, self.top, self.alphabet, self.branching, self.kind = tables, top, alphabet, branching, kind
+        self.learner, self.tables, self.top, self.kind = learner, tables, top, kind
 
     def predict(self, x: np.ndarray) -> np.ndarray:
         """Mean labels (m,), or scores (m, C), of the codes at the top."""
-        values = self.top[patch_codes(self._symbols(x)[-1], self.alphabet, self.branching)[:, 0]]
+        values = self.top[self.learner.codes(self._symbols(x)[-1])[:, 0]]
         return np.asarray(values[:, 0] if self.kind == "binary" else values)
 
     def hidden(self, x: np.ndarray) -> Mapping[str, np.ndarray]:
         """The clusters of each level as one-hot vectors, {"S2": (m, s^(L-1) v), ...}."""
-        levels = self._symbols(x)[1:]
-        return {
-            f"S{level}": np.eye(self.alphabet)[symbols].reshape(len(x), -1) for level, symbols in enumerate(levels, 2)
-        }
+        one_hot, levels = np.eye(self.learner.alphabet), self._symbols(x)[1:]
+        return {f"S{level}": one_hot[symbols].reshape(len(x), -1) for level, symbols in enumerate(levels, 2)}
 
     def _symbols(self, x: np.ndarray) -> list[np.ndarray]:
-        levels = [symbols_of(x, self.alphabet)]
+        levels = [self.learner.symbols(x)]
         for table in self.tables:
-            levels.append(table[patch_codes(levels[-1], self.alphabet, self.branching)])
+            levels.append(table[self.learner.codes(levels[-1])])
         return levels
-
-
-def symbols_of(x: np.ndarray, alphabet: int) -> np.ndarray:
-    """The symbols (m, positions) of one-hot rows (m, positions v)."""
-    return np.asarray(x.reshape(len(x), -1, alphabet).argmax(axis=2))
-
-
-def patch_codes(symbols: np.ndarray, alphabet: int, branching: int) -> np.ndarray:
-    """The number of each patch, (m, positions / s), below v^s, of points' symbols (m, positions)."""
-    patches = symbols.reshape(len(symbols), -1, branching)
-    return np.asarray(patches @ alphabet ** np.arange(branching - 1, -1, -1))
 
 
 def mean_labels(codes: np.ndarray, labels: np.ndarray, number: int) -> tuple[np.ndarray, np.ndarray]:

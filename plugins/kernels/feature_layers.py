@@ -52,7 +52,7 @@ class FeatureLayers:
             back, k = all_slopes[0] @ layer.axes.T, below.shape[1]
             products = back[:, -len(layer.mean) :] * layer.factor
             square = back.new_zeros(len(back), k, k)
-            square[:, *_pairs(k)] = products
+            square[:, *torch.triu_indices(k, k)] = products
             slope = ((square + square.mT) @ below[:, :, None])[:, :, 0]
             all_slopes.insert(0, slope + back[:, -len(layer.mean) - k : -len(layer.mean)] if index > 1 else slope)
         return all_slopes
@@ -94,10 +94,5 @@ def _joined(z: Tensor, below: Tensor, layer: Layer, carried: bool) -> Tensor:
 
 def _products(p: Tensor) -> Tensor:
     """p_i p_j for i <= j, (m, k (k + 1) / 2), of p (m, k)."""
-    first, second = _pairs(p.shape[1])
+    first, second = torch.triu_indices(p.shape[1], p.shape[1])
     return p[:, first] * p[:, second]
-
-
-def _pairs(k: int) -> tuple[Tensor, Tensor]:
-    first, second = torch.triu_indices(k, k)
-    return first, second

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
@@ -114,11 +113,10 @@ class KernelRidge(RidgeLearner):
         return parity_caution(who, lambda degree: degree not in lacking, task, remedy)
 
     def cost(self, n: int, d: int) -> Cost:
-        """A kernel matrix and a Cholesky factorisation, both held in memory."""
-        p = 2 * d if self.with_squares else d
-        bytes = 16.0 * n**2 + 16.0 * n * p + 2**24
-        cost = self.dual_cost(n, n**2 * (p + entry_flops(self.depth)), bytes, 2.0 * n**2 * p)
-        return cost if self.loss == "square" else replace(cost, bytes=bytes + 8.0 * n**2)
+        """A kernel matrix and a Cholesky factorisation, both held in memory; with weights another matrix."""
+        p, matrices = (2 * d if self.with_squares else d), (2 if self.loss == "square" else 3)
+        bytes = 8.0 * matrices * n**2 + 16.0 * n * p + 2**24
+        return self.dual_cost(n, n**2 * (p + entry_flops(self.depth)), bytes, 2.0 * n**2 * p)
 
 
 def label_weights(y: Tensor) -> Tensor:

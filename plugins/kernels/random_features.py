@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from bfc_bench.toolkit.function_space import Space
 
 
+LIMITS: Mapping[str, Any] = {"fourier": "rbf", "relu": "nngp", "polynomial": "poly"}
+"""The kernel of ``kernel-ridge`` that each map tends to."""
+
+
 class RandomFeatures(RidgeLearner):
     """Minimises ``sum_i (y_i - mean y - w.phi(x_i))^2 + ridge |w|^2`` over w in R^D; float64.
 
@@ -66,9 +70,8 @@ class RandomFeatures(RidgeLearner):
         """Name degrees of the target that features of x alone lack on the sphere, as their limit kernel does."""
         if self.with_squares or not task.degrees or self.skip(task, n):
             return None
-        polynomial = {"kernel": "poly", "degree": self.degree}
-        kernel: dict[str, Any] = {"fourier": {"kernel": "rbf"}, "relu": {"kernel": "nngp"}}.get(self.map, polynomial)
-        lacking = missing_on_the_sphere(KernelRidge(ridge=1.0, with_squares=False, **kernel))
+        limit = KernelRidge(kernel=LIMITS[self.map], degree=self.degree, ridge=1.0, with_squares=False)
+        lacking = missing_on_the_sphere(limit)
         who = f"{self.name} with map = {self.map!r} on x alone"
         remedy = "set with_squares = true or take another map"
         return parity_caution(who, lambda degree: degree not in lacking, task, remedy)

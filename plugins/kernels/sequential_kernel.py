@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 from bfc_plugins.kernels.kernel_ridge import KernelRidge
-from pydantic import Field
+from pydantic import Field, NonNegativeFloat
 
-from bfc_bench.learner import Capabilities, Context, Cost, Failure, Job, Predictor, TaskFacts, Theory
+from bfc_bench.learner import BatchLearner, Capabilities, Context, Cost, DataSpec, Failure, Job, Predictor, TaskFacts
 from bfc_bench.toolkit.groups import in_groups
 from bfc_bench.toolkit.ridge_learner import RidgePredictor, fit_ridges
 
@@ -26,11 +26,11 @@ FOLDS = 5
 """Number of folds of out-of-fold predictions. Point i is in fold i mod 5, so folds of nested samples are nested."""
 
 
-class SequentialKernel(KernelRidge):
-    """Rounds of kernel ridge regression with the same options, each on the inputs of the last round and new features.
+class SequentialKernel(BatchLearner):
+    """Rounds of ridge regression with a polynomial kernel, each on the inputs of the last round and new features.
 
-    The learner of "Comparing to sequential kernel methods" (BFC section 3). The first inputs z are (x, x^2 - E x^2). A
-    round f adds one of these to them:
+    The learner of "Comparing to sequential kernel methods" (BFC section 3), with the kernel ``poly`` of
+    ``kernel-ridge``. The first inputs z are (x, x^2 - E x^2). A round f adds one of these to them:
 
     - ``predictions``: f(z). Training points get out-of-fold predictions, because a round that nearly interpolates
       would return their labels.
@@ -38,8 +38,8 @@ class SequentialKernel(KernelRidge):
       that fits f(z) best (least squares of least norm on the training points). A few directions, unlike predictions,
       reveal no single label, so no folds are needed.
 
-    Stages are ``round1``, ``round2``, ...; a single round is ``kernel-ridge``. The learner that corrects
-    features too is ``corrected-kernel``.
+    Stages are ``round1``, which is ``kernel-ridge``, ``round2``, ... The learner that corrects features too is
+    ``corrected-kernel``.
     """
 
     name: ClassVar[str] = "sequential-kernel"
@@ -48,21 +48,27 @@ class SequentialKernel(KernelRidge):
     smoke: ClassVar[Mapping[str, Any]] = {"ridge": 1e-3, "degree": 2, "directions": 2}
     search: ClassVar[Mapping[str, Sequence[Any]]] = {"ridge": KernelRidge.search["ridge"], "degree": [2, 3]}
 
-    kernel: Literal["rbf", "poly", "ntk", "nngp"] = "poly"
-    """Family of the kernel in every round."""
+    ridge: NonNegativeFloat = 1e-6
+    """Ridge of every round."""
     degree: Annotated[int, Field(ge=1)] = 3
-    """Degree of ``poly``; from 3 on, a round can correct the direction u of an earlier one by du, since the kernel
+    """Degree of the kernel; from 3 on, a round can correct the direction u of an earlier one by du, since the kernel
     contains (u.z)^2 (u.z)(du.z)."""
-    rounds: Annotated[int, Field(ge=1)] = 2
+    with_squares: bool = True
+    """Whether the first inputs are (x, x^2 - E x^2) instead of x."""
+    rounds: Annotated[int, Field(ge=2)] = 2
     """Number of rounds."""
     features: Literal["predictions", "spectral"] = "spectral"
     """Features that a round adds to the inputs of the next."""
     directions: Annotated[int, Field(ge=1)] = 4
     """Number of spectral directions per round, at most the number of inputs."""
 
-    def caution(self, task: TaskFacts, n: int) -> str | None:
-        """That of ``kernel-ridge`` for a single round; added features give later rounds other degrees."""
-        return super().caution(task, n) if self.rounds == 1 else None
+    def regression(self, *, with_squares: bool) -> KernelRidge:
+        """The regression of a round, with squares of its inputs or without."""
+        return KernelRidge(kernel="poly", degree=self.degree, ridge=self.ridge, with_squares=with_squares)
+
+    def batch_key(self, train: DataSpec) -> Hashable:
+        """All sizes and ridges on one sample share what is computed from its points in the first round."""
+        return train.sample, *self.model_dump(exclude={"ridge"}).items()
 
     @classmethod
     def fit_batch(cls, jobs: Sequence[Job[Self]]) -> Sequence[Predictor | Failure]:
@@ -79,24 +85,15 @@ class SequentialKernel(KernelRidge):
                     state.rounds.append(outcome)
         return [state.failure or state.predictor() for state in states]
 
-    @classmethod
-    def predict_batch(cls, predictors: Sequence[Predictor], xs: Sequence[Tensor]) -> Sequence[Tensor]:
-        """Predict one by one, because later rounds of two predictors share no kernel matrix."""
-        return [predictor.predict(x) for predictor, x in zip(predictors, xs, strict=True)]
-
     def skip(self, task: TaskFacts, n: int) -> str | None:
         """Skip sizes that leave a fold of out-of-fold predictions empty."""
-        if self.rounds > 1 and self.features == "predictions" and n < FOLDS:
-            return f"out-of-fold predictions need n >= {FOLDS} folds; n is {n}"
-        return super().skip(task, n)
-
-    def theory(self, task: TaskFacts) -> Theory | None:
-        """That of a single round; the kernels of later rounds depend on the sample."""
-        return super().theory(task) if self.rounds == 1 else None
+        if self.features == "spectral" or n >= FOLDS:
+            return None
+        return f"out-of-fold predictions need n >= {FOLDS} folds; n is {n}"
 
     def cost(self, n: int, d: int) -> Cost:
         """One kernel ridge regression per round, and between rounds one per quadratic form and per fold."""
-        one = super().cost(n, d)
+        one = self.regression(with_squares=self.with_squares).cost(n, d)
         between = 1 if self.features == "spectral" else FOLDS
         fits = self.rounds + (self.rounds - 1) * between
         return replace(one, flops=one.flops * fits, counted=one.fit_flops * fits, parameters=n * self.rounds)
@@ -138,9 +135,8 @@ class _State:
         mean = self.inputs.square_mean
         self.law = np.concatenate([mean, mean**2] if self.options.with_squares else [mean])
         """E[z_i^2] of the round's inputs z, (p,)."""
-        common = self.options.model_dump(include=set(KernelRidge.model_fields)) | {"with_squares": False}
         self.regression = Job(
-            KernelRidge(**common),
+            self.options.regression(with_squares=False),
             replace(job.train, d=z.shape[1], x=z, y=y),
             Context(device=job.ctx.device, square_mean=self.law),
         )

@@ -4,9 +4,9 @@ Take a two-layer network m^-1/2 sum_r a_r s(w_r . h) on a fixed representation h
 tangent features at initialisation are m^-1/2 s'(w_r . h) h, for any signs a_r. Their products tend to
 E[s'(w.h) s'(w.h')] <h, h'> as m grows, w ~ N(0, I) (NR section 2, NTK-h; Jacot et al. 2018).
 
-For ``ntk-raw`` h is x itself, or (x, 1)/sqrt(2) with a bias; for ``ntk-neural`` it is D^-1/2 g(v_i . x + b_i) with
-v_i ~ N(0, I) and, with a bias, b_i ~ N(0, 1) (NR section 5). As in NR s is relu^2/2 and g the indicator 1{t >= 0}.
-Kernels are scaled to 1 on the diagonal, which is constant on the sphere.
+For ``ntk-raw`` h is (x, 1)/sqrt(2); for ``ntk-neural`` it is D^-1/2 g(v_i . x + b_i) with v_i ~ N(0, I) and b_i ~
+N(0, 1) (NR section 5). As in NR s is relu^2/2 and g the indicator 1{t >= 0}. Kernels are scaled to 1 on the diagonal,
+which is constant on the sphere.
 
 Shapes: n points, d inputs.
 """
@@ -29,14 +29,13 @@ NORM_TOLERANCE = 1e-6
 class SphereTangent(ProductKernel):
     """The kernel of the infinitely wide limit, a function of rho = <x, x'> for unit vectors.
 
-    rho determines the cosine c of representations: (1 + rho)/2 with a bias, then 2 k0 if they are random. The kernel is
-    c E[s'(u) s'(u')] = c k1(c), up to scale; with both it is NR's H_inf = k1(2 s) s / 2 with s = k0((1+rho)/2).
+    rho determines the cosine c of representations: (1 + rho)/2, then 2 k0 of it if they are random. The kernel is
+    c E[s'(u) s'(u')] = c k1(c), up to scale; if they are random it is NR's H_inf = k1(2 s) s / 2, s = k0((1 + rho)/2).
     """
 
     who: str
     """Name of the learner in error messages."""
-    bias: bool = True
-    represented: bool = False
+    represented: bool
     """Whether h is the random representation instead of x."""
 
     def points(self, x: Tensor) -> PreparedPoints:
@@ -60,9 +59,7 @@ class SphereTangent(ProductKernel):
 
     def at(self, rho: Tensor) -> Tensor:
         """The kernel at cosines of inputs, of any shape."""
-        cosine = rho.clamp(-1, 1)
-        if self.bias:
-            cosine = (1 + cosine) / 2
+        cosine = (1 + rho.clamp(-1, 1)) / 2
         if self.represented:
             cosine = 2 * k0(cosine)
         return 2 * cosine * k1(cosine)

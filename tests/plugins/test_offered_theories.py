@@ -2,7 +2,6 @@
 
 import pytest
 from bfc_plugins.kernels.kernel_ridge import KernelRidge
-from bfc_plugins.kernels.sequential_kernel import SequentialKernel
 
 from bfc_bench.tasks.inputs.gaussian import Gaussian
 from bfc_bench.tasks.inputs.uniform import Sphere
@@ -24,13 +23,12 @@ RAW = KernelRidge(with_squares=False)
     ("learner", "task"),
     [
         (KernelRidge(), facts()),
-        (SequentialKernel(with_squares=False), facts()),
         (RAW, facts(inputs=Gaussian(), target=LowrankPoly(degree=2, form="monomial"))),
         (RAW, facts(target=LowrankPoly(degree=2, form="monomial"))),
         (RAW, facts(labels=Sign())),
         (RAW, facts(labels=Agnostic(opt=0.1, noise="adversarial"))),
     ],
-    ids=[*("with squares", "sequential"), *("not the sphere", "shares unknown", "classes", "labels that depend on x")],
+    ids=["with squares", "not the sphere", "shares unknown", "classes", "labels that depend on x"],
 )
 def test_where_it_is_not_valid_there_is_no_theory(learner, task):
     assert learner.theory(task) is None

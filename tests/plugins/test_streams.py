@@ -15,7 +15,7 @@ X = np.random.default_rng(0).standard_normal((40, 3))
 SPHERE = X / np.linalg.norm(X, axis=1, keepdims=True)
 Y = X[:, 0] * X[:, 1]
 IMAGES = {"channels": [3, 4], "epochs": 1}
-ALGORITHM_1 = {**WkrDenseNet.smoke, "join_steps": [1, 1, 2], "max_steps": 2, "check_every": 1}
+ALGORITHM_1 = {**WkrDenseNet.smoke, "alphas": "oracle", "max_steps": 3, "check_every": 1}
 PHASES = [("convolutional", "phase", phase, what) for phase in (1, 2) for what in ("weights", "order")]
 CASES = [
     ("conv-correction", {**IMAGES, "channels": [3, 4, 5], "train": 2, "fix": []},
@@ -72,7 +72,8 @@ def test_the_keys_of_a_learner_are_pinned(name, options, keys, monkeypatch):
     unlabeled = points.x[:20] if name == "quad-neural" else None
     square_mean = None if name.startswith("conv") else np.ones(points.d)
     learner = load_plugins().learner(name, "test").parse(options, "test")
-    predictor = learner.fit(points, Context(seed=SEED, square_mean=square_mean, unlabeled=unlabeled))
+    ctx = Context(seed=SEED, square_mean=square_mean, unlabeled=unlabeled, oracle={"alphas": (1.0, 1.0)})
+    predictor = learner.fit(points, ctx)
     predictor.predict(points.x[:3])
     predictor.artifacts()
     assert sorted(set(asked), key=repr) == sorted(((SEED, *key) for key in keys), key=repr)

@@ -54,7 +54,6 @@ WRONG = [
     ("spectral-layers", {"read": "directions"}, "signal = 'local'"),
     ("wkr-densenet", {"skips": [[1]]}, "skips must have 2 entries for depth 3"),
     ("wkr-densenet", {"alphas": [1.0, 0.5, 0.2]}, "alphas must be 'estimated' or 'oracle'"),
-    ("wkr-densenet", {"join_steps": [300, 200, 400]}, "join_steps must not decrease"),
     ("wkr-densenet", {"schedule": "printed"}, "alphas must be 'oracle' for schedule 'printed'"),
 ]
 

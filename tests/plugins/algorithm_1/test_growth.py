@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from bfc_plugins.algorithm_1.growth import leading_directions, missing_feature
-from bfc_plugins.algorithm_1.initial_distill import initial_distill
+from bfc_plugins.algorithm_1.distill import initial_distill, leading_directions, missing_feature
 
 from bfc_bench.seeds import stream
 

@@ -13,22 +13,22 @@ from bfc_bench.seeds import stream
 def test_nothing_overtakes(alphas, key):
     schedule = ThresholdSchedule(4, alphas)
     trace = np.exp(np.cumsum(stream("objective", key).normal(-0.05, 0.5, 400)))
-    joined = [part for step, objective in enumerate(trace) if (part := schedule.due(step, objective))]
+    joined = [part for objective in trace if (part := schedule.due(objective))]
     assert len(joined) >= 2
     assert joined == ["K2", "W3", "K3", "W4", "K4"][: len(joined)]
 
 
 def joins_just_below(schedule, limits):
     for part, limit in limits.items():
-        assert schedule.due(0, limit * 1.001) is None
-        assert schedule.due(0, limit * 0.999) == part
+        assert schedule.due(limit * 1.001) is None
+        assert schedule.due(limit * 0.999) == part
 
 
 def test_thresholds_are_the_formulas():
     schedule = ThresholdSchedule(4, (2.0, 1.0, 0.5))
     limits = {"K2": 1.2 * 0.5**2, "W3": 0.5**2, "K3": 1.2 * 0.5 * 0.25**2, "W4": 0.25**2, "K4": 0.01 * 0.25**2}
     joins_just_below(schedule, limits)
-    assert schedule.due(0, 0.0) is None
+    assert schedule.due(0.0) is None
 
 
 def falls(start, end, checks, flat):
@@ -38,13 +38,13 @@ def falls(start, end, checks, flat):
 def test_alpha_is_estimated_where_the_objective_stops_falling():
     schedule = ThresholdSchedule(3, None)
     descent = falls(1.0, 0.02, 12, 20)
-    step = next(i for i, objective in enumerate(descent) if schedule.due(i, objective))
-    assert 12 <= step < 20
+    check = next(i for i, objective in enumerate(descent) if schedule.due(objective))
+    assert 12 <= check < 20
     assert schedule.alphas[3] ** 2 == pytest.approx(0.04)
-    assert schedule.due(step + 1, 0.05) is None
-    assert schedule.due(step + 2, 0.03) == "W3"
-    assert schedule.due(step + 3, 0.0005) is None
-    assert schedule.due(step + 4, 0.0003) == "K3"
+    assert schedule.due(0.05) is None
+    assert schedule.due(0.03) == "W3"
+    assert schedule.due(0.0005) is None
+    assert schedule.due(0.0003) == "K3"
 
 
 @pytest.mark.parametrize("alphas", [None, (1.0, 0.1)])
@@ -52,16 +52,16 @@ def test_a_threshold_out_of_reach_is_waited_for_only_where_it_is_no_estimate(alp
     schedule = ThresholdSchedule(3, alphas)
     while schedule.waiting[0] == "K2":
         for objective in falls(1.0, 0.01, 12, 20):
-            if schedule.due(0, objective):
+            if schedule.due(objective):
                 break
     # The regulariser of K_2 keeps the objective above alpha_3^2.
-    above = [schedule.due(0, objective) for objective in falls(1.0, 0.5, 12, 20)]
+    above = [schedule.due(objective) for objective in falls(1.0, 0.5, 12, 20)]
     assert ("W3" in above) == (alphas is None)
 
 
 def test_a_layer_that_has_learned_nothing_yet_has_not_stopped():
     schedule = ThresholdSchedule(3, None)
-    assert [schedule.due(step, 1.0) for step in range(50)] == [None] * 50
+    assert [schedule.due(1.0) for _ in range(50)] == [None] * 50
 
 
 def test_printed_thresholds_are_those_of_the_paper():

@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from bfc_plugins.algorithm_1.worth import worths
+from bfc_plugins.algorithm_1.distill import worths
 
 from bfc_bench.seeds import stream
 

@@ -3,9 +3,8 @@
 import pytest
 import torch
 from bfc_plugins.convolutional.correction import ConvCorrection
-from bfc_plugins.convolutional.grow import ConvGrow
 from bfc_plugins.convolutional.joint import ConvJoint
-from bfc_plugins.convolutional.layerwise import ConvLayerwise
+from bfc_plugins.convolutional.phases import ConvGrow, ConvLayerwise
 from striped_images import stripes
 
 from bfc_bench.learner import Context

@@ -6,10 +6,9 @@ from bfc_plugins.convolutional import fit
 from bfc_plugins.convolutional.correction import ConvCorrection
 from bfc_plugins.convolutional.fit import ImageFit, correlations
 from bfc_plugins.convolutional.fixed_head import ConvFixedHead
-from bfc_plugins.convolutional.grow import ConvGrow
 from bfc_plugins.convolutional.joint import ConvJoint
-from bfc_plugins.convolutional.layerwise import ConvLayerwise
 from bfc_plugins.convolutional.layout import BlockLayout
+from bfc_plugins.convolutional.phases import ConvGrow, ConvLayerwise
 from striped_images import error, stripes
 
 from bfc_bench.errors import Diverged

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from bfc_plugins.hierarchies.patch_clustering import PatchClustering, clusters, mean_labels, patch_codes
+from bfc_plugins.hierarchies.patch_clustering import PatchClustering, clusters, mean_labels
 from grammars import problem
 
 from bfc_bench.learner import Context
@@ -34,7 +34,7 @@ def test_one_level_is_a_table_of_the_codes_that_were_seen():
 
 def test_mean_labels_and_codes_by_hand():
     symbols = np.array([[0, 1, 2, 0], [0, 1, 1, 1]])
-    codes = patch_codes(symbols, 3, 2)
+    codes = PatchClustering(alphabet=3).codes(symbols)
     assert codes.tolist() == [[1, 6], [1, 4]]
     means, counts = mean_labels(codes, np.array([[1.0], [-0.5]]), 9)
     assert counts[1].tolist() == [2, 0]

@@ -9,9 +9,7 @@ import numpy as np
 import pytest
 import torch
 from bfc_plugins.kernels.kernel_ridge import KernelRidge
-from bfc_plugins.kernels.sequential_kernel import SequentialKernel
-from bfc_plugins.tangents.ntk_neural import NtkNeural
-from bfc_plugins.tangents.ntk_raw import NtkRaw
+from bfc_plugins.tangents.learners import NtkNeural, NtkRaw
 from scipy.optimize import brentq
 from scipy.special import roots_gegenbauer
 
@@ -34,9 +32,7 @@ KERNELS = {
     "nngp": KernelRidge(kernel="nngp", bias_variance=1.0, **RAW),
     "nngp, no bias": KernelRidge(kernel="nngp", **RAW),
     "ntk": KernelRidge(kernel="ntk", depth=2, bias_variance=0.5, **RAW),
-    "sequential, one round": SequentialKernel(rounds=1, **RAW),
-    "ntk-raw relu2": NtkRaw(ridge=RIDGE),
-    "ntk-raw relu2, no bias": NtkRaw(bias=False, ridge=RIDGE),
+    "ntk-raw": NtkRaw(ridge=RIDGE),
     "ntk-neural": NtkNeural(ridge=RIDGE),
 }
 TASK = TaskFacts("t", "sphere", "staircase", "clean", "real", D, 0, (1, 2, 3), (1 / 3, 1 / 3, 1 / 3), 0.0)

@@ -1,11 +1,10 @@
-"""ntk-raw and ntk-neural: one answer however jobs are batched and solved, parity traps, and what they refuse."""
+"""ntk-raw and ntk-neural: they have every degree, and what they refuse."""
 
 from functools import partial
 
 import pytest
 import torch
-from bfc_plugins.tangents.ntk_neural import NtkNeural
-from bfc_plugins.tangents.ntk_raw import NtkRaw
+from bfc_plugins.tangents.learners import NtkNeural, NtkRaw
 from fit_samples import sphere_facts, sphere_sample
 from scipy.special import roots_gegenbauer
 
@@ -14,14 +13,10 @@ from bfc_bench.learner import Context, Data
 from bfc_bench.utils.legendre import legendre
 
 D = 4
-LEARNERS = (NtkRaw(), NtkRaw(bias=False), NtkNeural(), NtkNeural(bias=False))
+LEARNERS = pytest.mark.parametrize("learner", [NtkRaw(), NtkNeural()], ids=lambda learner: learner.name)
 
 
 sample = partial(sphere_sample, lambda x: 4 * x[:, 0] * x[:, 1] + x[:, 2] + 3)
-
-
-def named(learner):
-    return " ".join([learner.name, *(f"{k}={v}" for k, v in learner.model_dump(exclude_defaults=True).items())])
 
 
 def zonal_part(learner, d, degree):
@@ -31,27 +26,13 @@ def zonal_part(learner, d, degree):
     return abs(float(values * legendre(d, degree, nodes) @ weights / weights.sum()))
 
 
-@pytest.mark.parametrize("bias", [False, True])
-def test_the_caution_names_exactly_the_degrees_that_the_kernel_lacks(bias):
-    learner = NtkRaw(bias=bias)
-    for d in (4, 8):
-        for degree in range(1, 8):
-            missing = zonal_part(learner, d, degree) < 1e-14
-            text = learner.caution(sphere_facts(degree), 100)
-            assert (text is not None) == missing, (d, degree)
-            if text:
-                assert f"no part of degree {degree}," in text
-                assert "ntk-raw without bias" in text
-
-
-@pytest.mark.parametrize("bias", [False, True])
-def test_a_random_representation_has_every_degree(bias):
-    learner = NtkNeural(bias=bias)
+@LEARNERS
+def test_every_degree_is_learned(learner):
     assert all(zonal_part(learner, 5, degree) > 1e-9 for degree in range(1, 7))
     assert learner.caution(sphere_facts(1, 2, 3, 4, 5, 6), 100) is None
 
 
-@pytest.mark.parametrize("learner", LEARNERS, ids=named)
+@LEARNERS
 def test_inputs_off_the_sphere_are_refused(learner):
     data = sample(90)
     message = f"{learner.name} is defined on the unit sphere: every input must have norm 1. Got norms from"

@@ -1,4 +1,4 @@
-"""Base class of ``ntk-raw`` and ``ntk-neural``: ridge regression with a neural tangent kernel on the sphere."""
+"""Ridge regression with neural tangent kernels on the sphere, of raw inputs and of a random representation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 class TangentLearner(RidgeLearner):
     """The linear Taylor model of an infinitely wide network around its random initial weights, by ridge regression.
 
-    Model NTK-h of NR with s = relu^2/2, whose kernel has a closed form. Inputs must have norm 1.
+    Model NTK-h of "Benefits of Neural Representations" (NR) with s = relu^2/2, whose kernel has a closed form. Inputs
+    must have norm 1.
     """
 
     search: ClassVar[Mapping[str, Sequence[Any]]] = {"ridge": [10.0**k for k in range(-8, 1)]}
@@ -26,14 +27,11 @@ class TangentLearner(RidgeLearner):
     represented: ClassVar[bool]
     """Whether the network reads a random representation of its inputs."""
 
-    bias: bool = True
-    """Whether the constant coordinate 1 is added to the inputs."""
-
     def kernel(self) -> SphereTangent:
         """The kernel of the infinitely wide limit, scaled to 1 on the diagonal."""
         from bfc_plugins.tangents.sphere_tangents import SphereTangent
 
-        return SphereTangent(self.name, self.bias, self.represented)
+        return SphereTangent(self.name, self.represented)
 
     def space(self, x: Tensor, ctx: Context) -> Space:
         """The kernel's Hilbert space over x (n, d)."""
@@ -59,3 +57,27 @@ class TangentLearner(RidgeLearner):
         """Kernel matrix and Cholesky factorisation."""
         matrix = n**2 * (2.0 * d + entry_flops(1))
         return self.dual_cost(n, matrix, 16.0 * n**2 + 16.0 * n * d + 2**24, products=2.0 * n**2 * d)
+
+
+class NtkRaw(TangentLearner):
+    """``f(x) = m^-1/2 sum_r a_r s'(w_r . z) <u_r, z>`` with trained u_r, on z = (x, 1)/sqrt(2).
+
+    NR section 2 with h(x) = x and a bias. As m grows its kernel tends to c E[s'(u) s'(u')] at c = <z, z'>. It needs
+    about d^p samples for a polynomial of degree p, and no rotation-invariant kernel needs fewer (NR section 5, Ghorbani
+    et al. 2019).
+    """
+
+    name: ClassVar[str] = "ntk-raw"
+    represented: ClassVar[bool] = False
+
+
+class NtkNeural(TangentLearner):
+    """``f(x) = m^-1/2 sum_r a_r s'(w_r . h) <u_r, h>`` with trained u_r, on h = D^-1/2 g(V x + b), V and b random.
+
+    NR section 5, with g the indicator. Its kernel tends to H_inf = k1(2 s) s / 2 with s = k0((1 + <x, x'>)/2) as m and
+    D grow. Theorem 3: it needs d^p samples for a polynomial of degree p, as ``ntk-raw`` does: the representation gains
+    nothing.
+    """
+
+    name: ClassVar[str] = "ntk-neural"
+    represented: ClassVar[bool] = True
