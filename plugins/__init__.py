@@ -40,8 +40,8 @@ LEARNERS = {
     "quad-raw": "quadratic_taylor.quad_raw:QuadRaw",
     "taylor-of-network": "quadratic_taylor.taylor_of_network:TaylorOfNetwork",
     "spectral-layers": "spectral.spectral_layers:SpectralLayers",
-    "ntk-neural": "tangents.learners:NtkNeural",
-    "ntk-raw": "tangents.learners:NtkRaw",
+    "ntk-neural": "tangents.ntk:NtkNeural",
+    "ntk-raw": "tangents.ntk:NtkRaw",
     "ensemble": "ensemble:Ensemble",
     "sklearn": "sklearn_estimator:SklearnEstimator",
 }

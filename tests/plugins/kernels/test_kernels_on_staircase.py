@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from bfc_plugins.kernels.kernel_ridge import KernelRidge
-from bfc_plugins.tangents.learners import NtkNeural, NtkRaw
+from bfc_plugins.tangents.ntk import NtkNeural, NtkRaw
 from scipy.optimize import brentq
 from scipy.special import roots_gegenbauer
 

@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 import torch
-from bfc_plugins.tangents.learners import NtkNeural, NtkRaw
+from bfc_plugins.tangents.ntk import NtkNeural, NtkRaw
 from fit_samples import sphere_facts, sphere_sample
 from scipy.special import roots_gegenbauer
 
