@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from abc import abstractmethod
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
@@ -17,7 +16,7 @@ from bfc_plugins.quadratic.predictor import QuadraticPredictor
 from bfc_plugins.quadratic.ranks import HELD_OUT, RATE, STEPS, Outcome, Train, trainings, with_selected_ranks
 from bfc_plugins.quadratic.recipe import First, Optimizer
 from bfc_plugins.quadratic.setup import Setup, with_linear_term
-from bfc_plugins.quadratic.skips import check_shared_skips, check_skips, default_skips, outside_theory, supposed_form
+from bfc_plugins.quadratic.skips import check_skips, default_skips, supposed_form, unshareable
 from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
 
 from bfc_bench.errors import UsageError
@@ -50,7 +49,8 @@ class QuadraticLearner(BatchLearner):
     first layer of Li's talk, G_2 = (W_{2,0} x)^2."""
     skips: tuple[tuple[Annotated[int, Field(ge=0)], ...], ...] | None = None
     """Layers J_2..J_L that each layer reads; None is J_2 = {1}, J_3 = {0, 2}, J_l = {0, l-1}, or J_2 = {0}, J_3 = {2},
-    J_l = {0, l-1} with a learned first layer."""
+    J_l = {0, l-1} with a learned first layer. The paper's theory is about sets without l-2 that have a skip link from
+    l = 3 on (footnote 4)."""
     share_skips: bool = False
     """Whether W_{l,l-1} = W_{l,l-3}, as in a ResNet (BFC footnote 4). Needs l-3 and l-1 in each J_l from l = 3 on, and
     equal widths of the two: m_2 = d for l = 3."""
@@ -95,8 +95,8 @@ class QuadraticLearner(BatchLearner):
                 f"skips must have one set J_l per layer, {len(widths)} for widths {widths}. Got {len(skips)}."
             )
         check_skips(skips, self.first == "squares")
-        if self.share_skips:
-            check_shared_skips(skips, widths)
+        if self.share_skips and (reason := unshareable(skips, widths)):
+            raise ValueError(reason)
         if self.passes and self.steps:
             raise ValueError(f"passes go without steps. Got passes = {self.passes} and steps = {self.steps}.")
         for key in ("lr_layers", "init_scale"):
@@ -105,8 +105,6 @@ class QuadraticLearner(BatchLearner):
                 raise ValueError(
                     f"{key} must have one number per layer, {len(widths)} for widths {widths}. Got {value}."
                 )
-        for finding in outside_theory(skips) if self.first == "squares" else ():
-            warnings.warn(f"{self.name}: skips: {finding}, which the theory of the source excludes.", stacklevel=2)
         return self
 
     @property
@@ -236,12 +234,7 @@ class QuadraticLearner(BatchLearner):
     def _refusal(self, kind: LabelKind, n: int, d: int) -> str | None:
         if self.ranks == "selected" and (kind == "binary" or n < HELD_OUT):
             return f"ranks = 'selected' needs real labels and at least {HELD_OUT} points. Got {n} {kind} ones."
-        try:
-            if self.share_skips:
-                check_shared_skips(self.connections, self.widths, d)
-        except ValueError as error:
-            return str(error)
-        return None
+        return unshareable(self.connections, self.widths, d) if self.share_skips else None
 
     def assumes(self) -> dict[str, Any]:
         """L and J_2..J_L, see ``supposed_form``."""
