@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from bfc_plugins.quadratic_taylor.base import QuadraticTaylorLearner
 from pydantic import Field
 
-from bfc_bench.errors import BenchError
+from bfc_bench.errors import UsageError
 from bfc_bench.learner import Context, Cost, TaskFacts
 from bfc_bench.utils.legendre import harmonics_dimension
 
@@ -56,14 +56,14 @@ class QuadNeural(QuadraticTaylorLearner):
         return self.features or (16 if self.inner == "indicator" else 8) * max(harmonics_dimension(d, 2), 1)
 
     def represent(self, x: Tensor, scale: float, ctx: Context) -> Representation:
-        """The whitened features. Raises ``BenchError`` if exact whitening has too few points."""
+        """The whitened features. Raises ``UsageError`` if exact whitening has too few points."""
         import torch
         from bfc_plugins.quadratic_taylor.representation import RandomLayer, least_eigenvalue, represent, second_moment
 
         d = x.shape[1]
         points = x if ctx.unlabeled is None else torch.as_tensor(ctx.unlabeled, dtype=x.dtype, device=x.device)
         if reason := self._too_few(len(points), d):
-            raise BenchError(f"{self.name}: {reason}.")
+            raise UsageError(f"{self.name}: {reason}.")
         size, below, inputs = self.dimension(d), None, points
         info: dict[str, Any] = {"n_0": len(points)}
         info["whitened_on"] = "training inputs" if ctx.unlabeled is None else "unlabeled inputs"
