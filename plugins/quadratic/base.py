@@ -64,13 +64,11 @@ class QuadraticLearner(BatchLearner):
     batch_size: Annotated[int, Field(ge=1)] | None = None
     """Size of a minibatch."""
     optimizer: Optimizer = "adam"
-    """Adam with beta = (momentum, .99), or SGD with momentum."""
+    """Adam with beta = (.9, .99), or SGD with momentum .9."""
     lr: PositiveFloat | None = None
     """Peak learning rate, after a linear warm-up over a twentieth of the steps and before a cosine to 0."""
     lr_layers: tuple[NonNegativeFloat, ...] | None = None
     """Factors of ``lr`` for W_2..W_L."""
-    momentum: Annotated[float, Field(ge=0, lt=1)] = 0.9
-    """Momentum of SGD, or beta_1 of Adam."""
     clip: PositiveFloat | None = None
     """Bound on the global gradient norm."""
     loss: Literal["weighted", "square"] = "weighted"
@@ -158,9 +156,7 @@ class QuadraticLearner(BatchLearner):
             params, multipliers = factored(params, multipliers)
         clip = self.clip or default.gradient_clip(self.optimizer)
         rate, y = self.rate(setup.net.d), shifted(setup.y, setup.penalty)
-        return Member(
-            params, inputs, y, setup.seed, rate, multipliers, stream, clip, self.momentum, strength=setup.penalty
-        )
+        return Member(params, inputs, y, setup.seed, rate, multipliers, stream, clip, strength=setup.penalty)
 
     def rate_factors(self) -> Params:
         """Factors of the learning rate by parameter: ``lr_layers``, and 0 for parameters that are not trained."""

@@ -31,12 +31,12 @@ class QuadNeural(QuadraticTaylorLearner):
 
     width: Annotated[int, Field(ge=1)] = 24
     """Number of units m; gates that are not constant need some hundreds."""
-    gate: Literal["indicator", "relu", "constant"] = "constant"
+    gate: Literal["indicator", "constant"] = "constant"
     """sigma'': ``indicator`` is the paper's 1{t >= 0}; ``constant`` is its mean 1/2, which makes f_W quadratic in h."""
     features: Annotated[int, Field(ge=1)] | None = None
     """Number of features D; None is 8 (16 for indicators) times the number (d-1)(d+2)/2 of harmonics of degree 2, which
     suffices for targets of degree 3 and 4."""
-    inner: Literal["indicator", "relu", "relu2"] = "relu2"
+    inner: Literal["indicator", "relu2"] = "relu2"
     """Activation phi: ``indicator`` is the paper's 1{t >= 0}; ``relu2`` is relu(t)^2/2."""
     order: Annotated[int, Field(ge=1)] | None = None
     """k of NR Assumption 2: D is the number of harmonics of degree k, about d^k / k!, instead of ``features``, and rows
