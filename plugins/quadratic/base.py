@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from bfc_plugins.quadratic import recipe as default
-from bfc_plugins.quadratic.low_rank import Factored, factored, less_constant, multiplied, shifted
+from bfc_plugins.quadratic.low_rank import Factored, factored, less_constant, multiplied
 from bfc_plugins.quadratic.net import Backward, Params, QuadraticNet
 from bfc_plugins.quadratic.predictor import QuadraticPredictor
 from bfc_plugins.quadratic.ranks import HELD_OUT, RATE, STEPS, Outcome, Train, trainings, with_selected_ranks
@@ -155,7 +155,7 @@ class QuadraticLearner(BatchLearner):
         if setup.low_rank:
             params, multipliers = factored(params, multipliers)
         clip = self.clip or default.gradient_clip(self.optimizer)
-        rate, y = self.rate(setup.net.d), shifted(setup.y, setup.penalty)
+        rate, y = self.rate(setup.net.d), setup.y - setup.penalty / 2
         return Member(params, inputs, y, setup.seed, rate, multipliers, stream, clip, strength=setup.penalty)
 
     def rate_factors(self) -> Params:
