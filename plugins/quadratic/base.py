@@ -28,6 +28,9 @@ from bfc_bench.toolkit.square_features import input_scale, square_mean
 if TYPE_CHECKING:
     from bfc_bench.toolkit.ensemble import Member, Recipe, Trained
 
+MAY_DIFFER = {"steps", "passes", "batch_size", "lr", "lr_layers", "clip", "v", "init_scale"}
+"""Options in which learners that are trained together may differ, if their numbers of steps and points are equal."""
+
 
 class QuadraticLearner(BatchLearner):
     """A quadratic DenseNet (BFC section 2.1), over-parameterised: m_l units where the target has k_l.
@@ -242,9 +245,9 @@ class QuadraticLearner(BatchLearner):
         return trainings(self.widths) if self.ranks == "selected" else (1.0, 1)
 
     def batch_key(self, train: DataSpec) -> Hashable:
-        """Everything that a compiled program depends on; seed, rates, scales, n and teacher may differ."""
+        """Everything that a compiled program depends on; seed, ``MAY_DIFFER``, n and teacher may differ."""
         shapes = (self.net(train.d), self.length(train.d, train.n, train.kind), self.minibatch(train.d))
-        return (self.name, *shapes, self.optimizer, self.loss, train.kind, self.ranks)
+        return (self.name, *shapes, train.kind, *self.model_dump(exclude=MAY_DIFFER).items())
 
     def cost(self, n: int, d: int) -> Cost:
         """A step costs about three forward passes; memory holds samples, activations and the runtime."""
