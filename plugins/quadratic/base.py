@@ -90,22 +90,16 @@ class QuadraticLearner(BatchLearner):
 
     @model_validator(mode="after")
     def _one_per_layer(self) -> QuadraticLearner:
-        skips, widths = self.connections, self.widths
-        if len(skips) != len(widths):
-            raise ValueError(
-                f"skips must have one set J_l per layer, {len(widths)} for widths {widths}. Got {len(skips)}."
-            )
-        check_skips(skips, self.first == "squares")
-        if self.share_skips and (reason := unshareable(skips, widths)):
+        layers = f"{len(self.widths)} for widths {self.widths}"
+        for key in ("skips", "lr_layers", "init_scale"):
+            value = getattr(self, key)
+            if isinstance(value, tuple) and len(value) != len(self.widths):
+                raise ValueError(f"{key} must have one entry per layer, {layers}. Got {value}.")
+        check_skips(self.connections, self.first == "squares")
+        if self.share_skips and (reason := unshareable(self.connections, self.widths)):
             raise ValueError(reason)
         if self.passes and self.steps:
             raise ValueError(f"passes go without steps. Got passes = {self.passes} and steps = {self.steps}.")
-        for key in ("lr_layers", "init_scale"):
-            value = getattr(self, key)
-            if isinstance(value, tuple) and len(value) != len(widths):
-                raise ValueError(
-                    f"{key} must have one number per layer, {len(widths)} for widths {widths}. Got {value}."
-                )
         return self
 
     @property
