@@ -27,9 +27,9 @@ class StagewiseLearner(QuadraticLearner):
 
     smoke: ClassVar[Mapping[str, Any]] = {"widths": (6, 4), "steps": 150, "batch_size": 32}
 
-    @abstractmethod
     def model(self, setup: Setup, layer: int) -> Callable[[Params, Any], Array]:
-        """The model to compile for the stage in which ``layer`` joins."""
+        """The model to compile for the stage in which ``layer`` joins: the network up to it."""
+        return setup.net.below(layer)
 
     @abstractmethod
     def joining(self, fit: Growth, layer: int) -> Member:
