@@ -94,10 +94,6 @@ class SklearnEstimator(Learner):
         """The label kinds that the estimator fits; a pipeline fits those of its last step."""
         return sklearn_facts.kinds(self.path, self.given)
 
-    def estimator(self) -> Any:
-        """A new, unfitted scikit-learn estimator."""
-        return sklearn_objects.make(self.path, self.given)
-
     def options(self) -> dict[str, Any]:
         """All options as plain data, under scikit-learn's names."""
         names = (name for name in type(self).model_fields if name != "frame" or self.frame is not None)
@@ -148,7 +144,7 @@ class SklearnEstimator(Learner):
 
     def fit(self, train: Data, ctx: Context) -> Predictor:
         """Fit the estimator to the n training points."""
-        estimator = self.estimator()
+        estimator = sklearn_objects.make(self.path, self.given)
         sklearn_objects.prepare(estimator, ctx.seed)
         mean = square_mean(train.x, ctx) if self.with_squares else None
         is_elsewhere = any(sklearn_objects.package_of(part) != "sklearn" for part in sklearn_objects.parts(estimator))
