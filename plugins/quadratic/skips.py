@@ -29,10 +29,9 @@ def check_skips(skips: Sequence[Sequence[int]], squares: bool = True) -> None:
     """Check that each J_l holds distinct layers below l, including the one directly below."""
     for layer, sources in enumerate(skips, start=2):
         below = [j for j in range(layer) if squares or j != 1]
-        if not sources or len(set(sources)) != len(sources) or not set(sources) <= set(below):
-            raise ValueError(f"J_{layer} in skips must be distinct layers among {below}. Got {tuple(sources)}.")
-        if below[-1] not in sources:
-            raise ValueError(f"J_{layer} in skips must contain the layer below, {below[-1]}. Got {tuple(sources)}.")
+        if len(set(sources)) != len(sources) or not {below[-1]} <= set(sources) <= set(below):
+            wanted = f"distinct layers among {below}, with the layer below, {below[-1]}"
+            raise ValueError(f"J_{layer} in skips must be {wanted}. Got {tuple(sources)}.")
 
 
 def unshareable(skips: Sequence[Sequence[int]], widths: Sequence[int], d: int | None = None) -> str | None:

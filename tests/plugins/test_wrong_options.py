@@ -45,7 +45,7 @@ WRONG = [
     ("corrected-kernel", {"layers": 2, "widths": [[4]]}, "widths must have a list for each of 2 layers"),
     ("quad-densenet", {"first": "learned", "skips": [[1], [0, 2]]}, "J_2 in skips must be distinct layers among [0]"),
     ("quad-densenet", {"skips": [[1]]}, "skips must have one entry per layer, 2 for widths (20, 12). Got ((1,),)."),
-    ("quad-densenet", {"skips": [[1], [0]]}, "J_3 in skips must contain the layer below, 2. Got (0,)"),
+    ("quad-densenet", {"skips": [[1], [0]]}, "distinct layers among [0, 1, 2], with the layer below, 2. Got (0,)"),
     ("quad-densenet", {"share_skips": True, "widths": [6, 4, 2]}, "share_skips needs layers 3 and 1 in J_4 of skips"),
     ("quad-densenet", {"ranks": "auto", "checkpoints": [10]}, "checkpoints need ranks = 'given'"),
     ("quad-densenet", {**FINISHED, "backward": "identity"}, "trains every layer"),
