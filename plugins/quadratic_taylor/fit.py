@@ -6,7 +6,7 @@ Shapes: n points, d input dimension, D features, m units.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache, partial
 from hashlib import blake2b
 from typing import Any, TypeAlias, TypeVar
@@ -55,16 +55,13 @@ class QuadraticTaylorPredictor(Predictor):
 
 @dataclass(frozen=True)
 class PreparedFit:
-    """Representation, model and risk of one fit, in coordinates in which the regulariser is ||W||_{2,4}^4."""
+    """Risk and initial weights of one fit, in coordinates in which the regulariser is ||W||_{2,4}^4."""
 
-    representation: Representation
-    model: QuadraticTaylor
     risk: RegularisedRisk
     start: Tensor
     """Initial weights, (m, D)."""
-    unit: float
-    offset: float
-    info: Mapping[str, Any]
+    untrained: QuadraticTaylorPredictor
+    """The predictor, but for its weights."""
 
     @classmethod
     def of(cls, job: TaylorJob) -> PreparedFit:
@@ -82,7 +79,7 @@ class PreparedFit:
         normal = stream(ctx.seed, "quadratic-taylor", "start").standard_normal((learner.width, size))
         start = torch.as_tensor(normal * learner.init_scale * size**-0.5).to(h)
         info = {"features": size, "M_h_op": operator_norm(h), **representation.info}
-        return cls(representation, model, risk, start, unit, offset, info)
+        return cls(risk, start, QuadraticTaylorPredictor(representation, model, start, unit, offset, info))
 
     def outcome(self, weights: Tensor, strength: float) -> Predictor | Failure:
         """The predictor with trained weights (m, D), or a failure if the regularised risk is not finite."""
@@ -90,10 +87,10 @@ class PreparedFit:
         if not np.isfinite(value):
             why = f"the regularised risk was {value} after training. Use a smaller lr or init_scale."
             return Failure("diverged", why)
-        info = {**self.info, "regularization": strength, "regularised_risk": value}
-        if (back := self.representation.root_inverse) is not None:
+        info = {**self.untrained.info, "regularization": strength, "regularised_risk": value}
+        if (back := self.untrained.representation.root_inverse) is not None:
             weights = weights @ back
-        return QuadraticTaylorPredictor(self.representation, self.model, weights, self.unit, self.offset, info)
+        return replace(self.untrained, weights=weights, info=info)
 
 
 def fit_jobs(jobs: Sequence[TaylorJob]) -> list[Predictor | Failure]:
