@@ -33,6 +33,7 @@ OWN = frozenset({"with_squares", "frame"})
 TAKE_FRAMES = ("sklearn:ensemble.HistGradientBoosting", "lightgbm:", "lightgbm.", "xgboost:", "xgboost.")
 """How names of estimators begin that treat categories and missing values themselves."""
 COLUMN_TRANSFORMER = "sklearn:compose.ColumnTransformer"
+"""What a step of a pipeline that takes frames is called."""
 RUNTIME_BYTES = 2**24
 """Least memory of a fit, in bytes."""
 
@@ -63,7 +64,7 @@ class SklearnEstimator(Learner):
     """Whether the input is (x, x^2 - E x^2), as for this project's networks and kernels, instead of x."""
     frame: bool | None = None
     """Whether it takes tables as pandas frames, with their categories and missing values; None: if it is histogram
-    boosting, of LightGBM or XGBoost, or a pipeline that begins with a ``ColumnTransformer``."""
+    boosting, of LightGBM or XGBoost, or a pipeline with a ``ColumnTransformer``."""
 
     @classmethod
     def variant(cls, path: str) -> type[Learner]:
@@ -93,10 +94,6 @@ class SklearnEstimator(Learner):
     def kinds(self) -> frozenset[LabelKind]:
         """The label kinds that the estimator fits; a pipeline fits those of its last step."""
         return sklearn_facts.kinds(self.path, self.given)
-
-    def estimator(self) -> Any:
-        """A new, unfitted scikit-learn estimator."""
-        return sklearn_objects.make(self.path, self.given)
 
     def options(self) -> dict[str, Any]:
         """All options as plain data, under scikit-learn's names."""
@@ -137,18 +134,11 @@ class SklearnEstimator(Learner):
         """Whether x may be a pandas frame; see ``frame``."""
         if self.with_squares or self.frame is not None:
             return bool(self.frame) and not self.with_squares
-        if self.name.startswith(TAKE_FRAMES):
-            return True
-        steps = self.given.get("steps")
-        first = steps[0] if isinstance(steps, list | tuple) and steps else None
-        if isinstance(first, list | tuple) and len(first) > 1:  # a named step of a Pipeline
-            first = first[1]
-        named = first.get("name") if isinstance(first, Mapping) else first
-        return named == COLUMN_TRANSFORMER
+        return self.name.startswith(TAKE_FRAMES) or COLUMN_TRANSFORMER in repr(self.given.get("steps"))
 
     def fit(self, train: Data, ctx: Context) -> Predictor:
         """Fit the estimator to the n training points."""
-        estimator = self.estimator()
+        estimator = sklearn_objects.make(self.path, self.given)
         sklearn_objects.prepare(estimator, ctx.seed)
         mean = square_mean(train.x, ctx) if self.with_squares else None
         is_elsewhere = any(sklearn_objects.package_of(part) != "sklearn" for part in sklearn_objects.parts(estimator))

@@ -1,18 +1,16 @@
 """Options and label kinds of scikit-learn's estimators, cached on disk because importing scikit-learn takes seconds.
 
 Planning a suite or showing its results needs only the options of the classes, and whether the given ones are valid.
-The cache is not read in a process that has imported scikit-learn, nor used for its development versions, nor for
-estimators of other packages.
+Nothing is cached of estimators of other packages.
 """
 
 import re
-import sys
 from ast import literal_eval
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from hashlib import sha256
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -62,28 +60,25 @@ def _cached(question: tuple[Any, ...], ask: Callable[[], Any]) -> Any:
     if folder is None or text is None or ELSEWHERE.search(text):
         return ask()
     file = folder / f"{sha256(text.encode()).hexdigest()[:32]}.txt"
-    if "sklearn" not in sys.modules:
-        with suppress(OSError, ValueError, SyntaxError, TypeError):  # the file is missing or damaged
-            asked, answer = literal_eval(file.read_text(encoding="utf-8"))
-            if asked == question:
-                return answer
+    with suppress(OSError, ValueError, SyntaxError, TypeError):  # the file is missing or damaged
+        asked, answer = literal_eval(file.read_text(encoding="utf-8"))
+        if asked == question:
+            return answer
     answer = ask()
     if (content := _literal((question, answer))) is not None:
         with suppress(BenchError, OSError):  # without a usable folder, nothing is cached
-            if not file.exists():
-                make_folder(folder)
-                if len(list(folder.iterdir())) < AT_MOST:
-                    write_file(file, content.encode())
+            make_folder(folder)
+            if len(list(folder.iterdir())) < AT_MOST:
+                write_file(file, content.encode())
     return answer
 
 
 @lru_cache(maxsize=1)
 def _folder() -> Path | None:
     try:
-        release, cache = version("scikit-learn"), cache_folder()
-    except (PackageNotFoundError, BenchError):
+        return cache_folder() / f"scikit-learn-{version('scikit-learn')}-{FORMAT}"
+    except BenchError:  # the user has no home folder
         return None
-    return None if "dev" in release else cache / f"scikit-learn-{release}-{FORMAT}"
 
 
 def _literal(value: Any) -> str | None:

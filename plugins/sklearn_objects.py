@@ -21,7 +21,7 @@ PIPELINE = "make_pipeline"
 ELSEWHERE = re.compile(r"[A-Za-z_][\w.]*:[A-Z]\w*")
 """An option's value that names a class of another package. XGBoost's ``reg:squarederror`` does not."""
 INTERFACE = ("fit", "predict", "get_params")
-"""What an estimator of another package must have."""
+"""What a regressor or a classifier must have."""
 SEEDS = frozenset({"random_state", "random_seed", "seed"})
 """Options for the seed; ``random_state`` is set unless one is given."""
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
@@ -35,29 +35,21 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
 def load(path: str) -> tuple[Callable[..., Any], frozenset[LabelKind]]:
     """The class or function at a path, and the label kinds that it may fit. Raises ``UsageError``.
 
-    A pipeline, a search or another compound estimator may fit any kind here; ``kinds_of`` knows those of an instance.
+    A pipeline, a search or another estimator that has no instance by default may fit any kind here; ``kinds_of`` knows
+    those of an instance.
     """
-    from sklearn.base import ClassifierMixin, RegressorMixin
     from sklearn.pipeline import make_pipeline
 
     if path.removeprefix("pipeline.") == PIPELINE:
         return make_pipeline, ALL_KINDS
     cls = find(path)
-    if ":" in path and (lacking := [method for method in INTERFACE if not hasattr(cls, method)]):
-        raise UsageError(f"{path} must have {', '.join(INTERFACE)}, as in scikit-learn. It lacks {', '.join(lacking)}.")
-    if hasattr(cls, "predict") and {"estimator", "steps"} & parameters(cls).keys():
-        return cls, ALL_KINDS
-    kinds: dict[LabelKind, type[Any]] = {"real": RegressorMixin, "binary": ClassifierMixin, "class": ClassifierMixin}
-    fitted = frozenset(kind for kind, mixin in kinds.items() if issubclass(cls, mixin))
-    if ":" in path:
-        fitted = fitted or ALL_KINDS
+    if lacking := [method for method in INTERFACE if not hasattr(cls, method)]:
+        wanted = f"{', '.join(INTERFACE)}, as a regressor or a classifier has"
+        raise UsageError(f"{named(path)} must have {wanted}. It lacks {', '.join(lacking)}.")
+    if not {"estimator", "steps"} & parameters(cls).keys():
         with suppress(Exception):  # it has no defaults
-            fitted = kinds_of(cls())
-    if not fitted:
-        module, name = _place(path)
-        classes = {n for n, value in _classes(module).items() if issubclass(value, (RegressorMixin, ClassifierMixin))}
-        raise UsageError(f"{named(path)} must be a regressor or a classifier; it is neither.{suggest(name, classes)}")
-    return cls, fitted
+            return cls, kinds_of(cls()) or ALL_KINDS
+    return cls, ALL_KINDS
 
 
 def kinds_of(estimator: Any) -> frozenset[LabelKind]:
@@ -80,7 +72,7 @@ def find(path: str) -> type[Any]:
     """The class at a path. Raises ``UsageError``, which suggests the nearest name."""
     import sklearn
 
-    module_name, class_name = _place(path)
+    module_name, _, class_name = path.rpartition(":") if ":" in path else f"sklearn.{path}".rpartition(".")
     package, _, inner = module_name.partition(".")
     if ":" in path and package == "sklearn":
         raise UsageError(f"{path}: write {SCHEME}{f'{inner}.{class_name}'.lstrip('.')}.")
@@ -93,13 +85,14 @@ def find(path: str) -> type[Any]:
             f"{inner}:{class_name}.{suggest(inner, modules)}"
         )
     try:
-        classes = _classes(module_name)
+        contents = vars(import_module(module_name)).items()
     except (Exception, SystemExit) as error:  # the module's own
         if isinstance(error, ModuleNotFoundError) and error.name == package:
             why = f"no package {package!r} is installed here, and none of this name is in a folder of PYTHONPATH"
         else:
             why = f"module {module_name!r} cannot be imported: {describe_error(error)}"
         raise UsageError(f"{named(path)}: {why}.") from None
+    classes = {name: value for name, value in contents if isclass(value) and not name.startswith("_")}
     if class_name not in classes:
         raise UsageError(f"{named(path)}: {module_name} has no {class_name!r}.{suggest(class_name, classes)}")
     return classes[class_name]
@@ -108,17 +101,6 @@ def find(path: str) -> type[Any]:
 def named(path: str) -> str:
     """A path as a suite writes it."""
     return path if ":" in path else f"{SCHEME}{path}"
-
-
-def _place(path: str) -> tuple[str, str]:
-    """Names of module and class."""
-    module, _, name = path.rpartition(":") if ":" in path else f"sklearn.{path}".rpartition(".")
-    return module, name
-
-
-def _classes(module_name: str) -> dict[str, type[Any]]:
-    module = import_module(module_name)
-    return {name: value for name, value in vars(module).items() if isclass(value) and not name.startswith("_")}
 
 
 def make(path: str, options: Mapping[str, Any]) -> Any:

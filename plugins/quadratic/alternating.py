@@ -109,8 +109,7 @@ class _Fit:
     def inputs(self, layer: int) -> np.ndarray:
         """z of a layer at the training points, (n, q_l)."""
         if layer == 2:
-            squares: np.ndarray = self.x**2 - self.square_mean
-            return squares
+            return np.asarray(self.x**2 - self.square_mean)
         units = self.inputs(layer - 1) @ self.weights[layer - 1].T
         return np.hstack([self.x, units**2])
 

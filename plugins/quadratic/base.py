@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from abc import abstractmethod
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
@@ -11,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from bfc_plugins.quadratic import recipe as default
-from bfc_plugins.quadratic.low_rank import Factored, factored, less_constant, multiplied, shifted
+from bfc_plugins.quadratic.low_rank import Factored, factored, less_constant, multiplied
 from bfc_plugins.quadratic.net import Backward, Params, QuadraticNet
 from bfc_plugins.quadratic.predictor import QuadraticPredictor
 from bfc_plugins.quadratic.ranks import HELD_OUT, RATE, STEPS, Outcome, Train, trainings, with_selected_ranks
 from bfc_plugins.quadratic.recipe import First, Optimizer
 from bfc_plugins.quadratic.setup import Setup, with_linear_term
-from bfc_plugins.quadratic.skips import check_shared_skips, check_skips, default_skips, outside_theory, supposed_form
+from bfc_plugins.quadratic.skips import check_skips, default_skips, supposed_form, unshareable
 from pydantic import Field, NonNegativeFloat, PositiveFloat, model_validator
 
 from bfc_bench.errors import UsageError
@@ -28,6 +27,9 @@ from bfc_bench.toolkit.square_features import input_scale, square_mean
 
 if TYPE_CHECKING:
     from bfc_bench.toolkit.ensemble import Member, Recipe, Trained
+
+MAY_DIFFER = {"steps", "passes", "batch_size", "lr", "lr_layers", "clip", "v", "init_scale"}
+"""Options in which learners that are trained together may differ, if their numbers of steps and points are equal."""
 
 
 class QuadraticLearner(BatchLearner):
@@ -50,7 +52,8 @@ class QuadraticLearner(BatchLearner):
     first layer of Li's talk, G_2 = (W_{2,0} x)^2."""
     skips: tuple[tuple[Annotated[int, Field(ge=0)], ...], ...] | None = None
     """Layers J_2..J_L that each layer reads; None is J_2 = {1}, J_3 = {0, 2}, J_l = {0, l-1}, or J_2 = {0}, J_3 = {2},
-    J_l = {0, l-1} with a learned first layer."""
+    J_l = {0, l-1} with a learned first layer. The paper's theory is about sets without l-2 that have a skip link from
+    l = 3 on (footnote 4)."""
     share_skips: bool = False
     """Whether W_{l,l-1} = W_{l,l-3}, as in a ResNet (BFC footnote 4). Needs l-3 and l-1 in each J_l from l = 3 on, and
     equal widths of the two: m_2 = d for l = 3."""
@@ -64,13 +67,11 @@ class QuadraticLearner(BatchLearner):
     batch_size: Annotated[int, Field(ge=1)] | None = None
     """Size of a minibatch."""
     optimizer: Optimizer = "adam"
-    """Adam with beta = (momentum, .99), or SGD with momentum."""
+    """Adam with beta = (.9, .99), or SGD with momentum .9."""
     lr: PositiveFloat | None = None
     """Peak learning rate, after a linear warm-up over a twentieth of the steps and before a cosine to 0."""
     lr_layers: tuple[NonNegativeFloat, ...] | None = None
     """Factors of ``lr`` for W_2..W_L."""
-    momentum: Annotated[float, Field(ge=0, lt=1)] = 0.9
-    """Momentum of SGD, or beta_1 of Adam."""
     clip: PositiveFloat | None = None
     """Bound on the global gradient norm."""
     loss: Literal["weighted", "square"] = "weighted"
@@ -89,24 +90,16 @@ class QuadraticLearner(BatchLearner):
 
     @model_validator(mode="after")
     def _one_per_layer(self) -> QuadraticLearner:
-        skips, widths = self.connections, self.widths
-        if len(skips) != len(widths):
-            raise ValueError(
-                f"skips must have one set J_l per layer, {len(widths)} for widths {widths}. Got {len(skips)}."
-            )
-        check_skips(skips, self.first == "squares")
-        if self.share_skips:
-            check_shared_skips(skips, widths)
+        layers = f"{len(self.widths)} for widths {self.widths}"
+        for key in ("skips", "lr_layers", "init_scale"):
+            value = getattr(self, key)
+            if isinstance(value, tuple) and len(value) != len(self.widths):
+                raise ValueError(f"{key} must have one entry per layer, {layers}. Got {value}.")
+        check_skips(self.connections, self.first == "squares")
+        if self.share_skips and (reason := unshareable(self.connections, self.widths)):
+            raise ValueError(reason)
         if self.passes and self.steps:
             raise ValueError(f"passes go without steps. Got passes = {self.passes} and steps = {self.steps}.")
-        for key in ("lr_layers", "init_scale"):
-            value = getattr(self, key)
-            if isinstance(value, tuple) and len(value) != len(widths):
-                raise ValueError(
-                    f"{key} must have one number per layer, {len(widths)} for widths {widths}. Got {value}."
-                )
-        for finding in outside_theory(skips) if self.first == "squares" else ():
-            warnings.warn(f"{self.name}: skips: {finding}, which the theory of the source excludes.", stacklevel=2)
         return self
 
     @property
@@ -159,10 +152,8 @@ class QuadraticLearner(BatchLearner):
         if setup.low_rank:
             params, multipliers = factored(params, multipliers)
         clip = self.clip or default.gradient_clip(self.optimizer)
-        rate, y = self.rate(setup.net.d), shifted(setup.y, setup.penalty)
-        return Member(
-            params, inputs, y, setup.seed, rate, multipliers, stream, clip, self.momentum, strength=setup.penalty
-        )
+        rate, y = self.rate(setup.net.d), setup.y - setup.penalty / 2
+        return Member(params, inputs, y, setup.seed, rate, multipliers, stream, clip, strength=setup.penalty)
 
     def rate_factors(self) -> Params:
         """Factors of the learning rate by parameter: ``lr_layers``, and 0 for parameters that are not trained."""
@@ -236,12 +227,7 @@ class QuadraticLearner(BatchLearner):
     def _refusal(self, kind: LabelKind, n: int, d: int) -> str | None:
         if self.ranks == "selected" and (kind == "binary" or n < HELD_OUT):
             return f"ranks = 'selected' needs real labels and at least {HELD_OUT} points. Got {n} {kind} ones."
-        try:
-            if self.share_skips:
-                check_shared_skips(self.connections, self.widths, d)
-        except ValueError as error:
-            return str(error)
-        return None
+        return unshareable(self.connections, self.widths, d) if self.share_skips else None
 
     def assumes(self) -> dict[str, Any]:
         """L and J_2..J_L, see ``supposed_form``."""
@@ -253,9 +239,9 @@ class QuadraticLearner(BatchLearner):
         return trainings(self.widths) if self.ranks == "selected" else (1.0, 1)
 
     def batch_key(self, train: DataSpec) -> Hashable:
-        """Everything that a compiled program depends on; seed, rates, scales, n and teacher may differ."""
+        """Everything that a compiled program depends on; seed, ``MAY_DIFFER``, n and teacher may differ."""
         shapes = (self.net(train.d), self.length(train.d, train.n, train.kind), self.minibatch(train.d))
-        return (self.name, *shapes, self.optimizer, self.loss, train.kind, self.ranks)
+        return (self.name, *shapes, train.kind, *self.model_dump(exclude=MAY_DIFFER).items())
 
     def cost(self, n: int, d: int) -> Cost:
         """A step costs about three forward passes; memory holds samples, activations and the runtime."""

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from bfc_plugins.quadratic.net import Params
-from bfc_plugins.quadratic.setup import Setup
 from bfc_plugins.quadratic.stagewise import Growth, StagewiseLearner
 
 from bfc_bench.learner import Cost
 
 if TYPE_CHECKING:
-    from jax import Array
-
     from bfc_bench.toolkit.ensemble import Member
 
 
@@ -28,10 +24,6 @@ class Grow(StagewiseLearner):
 
     name: ClassVar[str] = "grow"
     version: ClassVar[int] = 2
-
-    def model(self, setup: Setup, layer: int) -> Callable[[Params, Any], Array]:
-        """The network up to ``layer``."""
-        return setup.net.below(layer)
 
     def joining(self, fit: Growth, layer: int) -> Member:
         """All layers up to ``layer``, with their current parameters."""

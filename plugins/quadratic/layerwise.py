@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -10,8 +10,6 @@ from bfc_plugins.quadratic.net import Params
 from bfc_plugins.quadratic.predictor import QuadraticPredictor
 from bfc_plugins.quadratic.setup import Setup
 from bfc_plugins.quadratic.stagewise import Growth, StagewiseLearner
-
-from bfc_bench.learner import DataSpec
 
 if TYPE_CHECKING:
     from jax import Array
@@ -87,10 +85,6 @@ class Layerwise(StagewiseLearner):
         The joint learner's rate doubles the NMSE here: it removes spare directions, which the next layer could use.
         """
         return super().rate(d) * (0.2 if self.lr is None and self.optimizer == "adam" else 1.0)
-
-    def batch_key(self, train: DataSpec) -> Hashable:
-        """That of every quadratic learner, and the read-out, which changes the compiled shapes."""
-        return (super().batch_key(train), self.readout)
 
     def facts(self, setup: Setup, predictor: QuadraticPredictor) -> dict[str, Any]:
         """Entries of ``Predictor.info`` for every fit, with the read-out."""

@@ -55,14 +55,10 @@ def multiplied(params: Params) -> Params:
 
 
 def less_constant(params: Params, strength: Any) -> Any:
-    """The term that a penalty of ``strength`` times the mean of F - constant adds to the loss of ``shifted`` labels."""
-    return -strength * params["constant"]
+    """The term that a penalty of ``strength`` times the mean of F - constant c adds to the loss of y - strength / 2.
 
-
-def shifted(y: np.ndarray, strength: float) -> np.ndarray:
-    """y - strength / 2, (n,): up to a constant, (F - y)^2 + strength (F - c) is (F - y + strength / 2)^2 - strength c.
-
-    The mean of F - c is sum_l alpha_l |W_l M_l^{1/2}|^2, M_l the second moment of the layer's inputs: the nuclear norms
-    of the alpha_l W_l^T W_l in the norm of the data.
+    Up to a constant, (F - y)^2 + strength (F - c) is (F - y + strength / 2)^2 - strength c. The mean of F - c is
+    sum_l alpha_l |W_l M_l^{1/2}|^2, M_l the second moment of the layer's inputs: the nuclear norms of the
+    alpha_l W_l^T W_l in the norm of the data.
     """
-    return y - strength / 2
+    return -strength * params["constant"]

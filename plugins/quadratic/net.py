@@ -116,14 +116,12 @@ class QuadraticNet:
         if self.backward == "all" and self.truncate is None and not self.share_skips:
             from bfc_plugins.quadratic.gradient import value
 
-            own = {key: leaf for key, leaf in params.items() if key != "linear"}
-            out: Array = value(self, own, x)
-            return out + x @ params["linear"] if "linear" in params else out
-        alpha = jax.numpy.exp(params["log_alpha"])
-        held = jax.lax.stop_gradient
-        upwards = held if self.backward == "identity" else None
-        pre, _ = self.forward({**params, "square_mean": held(params["square_mean"])}, x.T, upwards)
-        out = params["constant"] + sum(alpha[self.index(layer)] * (s * s).sum(0) for layer, s in pre.items())
+            out: Array = value(self, {key: leaf for key, leaf in params.items() if key != "linear"}, x)
+        else:
+            alpha, held = jax.numpy.exp(params["log_alpha"]), jax.lax.stop_gradient
+            upwards = held if self.backward == "identity" else None
+            pre, _ = self.forward({**params, "square_mean": held(params["square_mean"])}, x.T, upwards)
+            out = params["constant"] + sum(alpha[self.index(layer)] * (s * s).sum(0) for layer, s in pre.items())
         return out + x @ params["linear"] if "linear" in params else out
 
     def forward(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
@@ -15,7 +15,7 @@ from bfc_plugins.quadratic.ranks import HELD_OUT, Outcome, trainings
 from bfc_plugins.quadratic.setup import Setup
 from pydantic import Field, model_validator
 
-from bfc_bench.learner import Cost, DataSpec, Failure, Job, LabelKind
+from bfc_bench.learner import Cost, Failure, Job, LabelKind
 from bfc_bench.toolkit.networks import diverged
 
 if TYPE_CHECKING:
@@ -114,10 +114,6 @@ class QuadDenseNet(QuadraticLearner):
             flops, size = gauss_newton.cost(self.net(d), n)
             cost = replace(cost, flops=cost.flops + flops, bytes=cost.bytes + size, counted=cost.fit_flops + flops)
         return cost
-
-    def batch_key(self, train: DataSpec) -> Hashable:
-        """That of every quadratic learner, and the checkpoints, at which training pauses."""
-        return (super().batch_key(train), self.checkpoints)
 
     @classmethod
     def train(cls, learners: Sequence[Self], setups: Sequence[Setup], device: str) -> list[Outcome]:

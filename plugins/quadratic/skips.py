@@ -29,35 +29,25 @@ def check_skips(skips: Sequence[Sequence[int]], squares: bool = True) -> None:
     """Check that each J_l holds distinct layers below l, including the one directly below."""
     for layer, sources in enumerate(skips, start=2):
         below = [j for j in range(layer) if squares or j != 1]
-        if not sources or len(set(sources)) != len(sources) or not set(sources) <= set(below):
-            raise ValueError(f"J_{layer} in skips must be distinct layers among {below}. Got {tuple(sources)}.")
-        if below[-1] not in sources:
-            raise ValueError(f"J_{layer} in skips must contain the layer below, {below[-1]}. Got {tuple(sources)}.")
+        if len(set(sources)) != len(sources) or not {below[-1]} <= set(sources) <= set(below):
+            wanted = f"distinct layers among {below}, with the layer below, {below[-1]}"
+            raise ValueError(f"J_{layer} in skips must be {wanted}. Got {tuple(sources)}.")
 
 
-def outside_theory(skips: Sequence[Sequence[int]]) -> list[str]:
-    """Why the theory does not cover valid skip sets (BFC footnote 4): layer l-2 in J_l, or no skip link at all."""
-    reasons = []
-    for layer, sources in enumerate(skips, start=2):
-        if layer - 2 in sources:
-            reasons.append(f"J_{layer} = {list(sources)} contains layer {layer - 2}")
-        if layer >= 3 and len(sources) == 1:
-            reasons.append(f"J_{layer} = {list(sources)} has no skip link")
-    return reasons
+def unshareable(skips: Sequence[Sequence[int]], widths: Sequence[int], d: int | None = None) -> str | None:
+    """Why W_{l,l-1} and W_{l,l-3} cannot be one matrix for l = 3..L, or None: J_l needs both, with equal widths.
 
-
-def check_shared_skips(skips: Sequence[Sequence[int]], widths: Sequence[int], d: int | None = None) -> None:
-    """Check that W_{l,l-1} and W_{l,l-3} can be one matrix for l = 3..L: J_l has both, and their widths agree."""
-    sizes_below = [("the input dimension", d)] * 2
-    sizes = [*sizes_below, *((f"widths[{i}]", width) for i, width in enumerate(widths))]
+    Without the input dimension ``d``, widths are not compared with it.
+    """
+    sizes = [d, d, *widths]
     for layer, sources in enumerate(skips[1:], start=3):
         if not {layer - 1, layer - 3} <= set(sources):
-            raise ValueError(
-                f"share_skips needs layers {layer - 1} and {layer - 3} in J_{layer} of skips. Got {tuple(sources)}."
-            )
-        (key, width), (other, needed) = sizes[layer - 1], sizes[layer - 3]
+            return f"share_skips needs layers {layer - 1} and {layer - 3} in J_{layer} of skips. Got {tuple(sources)}."
+        width, needed = sizes[layer - 1], sizes[layer - 3]
         if needed is not None and width != needed:
-            raise ValueError(
-                f"share_skips needs {key} to be {other}, {needed}: W_{layer} has one matrix for layers {layer - 3} and "
-                f"{layer - 1}. Got {width}."
+            other = "the input dimension" if layer < 5 else f"widths[{layer - 5}]"
+            return (
+                f"share_skips needs widths[{layer - 3}] to be {other}, {needed}: W_{layer} has one matrix for layers "
+                f"{layer - 3} and {layer - 1}. Got {width}."
             )
+    return None

@@ -11,6 +11,7 @@ import numpy as np
 from bfc_plugins.quadratic.base import QuadraticLearner, train_members
 from bfc_plugins.quadratic.net import Params
 from bfc_plugins.quadratic.predictor import QuadraticPredictor
+from bfc_plugins.quadratic.ranks import Outcome
 from bfc_plugins.quadratic.setup import Setup
 
 from bfc_bench.learner import Cost, Failure
@@ -27,9 +28,9 @@ class StagewiseLearner(QuadraticLearner):
 
     smoke: ClassVar[Mapping[str, Any]] = {"widths": (6, 4), "steps": 150, "batch_size": 32}
 
-    @abstractmethod
     def model(self, setup: Setup, layer: int) -> Callable[[Params, Any], Array]:
-        """The model to compile for the stage in which ``layer`` joins."""
+        """The model to compile for the stage in which ``layer`` joins: the network up to it."""
+        return setup.net.below(layer)
 
     @abstractmethod
     def joining(self, fit: Growth, layer: int) -> Member:
@@ -45,9 +46,7 @@ class StagewiseLearner(QuadraticLearner):
         return replace(cost, seconds=cost.seconds * len(self.widths))
 
     @classmethod
-    def train(
-        cls, learners: Sequence[Self], setups: Sequence[Setup], device: str
-    ) -> list[QuadraticPredictor | Failure]:
+    def train(cls, learners: Sequence[Self], setups: Sequence[Setup], device: str) -> list[Outcome]:
         """Train all setups as one ensemble per stage."""
         fits = [Growth(learner, setup) for learner, setup in zip(learners, setups, strict=True)]
         first, net = learners[0], setups[0].net

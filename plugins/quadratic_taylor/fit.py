@@ -6,8 +6,8 @@ Shapes: n points, d input dimension, D features, m units.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from dataclasses import dataclass, field, replace
+from functools import cache, lru_cache, partial
 from hashlib import blake2b
 from typing import Any, TypeAlias, TypeVar
 
@@ -17,7 +17,7 @@ from bfc_plugins.quadratic_taylor.model import LOSSES, QuadraticTaylor, Regulari
 from bfc_plugins.quadratic_taylor.options import QuadraticTaylorOptions
 from torch import Tensor
 
-from bfc_bench.errors import BenchError
+from bfc_bench.errors import UsageError
 from bfc_bench.learner import Failure, Job, Predictor
 from bfc_bench.seeds import seed_of, stream
 from bfc_bench.toolkit.arrays import to_numpy
@@ -55,22 +55,19 @@ class QuadraticTaylorPredictor(Predictor):
 
 @dataclass(frozen=True)
 class PreparedFit:
-    """Representation, model and risk of one fit, in coordinates in which the regulariser is ||W||_{2,4}^4."""
+    """Risk and initial weights of one fit, in coordinates in which the regulariser is ||W||_{2,4}^4."""
 
-    representation: Representation
-    model: QuadraticTaylor
     risk: RegularisedRisk
     start: Tensor
     """Initial weights, (m, D)."""
-    unit: float
-    offset: float
-    job: TaylorJob
-    info: Mapping[str, Any]
+    untrained: QuadraticTaylorPredictor
+    """The predictor, but for its weights."""
 
     @classmethod
-    def of(cls, job: TaylorJob, representation: Representation) -> PreparedFit:
+    def of(cls, job: TaylorJob) -> PreparedFit:
         """Compute the features, scale the labels and draw the model."""
         learner, train, ctx = job.learner, job.train, job.ctx
+        representation = _represent(_Origin.of(job))
         x, y = _points(job, train.x), _points(job, train.y)
         h = representation.features(x)
         size = h.shape[1]
@@ -82,7 +79,7 @@ class PreparedFit:
         normal = stream(ctx.seed, "quadratic-taylor", "start").standard_normal((learner.width, size))
         start = torch.as_tensor(normal * learner.init_scale * size**-0.5).to(h)
         info = {"features": size, "M_h_op": operator_norm(h), **representation.info}
-        return cls(representation, model, risk, start, unit, offset, job, info)
+        return cls(risk, start, QuadraticTaylorPredictor(representation, model, start, unit, offset, info))
 
     def outcome(self, weights: Tensor, strength: float) -> Predictor | Failure:
         """The predictor with trained weights (m, D), or a failure if the regularised risk is not finite."""
@@ -90,27 +87,22 @@ class PreparedFit:
         if not np.isfinite(value):
             why = f"the regularised risk was {value} after training. Use a smaller lr or init_scale."
             return Failure("diverged", why)
-        info = {**self.info, "regularization": strength, "regularised_risk": value}
-        if (back := self.representation.root_inverse) is not None:
+        info = {**self.untrained.info, "regularization": strength, "regularised_risk": value}
+        if (back := self.untrained.representation.root_inverse) is not None:
             weights = weights @ back
-        return QuadraticTaylorPredictor(self.representation, self.model, weights, self.unit, self.offset, info)
+        return replace(self.untrained, weights=weights, info=info)
 
 
 def fit_jobs(jobs: Sequence[TaylorJob]) -> list[Predictor | Failure]:
     """Fit jobs whose learners differ only in ``regularization``; shared representations are computed once."""
     if jobs[0].learner.optimizer == "lbfgs":  # the features of one sample and size are in memory at a time
         return _by_features(jobs, by_lbfgs)
-    return by_steps(jobs, _by_features(jobs, lambda same: [_prepared(same[0])] * len(same)))
+    return by_steps(jobs, _by_features(jobs, lambda same: [PreparedFit.of(same[0])] * len(same)))
 
 
 def _by_features(jobs: Sequence[TaylorJob], work: Callable[[list[TaylorJob]], list[Result]]) -> list[Result]:
     """``work`` of the jobs that share their features, one representation after another."""
     return in_groups(jobs, _Origin.of, lambda same: in_groups(same, lambda job: (job.train.sample, job.train.n), work))
-
-
-def _prepared(job: TaylorJob) -> PreparedFit | Failure:
-    representation = _represent(_Origin.of(job))
-    return representation if isinstance(representation, Failure) else PreparedFit.of(job, representation)
 
 
 @dataclass(frozen=True)
@@ -133,16 +125,13 @@ class _Origin:
 
 
 @lru_cache(maxsize=1)
-def _represent(origin: _Origin) -> Representation | Failure:
+def _represent(origin: _Origin) -> Representation:
     """Compute a representation. The last one is cached: tuning, the final fit and other sizes of a curve share it."""
     job, learner = origin.job, origin.job.learner
     if reason := learner.mismatch(job.train.kind):
-        return Failure("failed", f"{learner.name}: {reason}.")
+        raise UsageError(f"{learner.name}: {reason}.")
     scale = (nominal_square_norm(square_mean(job.train.x, job.ctx), squares=False) or 1.0) ** -0.5
-    try:
-        return learner.represent(_points(job, job.train.x), scale, job.ctx)
-    except BenchError as error:
-        return Failure("failed", str(error))
+    return learner.represent(_points(job, job.train.x), scale, job.ctx)
 
 
 def _points(job: TaylorJob, values: Tensor) -> Tensor:
@@ -154,55 +143,49 @@ def by_lbfgs(jobs: Sequence[TaylorJob]) -> list[Predictor | Failure]:
 
     From a random start at a small lambda, L-BFGS would interpolate. Schedules share their common beginning.
     """
-    setup = _prepared(jobs[0])
-    if isinstance(setup, Failure):
-        return [setup] * len(jobs)
-    reached: dict[tuple[float, ...], Tensor] = {}
-    results = []
-    for learner in (job.learner for job in jobs):
-        schedule, weights = learner.schedule(), setup.start
-        for k, strength in enumerate(schedule, start=1):
-            if schedule[:k] not in reached:
-                reached[schedule[:k]] = minimise(
-                    partial(setup.risk, strength=strength),
-                    weights,
-                    iterations=learner.iterations,
-                    tolerance=learner.tolerance,
-                    unit=strength or 1.0,  # divided by lambda, the minimum is of similar size at every lambda
-                )
-            weights = reached[schedule[:k]]
-        results.append(setup.outcome(weights, learner.regularization))
-    return results
+    setup, learner = PreparedFit.of(jobs[0]), jobs[0].learner
+
+    @cache
+    def reached(*schedule: float) -> Tensor:
+        """Weights at the end of a schedule."""
+        if not schedule:
+            return setup.start
+        *before, strength = schedule
+        return minimise(
+            partial(setup.risk, strength=strength),
+            reached(*before),
+            iterations=learner.iterations,
+            tolerance=learner.tolerance,
+            unit=strength or 1.0,  # divided by lambda, the minimum is of similar size at every lambda
+        )
+
+    return [setup.outcome(reached(*job.learner.schedule()), job.learner.regularization) for job in jobs]
 
 
-def by_steps(jobs: Sequence[TaylorJob], setups: Sequence[PreparedFit | Failure]) -> list[Predictor | Failure]:
+def by_steps(jobs: Sequence[TaylorJob], setups: Sequence[PreparedFit]) -> list[Predictor | Failure]:
     """Fit jobs by Adam or noisy SGD at the learner's lambda, as one ensemble."""
     from bfc_plugins.quadratic_taylor.steps import recipe
 
     from bfc_bench.toolkit.ensemble import Member, train as train_ensemble
 
     options, train, ctx = jobs[0].learner, jobs[0].train, jobs[0].ctx
-    running = {i: setup for i, setup in enumerate(setups) if isinstance(setup, PreparedFit)}
     members = [
         Member(
             params=setup.start.cpu().numpy(),
             inputs={"h": setup.risk.features.cpu().numpy(), "c": setup.risk.coefficients.cpu().numpy()},
             y=setup.risk.y.cpu().numpy(),
-            seed=seed_of(setup.job.ctx.seed, "quadratic-taylor", "steps"),
+            seed=seed_of(job.ctx.seed, "quadratic-taylor", "steps"),
             lr=options.lr or LEARNING_RATES[options.optimizer],
-            strength=jobs[i].learner.regularization,
+            strength=job.learner.regularization,
             noise=options.noise,
         )
-        for i, setup in running.items()
+        for job, setup in zip(jobs, setups, strict=True)
     ]
     noisy = options.optimizer == "noisy-sgd"
     compiled = recipe(options.loss_for(train.kind), options.batch_size, noisy=noisy)
-    results = dict(zip(running, train_ensemble(compiled, members, options.steps, device=ctx.device), strict=True))
     outcomes = list[Predictor | Failure]()
-    for i, (job, setup) in enumerate(zip(jobs, setups, strict=True)):
-        if isinstance(setup, PreparedFit):
-            weights = results[i].params if results[i].finite else np.full_like(results[i].params, np.nan)
-            outcomes.append(setup.outcome(torch.tensor(weights).to(setup.start), job.learner.regularization))
-        else:
-            outcomes.append(setup)
+    results = train_ensemble(compiled, members, options.steps, device=ctx.device)
+    for job, setup, result in zip(jobs, setups, results, strict=True):
+        weights = result.params if result.finite else np.full_like(result.params, np.nan)
+        outcomes.append(setup.outcome(torch.tensor(weights).to(setup.start), job.learner.regularization))
     return outcomes

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from bfc_plugins.quadratic_taylor.base import QuadraticTaylorLearner
 from pydantic import Field
 
-from bfc_bench.errors import BenchError
+from bfc_bench.errors import UsageError
 from bfc_bench.learner import Context, Cost, TaskFacts
 from bfc_bench.utils.legendre import harmonics_dimension
 
@@ -31,12 +31,12 @@ class QuadNeural(QuadraticTaylorLearner):
 
     width: Annotated[int, Field(ge=1)] = 24
     """Number of units m; gates that are not constant need some hundreds."""
-    gate: Literal["indicator", "relu", "constant"] = "constant"
+    gate: Literal["indicator", "constant"] = "constant"
     """sigma'': ``indicator`` is the paper's 1{t >= 0}; ``constant`` is its mean 1/2, which makes f_W quadratic in h."""
     features: Annotated[int, Field(ge=1)] | None = None
     """Number of features D; None is 8 (16 for indicators) times the number (d-1)(d+2)/2 of harmonics of degree 2, which
     suffices for targets of degree 3 and 4."""
-    inner: Literal["indicator", "relu", "relu2"] = "relu2"
+    inner: Literal["indicator", "relu2"] = "relu2"
     """Activation phi: ``indicator`` is the paper's 1{t >= 0}; ``relu2`` is relu(t)^2/2."""
     order: Annotated[int, Field(ge=1)] | None = None
     """k of NR Assumption 2: D is the number of harmonics of degree k, about d^k / k!, instead of ``features``, and rows
@@ -56,14 +56,14 @@ class QuadNeural(QuadraticTaylorLearner):
         return self.features or (16 if self.inner == "indicator" else 8) * max(harmonics_dimension(d, 2), 1)
 
     def represent(self, x: Tensor, scale: float, ctx: Context) -> Representation:
-        """The whitened features. Raises ``BenchError`` if exact whitening has too few points."""
+        """The whitened features. Raises ``UsageError`` if exact whitening has too few points."""
         import torch
         from bfc_plugins.quadratic_taylor.representation import RandomLayer, least_eigenvalue, represent, second_moment
 
         d = x.shape[1]
         points = x if ctx.unlabeled is None else torch.as_tensor(ctx.unlabeled, dtype=x.dtype, device=x.device)
         if reason := self._too_few(len(points), d):
-            raise BenchError(f"{self.name}: {reason}.")
+            raise UsageError(f"{self.name}: {reason}.")
         size, below, inputs = self.dimension(d), None, points
         info: dict[str, Any] = {"n_0": len(points)}
         info["whitened_on"] = "training inputs" if ctx.unlabeled is None else "unlabeled inputs"

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from bfc_bench.seeds import stream
 
-Inner: TypeAlias = Literal["indicator", "relu", "relu2"]
+Inner: TypeAlias = Literal["indicator", "relu2"]
 Whitening: TypeAlias = Literal["exact", "ridge", "none", "regularizer"]
 RIDGE = 0.3
 """Ridge of whitening, in units of Sigma's mean eigenvalue."""
@@ -29,7 +29,7 @@ CHUNK = 2048
 
 @dataclass(frozen=True)
 class RandomLayer:
-    """g(x) = phi(V x + b), phi(t) = 1{t >= 0}, relu(t) or relu(t)^2/2 (NR eq. (3))."""
+    """g(x) = phi(V x + b), phi(t) = 1{t >= 0} or relu(t)^2/2 (NR eq. (3))."""
 
     weights: Tensor
     """V, (D, d), standard normal."""
@@ -50,10 +50,7 @@ class RandomLayer:
     def __call__(self, x: Tensor) -> Tensor:
         """g(x), (m, D), at x (m, d)."""
         t = torch.addmm(self.biases, x, self.weights.T)
-        if self.inner == "indicator":
-            return (t >= 0).to(t)
-        t = t.clamp_(min=0)
-        return t if self.inner == "relu" else t.square_().mul_(0.5)
+        return (t >= 0).to(t) if self.inner == "indicator" else t.clamp_(min=0).square_().mul_(0.5)
 
 
 def second_moment(layer: RandomLayer, x: Tensor) -> Tensor:

@@ -17,8 +17,8 @@ import numpy as np
 from bfc_plugins.spectral.blocks import Block, importance, span
 
 Signal: TypeAlias = Literal["first-order", "chain", "local"]
-Weights: TypeAlias = Sequence[np.ndarray | None]
-"""What the read-out makes of each block's outputs, (p,), or None."""
+Weights: TypeAlias = Sequence[np.ndarray]
+"""What the read-out makes of each block's outputs, (p,)."""
 Reader: TypeAlias = tuple[np.ndarray, np.ndarray]
 """What reads a block's neurons, (p, p'), and the signal there, (n, p'), see ``importance``."""
 SIZE = 0.25
@@ -79,8 +79,7 @@ class Rounds:
         new_blocks = list(blocks)
         signals = self._signals(blocks, zs, weights)
         signal = signals[-1]
-        last = weights[-1]
-        top = (np.zeros((1, 1)) if last is None else last[:, None]), np.ones((len(y), 1))
+        top = weights[-1][:, None], np.ones((len(y), 1))
         for low in range(len(blocks) - 2, -1, -1):
             earlier = blocks[low].directions if self.append else None
             boundary = Boundary.of(zs[low], labels, signal, earlier, self.count)
@@ -111,8 +110,7 @@ class Rounds:
             return signals
         back: np.ndarray | float = 0.0
         for level in range(len(blocks) - 1, -1, -1):
-            own = weights[level]
-            signals[level] = signals[level] * (back if own is None else back + own)
+            signals[level] = signals[level] * (back + weights[level])
             back = signals[level] @ blocks[level].lifts.T @ blocks[level].directions.T / blocks[level].scale
         return signals
 

@@ -192,14 +192,12 @@ class Network:
         """Mean squared error of each penalty, (50,), at z (m, q) with labels y (m,)."""
         return self.path.errors(read(self.blocks, outputs(self.blocks, z), self.reads), y)
 
-    def weights_of_blocks(self) -> list[np.ndarray | None]:
-        """The read-out's weights of the outputs of each block, (p,), or None."""
-        weights: list[np.ndarray | None] = [None] * len(self.blocks)
+    def weights_of_blocks(self) -> list[np.ndarray]:
+        """The read-out's weights of the outputs of each block, (p,); 0 where it does not read them."""
+        weights, unread = self.path.weights[:, self.penalty], [np.zeros(len(block.biases)) for block in self.blocks]
         if self.reads == "all":
-            weights[:] = np.split(self.path.weights[:, self.penalty], len(self.blocks))
-        elif self.reads == "last":
-            weights[-1] = self.path.weights[:, self.penalty]
-        return weights
+            return np.split(weights, len(self.blocks))
+        return [*unread[:-1], weights] if self.reads == "last" else unread
 
 
 @dataclass(frozen=True)

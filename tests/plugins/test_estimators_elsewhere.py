@@ -141,7 +141,7 @@ def test_nothing_is_remembered_of_a_module_that_may_change(package):
     [
         ("nowhere:Model", "nowhere:Model: no package 'nowhere' is installed here"),
         ("elsewhere.models:Plian", "elsewhere.models has no 'Plian'. Did you mean 'Plain'?"),
-        ("elsewhere.models:Unfinished", "have fit, predict, get_params, as in scikit-learn. It lacks predict, get_"),
+        ("elsewhere.models:Unfinished", "get_params, as a regressor or a classifier has. It lacks predict, get_"),
         ("elsewhere.broken:Model", "'elsewhere.broken' cannot be imported: ZeroDivisionError: division by zero."),
         ("elsewhere.absent:Model", "module 'elsewhere.absent' cannot be imported: ModuleNotFoundError"),
         ("elsewhere.models.Plain", "unknown learner 'elsewhere.models.Plain'. Did you mean 'elsewhere.models:Plain'?"),

@@ -67,7 +67,7 @@ def test_kind_decides_the_labels():
     [
         ("linear_model.Rigde", "sklearn.linear_model has no 'Rigde'. Did you mean 'Ridge'"),
         ("Ridge", "must be sklearn:module.Class, for example sklearn:linear_model.Ridge"),
-        ("decomposition.PCA", "must be a regressor or a classifier; it is neither"),
+        ("decomposition.PCA", "have fit, predict, get_params, as a regressor or a classifier has. It lacks predict."),
         ("linear_model.__doc__", "has no '__doc__'"),
     ],
 )
@@ -82,6 +82,7 @@ def test_unknown_paths(path, words):
     [
         ("linear_model.Ridge", {"alpha": -5}, "suite: The 'alpha' parameter of Ridge must be a float in the"),
         ("make_pipeline", {"steps": [SCALER]}, "suite: must end in a regressor or a classifier"),
+        ("cluster.KMeans", {}, "suite: must end in a regressor or a classifier. Got KMeans"),
         ("make_pipeline", {"steps": [SCALER, SVR], "svr__D": 3}, "unknown option 'svr__D'. Did you mean 'svr__C'"),
     ],
 )

@@ -59,6 +59,8 @@ def test_which_estimators_take_frames():
     assert takes("ensemble.HistGradientBoostingClassifier")
     assert not takes("ensemble.HistGradientBoostingClassifier", frame=False)
     assert takes("make_pipeline", steps=STEPS)
+    assert takes("pipeline.Pipeline", steps=[["columns", BY_COLUMN], ["line", STEPS[1]]])
+    assert not takes("make_pipeline", steps=STEPS[1:])
     assert not takes("linear_model.Ridge")
     assert takes("ensemble.RandomForestRegressor", frame=True)
     with pytest.raises(UsageError):

@@ -55,7 +55,6 @@ def documented_claim(kind):
     return {"id": "c", **{name: value for name, value in example.items() if name != "kind"}}
 
 
-@pytest.mark.filterwarnings("ignore:.*theory of the source excludes")
 @pytest.mark.parametrize(
     "name",
     [

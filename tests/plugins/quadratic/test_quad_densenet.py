@@ -95,13 +95,6 @@ def test_the_quartic_of_the_talk_is_learned_with_its_features():
     assert max(measure_features(features, fitted.hidden(test))["feature_errors"].values()) <= 1e-2
 
 
-@pytest.mark.parametrize("skips", [[[1], [1, 2]], [[0, 1], [0, 2]], [[1], [2]]])
-def test_connections_that_the_theory_excludes_are_allowed_with_a_warning(skips):
-    with pytest.warns(UserWarning, match="quad-densenet: skips: J_. = .* which the theory of the source excludes"):
-        learner = QuadDenseNet.parse({**SMALL, "skips": skips}, "suite: learner")
-    assert learner.connections == tuple(map(tuple, skips))
-
-
 def test_shared_skips_are_trained_or_refused():
     p = problem()
     narrow = QuadDenseNet(**SMALL, share_skips=True)

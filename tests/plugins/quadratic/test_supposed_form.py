@@ -37,7 +37,6 @@ DEEP = {"widths": (8, 8, 8)}
     ],
     ids=str,
 )
-@pytest.mark.filterwarnings("ignore:.*theory of the source excludes")
 def test_what_options_give_away(cls, options, target, known):
     inputs = Gaussian() if target is SLIDE else Uniform()
     problem = TeacherTask("t", inputs, target, labels=Clean()).problem(0, 6, 0, 200)

@@ -19,11 +19,7 @@ from fit_samples import on_sphere
 from bfc_bench.learner import Context
 from bfc_bench.utils.legendre import harmonics_dimension
 
-INNER = {
-    "indicator": lambda t: (t >= 0) * 1.0,
-    "relu": lambda t: np.maximum(t, 0),
-    "relu2": lambda t: t * t * (t > 0) / 2,
-}
+INNER = {"indicator": lambda t: (t >= 0) * 1.0, "relu2": lambda t: t * t * (t > 0) / 2}
 
 
 def layer(inner, features=12, d=5):
@@ -51,18 +47,18 @@ def test_exact_whitening_gives_second_moment_one_on_its_points(inner):
 def test_ridge_whitening_lies_between_exact_and_none():
     """Second moment s / (s + ridge mean s) in the eigenbasis of Sigma."""
     points = on_sphere(400)
-    sigma = second_moment(layer("relu"), points)
+    sigma = second_moment(layer("relu2"), points)
     eigenvalues, vectors = torch.linalg.eigh(sigma)
-    h = represent(layer("relu"), 1.0, points, "ridge").features(points)
+    h = represent(layer("relu2"), 1.0, points, "ridge").features(points)
     moment = vectors.T @ (h.T @ h / 400) @ vectors
     torch.testing.assert_close(moment, torch.diag(eigenvalues / (eigenvalues + RIDGE * eigenvalues.mean())))
-    plain = represent(layer("relu"), 1.0, points, "none").features(points)
+    plain = represent(layer("relu2"), 1.0, points, "none").features(points)
     assert float(plain.square().sum(1).mean()) == pytest.approx(12)
 
 
 def test_directions_without_variance_are_left_out():
     """Equal or constant features cannot be whitened; the others are, as if those were not there."""
-    g = layer("relu")(on_sphere(400))
+    g = layer("relu2")(on_sphere(400))
     doubled = torch.cat([g, g[:, :2], torch.zeros(400, 1, dtype=g.dtype)], dim=1)
     h = doubled @ inverse_root(doubled.T @ doubled / 400)
     moment = torch.linalg.eigvalsh(h.T @ h / 400)

@@ -8,7 +8,7 @@ from convex_quadratic import convex_minimum
 from fit_samples import on_sphere, sphere_facts, sphere_sample
 
 from bfc_bench.errors import BenchError
-from bfc_bench.learner import Context
+from bfc_bench.learner import Context, Data
 from bfc_bench.testing import check_learner
 from bfc_bench.utils.legendre import zonal
 
@@ -41,6 +41,17 @@ def test_constant_gates_are_a_quadratic_form_in_h():
 
     torch.testing.assert_close(f(-h), f(h))
     torch.testing.assert_close(f(h[:10] + h[10:]) + f(h[:10] - h[10:]), 2 * f(h[:10]) + 2 * f(h[10:]))
+
+
+def test_units_of_inputs_and_labels_change_nothing():
+    """Predictions for c x and s y + t are s times those for x and y, plus t."""
+    data, ctx = sphere_sample(harmonic(4, 3), 60), context(4)
+    learner = QuadNeural(**SMALL, iterations=500, tolerance=1e-10)
+    one = learner.fit(data, ctx)
+    moved = Data(sample="m", n=60, d=4, x=10 * data.x, y=5 * data.y + 3)
+    other = learner.fit(moved, Context(square_mean=100 * ctx.square_mean, unlabeled=10 * ctx.unlabeled))
+    x = on_sphere(50, 4, seed=3)
+    torch.testing.assert_close(other.predict(10 * x), 5 * one.predict(x) + 3, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("optimizer", ["lbfgs", "adam", "noisy-sgd"])
