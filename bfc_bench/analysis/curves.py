@@ -338,9 +338,8 @@ def curves(rows: Iterable[Row], metric: str = "nmse", stage: str | None = None) 
 
 
 def _curves(rows: Rows, metric: str, stage: str | None) -> list[Curve]:
-    groups = rows.groups("task", "d", "label")
-    by_group = (_curve(group, metric, stage) for _, group in sorted(groups.items(), key=lambda item: item[0]))
-    return [curve for curve in by_group if curve is not None]
+    groups = sorted(rows.groups("task", "d", "label").items(), key=lambda item: item[0])
+    return [curve for _, group in groups if (curve := _curve(group, metric, stage)) is not None]
 
 
 def curves_of(rows: Iterable[Row], name: str, task: str, metric: str, d: int | None = None) -> list[Curve]:

@@ -10,14 +10,13 @@ import marshal
 import math
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
-from typing import Any, TypeAlias, TypeVar, overload
+from functools import cache, cached_property
+from typing import Any, TypeAlias, overload
 
 import numpy as np
 
 from bfc_bench.store.row import Row
 
-T = TypeVar("T")
 NumberPath: TypeAlias = tuple[str, ...]
 """Path of a number in a row: ``("nmse",)``, ``("stages", "step10", "feature_errors", "S2")``."""
 
@@ -128,7 +127,6 @@ class Rows(Sequence[Row]):
 
     def __init__(self, columns: _Columns, positions: np.ndarray) -> None:
         self._columns, self._positions = columns, positions
-        self._computed: dict[tuple[Any, ...], Any] = {}
 
     @classmethod
     def of(cls, rows: Iterable[Row]) -> Rows:
@@ -140,13 +138,10 @@ class Rows(Sequence[Row]):
             builder.add(row.as_dict())
         return builder.rows(objects.__getitem__)
 
-    def once(self, compute: Callable[..., T], *arguments: object) -> T:
-        """``compute(rows, *arguments)`` of these rows, computed when it is first asked for."""
-        request = (compute, *arguments)
-        if request not in self._computed:
-            self._computed[request] = compute(self, *arguments)
-        computed: T = self._computed[request]
-        return computed
+    @cached_property
+    def once(self) -> Callable[..., Any]:
+        """``rows.once(compute, *arguments)`` is ``compute(rows, *arguments)``, computed when it is first asked for."""
+        return cache(lambda compute, *arguments: compute(self, *arguments))
 
     def __len__(self) -> int:
         return len(self._positions)
@@ -242,6 +237,15 @@ class Rows(Sequence[Row]):
 
     def groups(self, *names: str) -> dict[tuple[Any, ...], Rows]:
         """The rows by their values of columns, or of ``d``, ``n`` or ``replicate``, in order of appearance."""
+        return {values: self._selected(self._positions[place]) for values, place in self._places(*names).items()}
+
+    @cached_property
+    def positions_by_curve(self) -> dict[tuple[Any, ...], np.ndarray]:
+        """Ascending positions of the rows by (task, label, d)."""
+        return self._places("task", "label", "d")
+
+    def _places(self, *names: str) -> dict[tuple[Any, ...], np.ndarray]:
+        """Ascending positions of the rows by their values, as for ``groups``."""
         if not len(self):
             return {}
         key = np.zeros(len(self), dtype=np.int64)
@@ -251,21 +255,13 @@ class Rows(Sequence[Row]):
             _, key = np.unique(key * len(distinct) + codes, return_inverse=True)
         order = np.argsort(key, kind="stable")
         parts = np.split(order, np.flatnonzero(np.diff(key[order])) + 1)
-        groups = (self._selected(self._positions[part]) for part in sorted(parts, key=lambda part: int(part[0])))
-        return {tuple(group._first(name) for name in names): group for group in groups}
+        by_first = {int(part[0]): part for part in parts}
+        return {tuple(self._value(name, i) for name in names): by_first[i] for i in sorted(by_first)}
 
-    @cached_property
-    def positions_by_curve(self) -> dict[tuple[str, str, int], np.ndarray]:
-        """Ascending positions of the rows by (task, label, d)."""
-        positions: dict[tuple[str, str, int], list[int]] = {}
-        for i, curve in enumerate(zip(self.column("task"), self.column("label"), self.d.tolist(), strict=True)):
-            positions.setdefault(curve, []).append(i)
-        return {curve: np.array(indices) for curve, indices in positions.items()}
-
-    def _first(self, name: str) -> Any:
+    def _value(self, name: str, i: int) -> Any:
         if name in POINT:
-            return int(self[:1]._integers(name)[0])
-        return self._columns.values[name][self._columns.codes[name][self._positions[0]]]
+            return int(self[i : i + 1]._integers(name)[0])
+        return self._columns.values[name][self._columns.codes[name][self._positions[i]]]
 
     def _is(self, name: str, wanted: Collection[str]) -> np.ndarray:
         codes = [code for code, value in enumerate(self._columns.values[name]) if value in wanted]
