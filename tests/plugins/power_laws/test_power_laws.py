@@ -26,8 +26,8 @@ def sample(n, noise=0.3, seed=0, d=D):
     return Data("s", n, d, x=x, y=x @ rng.choice([-1.0, 1.0], d) + noise * rng.standard_normal(n))
 
 
-def task(inputs=None, target=None, labels=None, d=D):
-    parts = inputs or GaussianPowerLaw(a=2.0), target or Linear()
+def task(inputs=None, labels=None, d=D):
+    parts = inputs or GaussianPowerLaw(a=2.0), Linear()
     return TeacherTask("t", *parts, labels=labels or Clean()).facts(d)
 
 
