@@ -5,7 +5,7 @@ Shapes: n training points, m points to predict, d input dimension, C classes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from hashlib import blake2b
@@ -15,18 +15,16 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.model_selection import BaseCrossValidator, GridSearchCV
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bfc_bench.errors import UsageError
 from bfc_bench.learner import Context, Data, DataSpec, LabelKind, Learner, Predictor
 from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.tasks.preprocessing import Scaling, scaling_of
 from bfc_bench.toolkit.arrays import convert, to_numpy
-from bfc_bench.toolkit.held_out import held_out
 from bfc_bench.toolkit.libraries import missing
 from bfc_bench.toolkit.precision import prepared_torch
 
@@ -37,14 +35,13 @@ def as_sklearn(
     classifier: bool | None = None,
     standardize: bool = True,
     shape: Sequence[int] | None = None,
-    search: bool = False,
     **options: Any,
 ) -> BaseEstimator:
     """A scikit-learn estimator that fits ``learner``; its parameters are the learner's options.
 
     It also has the parameters ``random_state``, from which the learner's seed is drawn, and ``device``. Its ``fit``
     checks the options and raises ``UsageError``. Since no input law is known, E x^2 is the mean over the training
-    inputs.
+    inputs. ``GridSearchCV(estimator, dict(learner.search))`` searches the learner's own space.
 
     Args:
         learner: A learner with its options, or the name of one.
@@ -54,13 +51,10 @@ def as_sklearn(
             training points, as learners expect, and to scale predictions back. Use False for points that must stay on a
             sphere.
         shape: (channels, height, width) if a row of x is an image.
-        search: Whether to return a ``GridSearchCV`` over the learner's search space, which trains each candidate on
-            four fifths of the points, scores it on every fifth, and trains the best on all.
         options: Options of a learner given by name.
 
     Raises:
-        UsageError: The name or an option is unknown, or a value is out of range; the learner does not take such labels,
-            or ``search`` is set and it has no search space.
+        UsageError: The name or an option is unknown, a value is out of range, or the learner does not take such labels.
     """
     if isinstance(learner, type):
         raise UsageError(f"as_sklearn takes a learner, not its class; write as_sklearn({learner.__name__}()).")
@@ -70,28 +64,12 @@ def as_sklearn(
         raise TypeError(
             f"as_sklearn: options go with a learner's name; {learner.name!r} has its own. Got {sorted(options)}."
         )
-    if search:
-        if not learner.search:
-            raise UsageError(f"as_sklearn: {learner.name} has no search space of its own; leave out search=True.")
-        single = as_sklearn(learner, classifier=classifier, standardize=standardize, shape=shape)
-        return GridSearchCV(single, {name: list(values) for name, values in learner.search.items()}, cv=EveryFifth())
     labels = learner.capabilities.labels
     classifies = "real" not in labels if classifier is None else classifier
     if not (_takes_classes(type(learner)) if classifies else "real" in labels):
         raise UsageError(f"as_sklearn: {learner.name} takes {' and '.join(sorted(labels))} labels only.")
     own = {field.alias or name: getattr(learner, name) for name, field in type(learner).model_fields.items()}
     return _estimator_class(type(learner), classifies)(**own, standardize=standardize, shape=shape)
-
-
-class EveryFifth(BaseCrossValidator):  # type: ignore[misc]
-    """One split, which validates on every fifth point in the given order."""
-
-    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
-        """The number of splits, 1."""
-        return 1
-
-    def _iter_test_masks(self, X: Any = None, y: Any = None, groups: Any = None) -> Iterator[np.ndarray]:
-        yield held_out(_num_samples(X))
 
 
 def _has_probabilities(estimator: _LearnerClassifier) -> bool:
