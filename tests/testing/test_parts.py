@@ -268,7 +268,7 @@ BROKEN = [
     (Elsewhere, "applies somewhere", r"refuses d = 6, .*: d must be 27\. State others in example_d"),
     (type("Lost", (Found,), {"example_inputs": ()}), "applies somewhere", "every input law and dimension"),
     (classes_of(3, [0.0, 1.0, 3.0]), SHAPE, r"must be among \[0.0, 1.0, 2.0\]\. Got \[3\.0\]"),
-    (classes_of(1, [0.0, 0.0, 0.0]), "applies somewhere", "classes must be 2 or more"),
+    (classes_of(1, [0.0, 0.0, 0.0]), SHAPE, "all 40 numbers are equal"),
     (joint(sample=lambda self, rng, m: (normal(rng, m), normal(rng, m))), SHAPE, "y of sample for m = 1"),
     (joint(expected=lambda self, x: 1.2 * x[:, 0]), MEANS, r"\(y - expected\(x\)\) G. must be 0"),
     (joint(expected=lambda self, x: 0.2 + x[:, 0]), MEANS, r"mean of y - expected\(x\) must be 0"),
