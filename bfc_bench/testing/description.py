@@ -4,9 +4,11 @@ import math
 import re
 from dataclasses import replace
 from itertools import pairwise
-from typing import get_args
 
-from bfc_bench.learner import ArrayKind, Capabilities, Cost, LabelKind, Precision
+from pydantic import TypeAdapter, ValidationError
+
+from bfc_bench.config import explain
+from bfc_bench.learner import Capabilities, Cost
 from bfc_bench.testing.learner_trial import LearnerTrial, N
 from bfc_bench.testing.requirement import require, require_json, requirement, skip
 
@@ -28,15 +30,10 @@ def capabilities_are_known(trial: LearnerTrial) -> None:
     """Label kinds, array libraries, devices and precision are those of the framework."""
     can = trial.cls.capabilities
     require(isinstance(can, Capabilities), f"capabilities must be a Capabilities. Got {can!r}")
-    for what, values, choices in (
-        ("labels", can.labels, {*get_args(LabelKind)}),
-        ("arrays", can.arrays, {*get_args(ArrayKind)}),
-        ("devices", can.devices, {"cpu", "cuda"}),
-    ):
-        valid = bool(values) and not isinstance(values, str) and set(values) <= choices
-        require(valid, f"capabilities.{what} must be some of {sorted(choices)}. Got {values!r}")
-    precisions = (*get_args(Precision), None)
-    require(can.precision in precisions, f"capabilities.precision must be one of {precisions}. Got {can.precision!r}")
+    try:
+        TypeAdapter(Capabilities).validate_python(vars(can))
+    except ValidationError as error:
+        raise AssertionError(explain(error, trial.cls, "capabilities")) from None
 
 
 @requirement(capabilities_are_known)
