@@ -142,7 +142,7 @@ def fewer_points_are_the_first_of_more(trial: PartTrial) -> None:
 
 @requirement(numbers_have_their_shape_and_range)
 def declared_means_are_those_of_a_sample(trial: PartTrial) -> None:
-    """``square_mean``, ``expected`` and ``perfect`` agree with a large sample."""
+    """``square_mean`` and ``expected`` agree with a large sample, and a metric of perfect predictions is 0."""
     means = trial.examined.means()
     if not means:
         skip("it declares no mean")
@@ -304,8 +304,8 @@ def examined_metric(metric: Metric) -> Examined:
     def of(stream: np.random.Generator, m: int) -> np.ndarray:
         return np.array([values(k / m) for k in range(1, m + 1)])
 
-    draw, what = Draw("measure", of, (len(metric.labels),)), "measure of perfect predictions"
-    return Examined([draw], lambda: [] if metric.perfect is None else [(what, metric.perfect, values(0.0))])
+    draw = Draw("measure", of, (len(metric.labels),))
+    return Examined([draw], lambda: [("measure of perfect predictions", 0.0, values(0.0))])
 
 
 def _value(metric: Metric, kind: LabelKind, share: float) -> float:

@@ -280,7 +280,7 @@ BROKEN = [
     (metric(lambda prediction, truth: -squares(prediction, truth)), SHAPE, "must be from 0 to inf. Got"),
     (metric(squares, largest=2.0), SHAPE, "from 0 to 2"),
     (metric(lambda prediction, truth: prediction - truth.target), SHAPE, "a number. Got ndarray"),
-    (metric(squares, perfect=1.0), MEANS, "measure of perfect predictions must be 1"),
+    (metric(lambda prediction, truth: 1 + squares(prediction, truth)), MEANS, "perfect predictions must be 0"),
     (Optimist(id="c", task="t"), "one replicate decides nothing", "must leave it undecided"),
     (Pessimist(id="c", task="t"), "curves get a verdict", "Got bool"),
 ]
