@@ -113,8 +113,6 @@ class _LearnerEstimator(BaseEstimator):  # type: ignore[misc]
         except UsageError as error:
             note = " These are standardized inputs; standardize=False leaves them as they are."
             raise UsageError(f"{error}{note if self.standardize else ''}") from None
-        if "steps" in self.predictor_.info:
-            self.n_iter_ = self.predictor_.info["steps"]
         return self
 
     def _predict(self, x: Any, method: str = "predict") -> np.ndarray:
