@@ -1,7 +1,6 @@
 """Requirements of a learner's description: its name, options and capabilities. Nothing is fitted."""
 
 import math
-import re
 from dataclasses import replace
 from itertools import pairwise
 
@@ -11,8 +10,8 @@ from bfc_bench.config import explain
 from bfc_bench.learner import Capabilities, Cost
 from bfc_bench.testing.learner_trial import LearnerTrial, N
 from bfc_bench.testing.requirement import require, require_json, requirement, skip
+from bfc_bench.utils.names import NAME_RULE, is_name
 
-NAME = r"[a-z][a-z0-9]*(-[a-z0-9]+)*(:\S+)?"
 SIZES = (100, 1000, 10_000)
 
 
@@ -20,8 +19,7 @@ SIZES = (100, 1000, 10_000)
 def has_a_name_and_a_docstring(trial: LearnerTrial) -> None:
     """Suites refer to a learner by ``name``; ``bfc-bench list`` shows the first line of its docstring."""
     name = getattr(trial.cls, "name", None)
-    matches = isinstance(name, str) and re.fullmatch(NAME, name) is not None
-    require(matches, f"name must be lower-case words joined by hyphens, or scheme:path. Got {name!r}")
+    require(is_name(name), f"name {NAME_RULE}. Got {name!r}")
     require(bool((vars(trial.cls).get("__doc__") or "").strip()), "the class has no docstring of its own")
 
 
