@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
@@ -23,7 +24,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from bfc_bench.errors import UsageError
 from bfc_bench.learner import Context, Data, DataSpec, LabelKind, Learner, Predictor
 from bfc_bench.plugins.manager import load_plugins
-from bfc_bench.tasks.preprocessing import Scaling, scaling_of
 from bfc_bench.toolkit.arrays import convert, to_numpy
 from bfc_bench.toolkit.libraries import missing
 from bfc_bench.toolkit.precision import prepared_torch
@@ -86,7 +86,6 @@ class _LearnerEstimator(BaseEstimator):  # type: ignore[misc]
     device: str
     standardize: bool
     shape: Sequence[int] | None
-    scaling_: Scaling
 
     def _fit(self, x: np.ndarray, y: np.ndarray, kind: LabelKind, classes: int = 0) -> Self:
         """Fit to float64 x (n, d) and labels y (n,)."""
@@ -100,8 +99,7 @@ class _LearnerEstimator(BaseEstimator):  # type: ignore[misc]
         shape = tuple(self.shape or (d,))
         if prod(shape) != d:
             raise UsageError(f"{type(self).__name__}: shape {shape} is of {prod(shape)} values; x has {d} columns.")
-        if self.standardize:
-            self.scaling_ = scaling_of(x, ())
+        self.scaler_ = self._scaler().fit(x)
         inputs = self._inputs(x)
         # Learners may keep what they computed from a sample, so other data must have another name.
         sample = blake2b(to_numpy(inputs).tobytes() + y.tobytes()).hexdigest()
@@ -124,10 +122,11 @@ class _LearnerEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _inputs(self, x: np.ndarray) -> Any:
         """The learner's inputs (m, d) for x (m, d)."""
-        if self.standardize:
-            mean, deviation = self.scaling_
-            x = (x - mean) / deviation
-        return self._convert(x)
+        return self._convert(self.scaler_.transform(x))
+
+    def _scaler(self) -> StandardScaler:
+        """Brings columns to mean 0 and deviation 1, or leaves them as they are."""
+        return StandardScaler(with_mean=self.standardize, with_std=self.standardize)
 
     def _settings(self) -> AbstractContextManager[None]:
         """The settings of torch that the learner needs, if it uses torch, for a block alone."""
@@ -155,18 +154,13 @@ class _LearnerRegressor(RegressorMixin, _LearnerEstimator):  # type: ignore[misc
                 f"{classes}."
             )
         x, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
-        if self.standardize:
-            self.target_scaling_ = mean, deviation = scaling_of(y[:, None], ())
-            y = (y - mean) / deviation
-        return self._fit(x, y, "real")
+        self.target_scaler_ = self._scaler().fit(y[:, None])
+        return self._fit(x, self.target_scaler_.transform(y[:, None])[:, 0], "real")
 
     def predict(self, X: Any) -> np.ndarray:
         """Predictions (m,) at X (m, d)."""
         predicted = self._predict(X)
-        if self.standardize:
-            mean, deviation = self.target_scaling_
-            predicted = predicted * deviation + mean
-        return predicted
+        return np.asarray(self.target_scaler_.inverse_transform(predicted[:, None])[:, 0])
 
 
 class _LearnerClassifier(ClassifierMixin, _LearnerEstimator):  # type: ignore[misc]
