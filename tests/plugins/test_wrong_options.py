@@ -29,7 +29,6 @@ WRONG = [
     ("quadratic-densenet", {**NET, "skips": [[1], [2]]}, "skips must have a skip link besides layer 2 in J_3"),
     ("quadratic-densenet", {**NET, "skips": [[0], [0, 2]]}, "skips must list layer 1 in J_2"),
     ("quadratic-densenet", {**NET, "skips": [[1], [2, 2]]}, "skips must list different layers of 0..2 in J_3"),
-    ("quadratic-densenet", {"widths": [4, 4, 2], "alphas": [1, 1, 1], "share_skips": True}, "needs layer 1 in J_4"),
     ("threshold", {"form": "rotated"}, "form must be 'coordinate' or 'direction'. Got 'rotated'"),
     ("alternating-least-squares", {"features": [0]}, "features[0] must be greater than or equal to 1. Got 0."),
     ("conv-correction", {**TWO_CONVOLUTIONS, "train": 3}, "train must be less than the network's depth, 3. Got 3"),

@@ -46,6 +46,7 @@ CASES = [
     (LowrankPoly(degree=4, rank=6), 6, None),
     (QuadraticDensenet(**SHARED), 8, "share_skips needs layers 0 and 2 to have one width. They have 8 and 4"),
     (QuadraticDensenet(**SHARED), 4, None),
+    (QuadraticDensenet(widths=(4, 4, 2), alphas=(1, 1, 1), share_skips=True), 4, "needs layer 1 in J_4"),
     (QuadraticFeature(rank_exponent=0.5), 5, None),
     (QuadraticFeature(), 5, "even d"),
     (QuadraticFeature(), Uniform(), "not 'uniform'"),

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
-from pydantic import Field, FiniteFloat, ValidationInfo, field_validator, model_validator
+from pydantic import Field, FiniteFloat, field_validator, model_validator
 
 from bfc_bench.tasks.base import InputLaw
 from bfc_bench.tasks.targets.densenet_teacher import DensenetTeacher, draw_weights
@@ -50,18 +50,12 @@ class QuadraticDensenet(OfSquares, RandomDensenet):
             _check_skip_set(layer, below)
         return tuple(tuple(sorted(below)) for below in skips)
 
-    @field_validator("share_skips")
-    @classmethod
-    def _shared_skips_exist(cls, shares: bool, info: ValidationInfo) -> bool:
-        for layer, below in enumerate(info.data.get("skips", ()), start=2):
-            if shares and layer >= 3 and layer - 3 not in below:
-                raise ValueError(f"needs layer {layer - 3} in J_{layer}, which is {list(below)}")
-        return shares
-
     def check(self, d: int) -> str | None:
-        """Orthonormal rows need k_2 <= d, and layers that share weights equal widths."""
+        """Orthonormal rows need k_2 <= d, and layers that share weights must be there, with equal widths."""
         widths = (d, d, *self.widths)
-        for layer in range(3, len(widths)) if self.share_skips else ():
+        for layer, below in enumerate(self.skips[1:] if self.share_skips else (), start=3):
+            if layer - 3 not in below:
+                return f"share_skips needs layer {layer - 3} in J_{layer}, which is {list(below)}"
             if widths[layer - 1] != widths[layer - 3]:
                 return (
                     f"share_skips needs layers {layer - 3} and {layer - 1} to have one width. "
