@@ -75,9 +75,9 @@ def cost_grows_with_n(trial: LearnerTrial) -> None:
     costs = [trial.learner.cost(n, 10) for n in SIZES]
     if all(cost is None for cost in costs):
         skip("cost() is not given")
+    for cost in costs:
+        require(isinstance(cost, Cost), f"cost() must give a Cost at every n, or None at every n. Got {cost!r}")
     for what in ("flops", "bytes"):
-        for cost in costs:
-            require(isinstance(cost, Cost), f"cost() must give a Cost at every n, or None at every n. Got {cost!r}")
         values = [getattr(cost, what) for cost in costs]
         require(all(math.isfinite(v) and v > 0 for v in values), f"{what} must be positive numbers. Got {values}")
         require(all(a <= b for a, b in pairwise(values)), f"{what} fall as n grows: {values} at n = {SIZES}")

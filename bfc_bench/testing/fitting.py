@@ -1,15 +1,18 @@
 """Requirements of fits: what they return, may depend on and must leave unchanged; and of batches, which must agree."""
 
+import io
 import re
 from collections.abc import Hashable
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
+from warnings import catch_warnings
 
 import numpy as np
 
 from bfc_bench.learner import Failure, Job, Predictor
 from bfc_bench.store.artifacts import checked_files
 from bfc_bench.testing.description import batch_key_is_hashable, smoke_options_are_valid
-from bfc_bench.testing.global_state import preserved, printed
+from bfc_bench.testing.global_state import preserved
 from bfc_bench.testing.learner_trial import TEST, LearnerTrial, N
 from bfc_bench.testing.requirement import require, requirement, skip
 from bfc_bench.toolkit.arrays import to_numpy
@@ -76,7 +79,8 @@ def nothing_else_is_changed(trial: LearnerTrial) -> None:
         "the x of predict": x,
     }
     before = {name: to_numpy(value).tobytes() for name, value in arrays.items()}
-    with preserved() as changed, printed() as text:
+    text = io.StringIO()
+    with preserved() as changed, redirect_stdout(text), redirect_stderr(text), catch_warnings(action="ignore"):
         to_numpy(job.learner.fit(job.train, job.ctx).predict(x))
     require(not changed, f"changed: {', '.join(changed)}. {RESTORE}")
     written = [name for name, value in arrays.items() if to_numpy(value).tobytes() != before[name]]
