@@ -22,7 +22,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bfc_bench.errors import UsageError
-from bfc_bench.learner import Context, Data, DataSpec, LabelKind, Learner, Predictor
+from bfc_bench.learner import Context, Data, LabelKind, Learner, Predictor
 from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.toolkit.arrays import convert, to_numpy
 from bfc_bench.toolkit.libraries import missing
@@ -103,8 +103,7 @@ class _LearnerEstimator(BaseEstimator):  # type: ignore[misc]
         inputs = self._inputs(x)
         # Learners may keep what they computed from a sample, so other data must have another name.
         sample = blake2b(to_numpy(inputs).tobytes() + y.tobytes()).hexdigest()
-        spec = DataSpec(sample, n, d, kind, classes, shape)
-        train = Data(**vars(spec), x=inputs, y=self._convert(y))
+        train = Data(sample, n, d, kind, classes, shape, x=inputs, y=self._convert(y))
         try:
             with self._settings():
                 self.predictor_ = self.learner_.fit(train, Context(seed=seed, device=self.device))
