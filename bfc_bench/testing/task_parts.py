@@ -301,10 +301,7 @@ def examined_metric(metric: Metric) -> Examined:
         """The metric for each kind of labels, where predictions are random up to ``share``."""
         return np.array([_value(metric, kind, share) for kind in sorted(metric.labels)])
 
-    def of(stream: np.random.Generator, m: int) -> np.ndarray:
-        return np.array([values(k / m) for k in range(1, m + 1)])
-
-    draw = Draw("measure", of, (len(metric.labels),))
+    draw = Draw("measure", lambda stream, m: np.array([values((k + 1) / m) for k in range(m)]), (len(metric.labels),))
     return Examined([draw], lambda: [("measure of perfect predictions", 0.0, values(0.0))])
 
 
