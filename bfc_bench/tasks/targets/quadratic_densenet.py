@@ -1,6 +1,5 @@
 """The quadratic DenseNet teacher."""
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Self
 
@@ -26,7 +25,8 @@ class QuadraticDensenet(OfSquares, RandomDensenet):
 
     kind: ClassVar[str] = "quadratic-densenet"
     skips: Skips = ()
-    """J_2, ..., J_L, the layers that feed each layer; by default J_2 = {1}, J_3 = {0, 2}, J_l = {0, l-1}."""
+    """J_2, ..., J_L, the layers that feed each layer; by default J_2 = {1}, J_3 = {0, 2}, J_l = {0, l-1}. The source's
+    theory has no l-2 in J_l."""
     condition: Annotated[FiniteFloat, Field(ge=1)] = 1.0
     """kappa: up to a common factor, the singular values of every W_{l,j} lie between 1 / kappa and kappa (property
     3)."""
@@ -46,8 +46,16 @@ class QuadraticDensenet(OfSquares, RandomDensenet):
     @field_validator("skips")
     @classmethod
     def _skips_are_layers_below(cls, skips: Skips) -> Skips:
+        """J_l is a subset of 0..l-1, with l-1 and, for l >= 3, one more. BFC line 170, which also excludes l-2."""
         for layer, below in enumerate(skips, start=2):
-            _check_skip_set(layer, below)
+            if len(set(below)) < len(below) or not set(below) <= set(range(layer)):
+                raise ValueError(f"must list different layers of 0..{layer - 1} in J_{layer}, which is {list(below)}")
+            if layer - 1 not in below:
+                raise ValueError(f"must list layer {layer - 1} in J_{layer}, which is {list(below)}")
+            if layer >= 3 and len(below) < 2:
+                raise ValueError(
+                    f"must have a skip link besides layer {layer - 1} in J_{layer}, which is {list(below)}"
+                )
         return tuple(tuple(sorted(below)) for below in skips)
 
     def check(self, d: int) -> str | None:
@@ -76,19 +84,3 @@ class QuadraticDensenet(OfSquares, RandomDensenet):
         """One teacher. Raises ``UsageError`` when a contribution is constant under the law."""
         weights = draw_weights(rng, law, self.widths, self.skips, self.kind, self.condition, self.share_skips)
         return DensenetTeacher(weights, self.alphas, law.square_mean)
-
-
-def _check_skip_set(layer: int, below: tuple[int, ...]) -> None:
-    """J_l is a subset of {0, ..., l-3} and l-1, with l-1 and, for l >= 3, one more. BFC line 170."""
-    if len(set(below)) < len(below) or not set(below) <= set(range(layer)):
-        raise ValueError(f"must list different layers of 0..{layer - 1} in J_{layer}, which is {list(below)}")
-    if layer - 1 not in below:
-        raise ValueError(f"must list layer {layer - 1} in J_{layer}, which is {list(below)}")
-    if layer >= 3 and len(below) < 2:
-        raise ValueError(f"must have a skip link besides layer {layer - 1} in J_{layer}, which is {list(below)}")
-    if layer - 2 in below:
-        warnings.warn(
-            f"skips: J_{layer} = {list(below)} contains layer {layer - 2}, which the theory of the source forbids.",
-            UserWarning,
-            stacklevel=2,
-        )
