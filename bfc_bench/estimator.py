@@ -5,7 +5,7 @@ Shapes: n training points, m points to predict, d input dimension, C classes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from hashlib import blake2b
@@ -15,18 +15,16 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.model_selection import BaseCrossValidator, GridSearchCV
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bfc_bench.errors import UsageError
-from bfc_bench.learner import Context, Data, DataSpec, LabelKind, Learner, Predictor
+from bfc_bench.learner import Context, Data, LabelKind, Learner, Predictor
 from bfc_bench.plugins.manager import load_plugins
-from bfc_bench.tasks.preprocessing import Scaling, scaling_of
 from bfc_bench.toolkit.arrays import convert, to_numpy
-from bfc_bench.toolkit.held_out import held_out
 from bfc_bench.toolkit.libraries import missing
 from bfc_bench.toolkit.precision import prepared_torch
 
@@ -37,14 +35,13 @@ def as_sklearn(
     classifier: bool | None = None,
     standardize: bool = True,
     shape: Sequence[int] | None = None,
-    search: bool = False,
     **options: Any,
 ) -> BaseEstimator:
     """A scikit-learn estimator that fits ``learner``; its parameters are the learner's options.
 
     It also has the parameters ``random_state``, from which the learner's seed is drawn, and ``device``. Its ``fit``
     checks the options and raises ``UsageError``. Since no input law is known, E x^2 is the mean over the training
-    inputs.
+    inputs. ``GridSearchCV(estimator, dict(learner.search))`` searches the learner's own space.
 
     Args:
         learner: A learner with its options, or the name of one.
@@ -54,13 +51,10 @@ def as_sklearn(
             training points, as learners expect, and to scale predictions back. Use False for points that must stay on a
             sphere.
         shape: (channels, height, width) if a row of x is an image.
-        search: Whether to return a ``GridSearchCV`` over the learner's search space, which trains each candidate on
-            four fifths of the points, scores it on every fifth, and trains the best on all.
         options: Options of a learner given by name.
 
     Raises:
-        UsageError: The name or an option is unknown, or a value is out of range; the learner does not take such labels,
-            or ``search`` is set and it has no search space.
+        UsageError: The name or an option is unknown, a value is out of range, or the learner does not take such labels.
     """
     if isinstance(learner, type):
         raise UsageError(f"as_sklearn takes a learner, not its class; write as_sklearn({learner.__name__}()).")
@@ -70,28 +64,12 @@ def as_sklearn(
         raise TypeError(
             f"as_sklearn: options go with a learner's name; {learner.name!r} has its own. Got {sorted(options)}."
         )
-    if search:
-        if not learner.search:
-            raise UsageError(f"as_sklearn: {learner.name} has no search space of its own; leave out search=True.")
-        single = as_sklearn(learner, classifier=classifier, standardize=standardize, shape=shape)
-        return GridSearchCV(single, {name: list(values) for name, values in learner.search.items()}, cv=EveryFifth())
     labels = learner.capabilities.labels
     classifies = "real" not in labels if classifier is None else classifier
     if not (_takes_classes(type(learner)) if classifies else "real" in labels):
         raise UsageError(f"as_sklearn: {learner.name} takes {' and '.join(sorted(labels))} labels only.")
     own = {field.alias or name: getattr(learner, name) for name, field in type(learner).model_fields.items()}
     return _estimator_class(type(learner), classifies)(**own, standardize=standardize, shape=shape)
-
-
-class EveryFifth(BaseCrossValidator):  # type: ignore[misc]
-    """One split, which validates on every fifth point in the given order."""
-
-    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
-        """The number of splits, 1."""
-        return 1
-
-    def _iter_test_masks(self, X: Any = None, y: Any = None, groups: Any = None) -> Iterator[np.ndarray]:
-        yield held_out(_num_samples(X))
 
 
 def _has_probabilities(estimator: _LearnerClassifier) -> bool:
@@ -108,7 +86,6 @@ class _LearnerEstimator(BaseEstimator):  # type: ignore[misc]
     device: str
     standardize: bool
     shape: Sequence[int] | None
-    scaling_: Scaling
 
     def _fit(self, x: np.ndarray, y: np.ndarray, kind: LabelKind, classes: int = 0) -> Self:
         """Fit to float64 x (n, d) and labels y (n,)."""
@@ -122,21 +99,17 @@ class _LearnerEstimator(BaseEstimator):  # type: ignore[misc]
         shape = tuple(self.shape or (d,))
         if prod(shape) != d:
             raise UsageError(f"{type(self).__name__}: shape {shape} is of {prod(shape)} values; x has {d} columns.")
-        if self.standardize:
-            self.scaling_ = scaling_of(x, ())
+        self.scaler_ = self._scaler().fit(x)
         inputs = self._inputs(x)
         # Learners may keep what they computed from a sample, so other data must have another name.
         sample = blake2b(to_numpy(inputs).tobytes() + y.tobytes()).hexdigest()
-        spec = DataSpec(sample, n, d, kind, classes, shape)
-        train = Data(**vars(spec), x=inputs, y=self._convert(y))
+        train = Data(sample, n, d, kind, classes, shape, x=inputs, y=self._convert(y))
         try:
             with self._settings():
                 self.predictor_ = self.learner_.fit(train, Context(seed=seed, device=self.device))
         except UsageError as error:
             note = " These are standardized inputs; standardize=False leaves them as they are."
             raise UsageError(f"{error}{note if self.standardize else ''}") from None
-        if "steps" in self.predictor_.info:
-            self.n_iter_ = self.predictor_.info["steps"]
         return self
 
     def _predict(self, x: Any, method: str = "predict") -> np.ndarray:
@@ -148,10 +121,11 @@ class _LearnerEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _inputs(self, x: np.ndarray) -> Any:
         """The learner's inputs (m, d) for x (m, d)."""
-        if self.standardize:
-            mean, deviation = self.scaling_
-            x = (x - mean) / deviation
-        return self._convert(x)
+        return self._convert(self.scaler_.transform(x))
+
+    def _scaler(self) -> StandardScaler:
+        """Brings columns to mean 0 and deviation 1, or leaves them as they are."""
+        return StandardScaler(with_mean=self.standardize, with_std=self.standardize)
 
     def _settings(self) -> AbstractContextManager[None]:
         """The settings of torch that the learner needs, if it uses torch, for a block alone."""
@@ -179,18 +153,13 @@ class _LearnerRegressor(RegressorMixin, _LearnerEstimator):  # type: ignore[misc
                 f"{classes}."
             )
         x, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
-        if self.standardize:
-            self.target_scaling_ = mean, deviation = scaling_of(y[:, None], ())
-            y = (y - mean) / deviation
-        return self._fit(x, y, "real")
+        self.target_scaler_ = self._scaler().fit(y[:, None])
+        return self._fit(x, self.target_scaler_.transform(y[:, None])[:, 0], "real")
 
     def predict(self, X: Any) -> np.ndarray:
         """Predictions (m,) at X (m, d)."""
         predicted = self._predict(X)
-        if self.standardize:
-            mean, deviation = self.target_scaling_
-            predicted = predicted * deviation + mean
-        return predicted
+        return np.asarray(self.target_scaler_.inverse_transform(predicted[:, None])[:, 0])
 
 
 class _LearnerClassifier(ClassifierMixin, _LearnerEstimator):  # type: ignore[misc]

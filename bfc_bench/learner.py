@@ -49,7 +49,7 @@ class Capabilities:
     ``class``, 0 ... C - 1, where a prediction is a score for each class and the largest is the class."""
     arrays: tuple[ArrayKind, ...] = ("numpy",)
     """Array libraries it accepts, the preferred one first."""
-    devices: frozenset[str] = frozenset({"cpu"})
+    devices: frozenset[Literal["cpu", "cuda"]] = frozenset({"cpu"})
     """Devices it runs on: ``cpu``, ``cuda`` or both."""
     max_n: int | None = None
     """The largest training set that it is meant for; None sets no limit."""

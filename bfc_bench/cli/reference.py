@@ -117,7 +117,7 @@ def _learner_facts(cls: type[Learner]) -> dict[str, str]:
 def _metric_facts(metric: Metric) -> dict[str, str]:
     return {
         "range": f"{metric.floor:g} to {'infinity' if metric.largest == inf else f'{metric.largest:.4g}'}",
-        "of perfect predictions": "" if metric.perfect is None else f"{max(metric.perfect, metric.floor):g}",
+        "of perfect predictions": f"{metric.floor:g}",
         "labels": ", ".join(kind for kind in get_args(LabelKind) if kind in metric.labels),
         "of": metric.of,
     }

@@ -8,7 +8,7 @@ Shapes: m points, d input dimension, k_l width of the target's layer l. All arra
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal, Self, TypeAlias
@@ -94,12 +94,11 @@ class Family(Settings, ABC):
     def class_count(self) -> int:
         """C, if values are the numbers 0 ... C - 1 of classes; 0 for real values.
 
-        It is read from ``classes``, a class variable, a property or an option: the number C >= 2, or the classes'
-        names. Leave it out for real values.
+        It is read from ``classes``, a class variable, a property or an option: the number C >= 2. Leave it out for
+        real values.
         """
         # No attribute of this class, since pydantic warns of an option that would shadow it.
-        classes: int | Sequence[str] = getattr(self, "classes", 0)
-        return classes if isinstance(classes, int) else len(classes)
+        return int(getattr(self, "classes", 0))
 
     def check(self, d: int) -> str | None:
         """Why no member of the family exists in d dimensions, or None: for example, a width is above d."""

@@ -123,10 +123,6 @@ class DataTask(Task):
             return "both need the same test_size"
         return super().check_teacher(other)
 
-    def definition(self) -> dict[str, Any]:
-        """The task as plain data. Two tasks with equal definitions give equal samples."""
-        return {**super().definition(), "test_size": self.test_size, "digest": self.contents_digest}
-
     def identity(self) -> dict[str, Any]:
         """What identifies this task: the contents of its data, not their path."""
         whole, reading = super().identity(), self.data.reading

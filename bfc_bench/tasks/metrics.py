@@ -20,7 +20,7 @@ BINS = 15
 
 @dataclass(frozen=True)
 class Metric:
-    """An error of predictions on a cell's test points: a number >= 0, smaller is better."""
+    """An error of predictions on a cell's test points: a number >= 0, smaller is better, 0 for the truth itself."""
 
     name: str
     """Its name in suites, claims and results: ``metrics.NAME``."""
@@ -34,8 +34,6 @@ class Metric:
     floor: float = 0.0
     """The smallest value that is stored; smaller errors are raised to it. Positive for an error that is often 0, since
     results are averaged as logarithms."""
-    perfect: float | None = 0.0
-    """Its value for predictions that equal the truth, without the floor; None if it is not known."""
     largest: float = inf
     """The largest value that it can have."""
 

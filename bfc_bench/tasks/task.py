@@ -124,17 +124,8 @@ class Task(ABC):
         """What it consists of, by the table of a suite that says it."""
         return {key: part for key, part in vars(self).items() if isinstance(part, Inputs | Family | DataSet | Labels)}
 
-    def definition(self) -> dict[str, Any]:
-        """The task as plain data. Two tasks with equal definitions give equal samples."""
-        return {
-            "name": self.name,
-            **{key: {"kind": part.kind, **part.plain()} for key, part in self.parts.items()},
-            "unlabeled": self.unlabeled,
-            **({"teacher": self.teacher} if self.teacher else {}),
-        }
-
     def identity(self) -> dict[str, Any]:
-        """What identifies this task: its definition without options that have their defaults."""
+        """The task as plain data, without options that have their defaults. Equal tasks give equal samples."""
         others = {"unlabeled": self.unlabeled, "teacher": self.teacher}
         return {
             "name": self.name,
@@ -182,7 +173,7 @@ class Problem(ABC):
     @cached_property
     def sample(self) -> str:
         """Identity of the nested training sample: a digest of everything that determines it."""
-        return digest([self.seed, self.task.definition(), self.d, self.replicate])
+        return digest([self.seed, self.task.identity(), self.d, self.replicate])
 
     @property
     def square_mean(self) -> Float | None:

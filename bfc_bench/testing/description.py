@@ -1,16 +1,17 @@
 """Requirements of a learner's description: its name, options and capabilities. Nothing is fitted."""
 
 import math
-import re
 from dataclasses import replace
 from itertools import pairwise
-from typing import get_args
 
-from bfc_bench.learner import ArrayKind, Capabilities, Cost, LabelKind, Precision
+from pydantic import TypeAdapter, ValidationError
+
+from bfc_bench.config import explain
+from bfc_bench.learner import Capabilities, Cost
 from bfc_bench.testing.learner_trial import LearnerTrial, N
 from bfc_bench.testing.requirement import require, require_json, requirement, skip
+from bfc_bench.utils.names import NAME_RULE, is_name
 
-NAME = r"[a-z][a-z0-9]*(-[a-z0-9]+)*(:\S+)?"
 SIZES = (100, 1000, 10_000)
 
 
@@ -18,8 +19,7 @@ SIZES = (100, 1000, 10_000)
 def has_a_name_and_a_docstring(trial: LearnerTrial) -> None:
     """Suites refer to a learner by ``name``; ``bfc-bench list`` shows the first line of its docstring."""
     name = getattr(trial.cls, "name", None)
-    matches = isinstance(name, str) and re.fullmatch(NAME, name) is not None
-    require(matches, f"name must be lower-case words joined by hyphens, or scheme:path. Got {name!r}")
+    require(is_name(name), f"name {NAME_RULE}. Got {name!r}")
     require(bool((vars(trial.cls).get("__doc__") or "").strip()), "the class has no docstring of its own")
 
 
@@ -28,15 +28,10 @@ def capabilities_are_known(trial: LearnerTrial) -> None:
     """Label kinds, array libraries, devices and precision are those of the framework."""
     can = trial.cls.capabilities
     require(isinstance(can, Capabilities), f"capabilities must be a Capabilities. Got {can!r}")
-    for what, values, choices in (
-        ("labels", can.labels, {*get_args(LabelKind)}),
-        ("arrays", can.arrays, {*get_args(ArrayKind)}),
-        ("devices", can.devices, {"cpu", "cuda"}),
-    ):
-        valid = bool(values) and not isinstance(values, str) and set(values) <= choices
-        require(valid, f"capabilities.{what} must be some of {sorted(choices)}. Got {values!r}")
-    precisions = (*get_args(Precision), None)
-    require(can.precision in precisions, f"capabilities.precision must be one of {precisions}. Got {can.precision!r}")
+    try:
+        TypeAdapter(Capabilities).validate_python(vars(can))
+    except ValidationError as error:
+        raise AssertionError(explain(error, trial.cls, "capabilities")) from None
 
 
 @requirement(capabilities_are_known)
@@ -80,9 +75,9 @@ def cost_grows_with_n(trial: LearnerTrial) -> None:
     costs = [trial.learner.cost(n, 10) for n in SIZES]
     if all(cost is None for cost in costs):
         skip("cost() is not given")
+    for cost in costs:
+        require(isinstance(cost, Cost), f"cost() must give a Cost at every n, or None at every n. Got {cost!r}")
     for what in ("flops", "bytes"):
-        for cost in costs:
-            require(isinstance(cost, Cost), f"cost() must give a Cost at every n, or None at every n. Got {cost!r}")
         values = [getattr(cost, what) for cost in costs]
         require(all(math.isfinite(v) and v > 0 for v in values), f"{what} must be positive numbers. Got {values}")
         require(all(a <= b for a, b in pairwise(values)), f"{what} fall as n grows: {values} at n = {SIZES}")

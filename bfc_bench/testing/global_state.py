@@ -1,10 +1,8 @@
-"""Global state that a learner's author changes by accident: generators, default types, threads and what is printed."""
+"""Global state that a learner's author changes by accident: generators, default types and threads."""
 
-import io
 import random
-import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -59,12 +57,3 @@ def preserved() -> Iterator[list[str]]:
             if read() != before[name]:
                 changed.append(name)
                 write(before[name])
-
-
-@contextmanager
-def printed() -> Iterator[io.StringIO]:
-    """Collect what the block writes to standard output and standard error, without warnings."""
-    text = io.StringIO()
-    with redirect_stdout(text), redirect_stderr(text), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield text

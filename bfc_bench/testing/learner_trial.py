@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -129,11 +129,9 @@ class LearnerTrial:
         if unknown := sorted(names - set(FACTS)):
             skip(f"asks the oracle for {', '.join(unknown)}, which this kit cannot provide")
         oracle = {name: FACTS[name] for name in names}
-        if bare:
-            return Context(seed=seed, device=self.device, oracle=oracle)
+        ctx = Context(seed=seed, device=self.device, oracle=oracle)
         unlabeled = self.give(self.points(UNLABELED, "unlabeled"))
-        square_mean = self.law.square_mean.copy()
-        return Context(seed=seed, device=self.device, oracle=oracle, square_mean=square_mean, unlabeled=unlabeled)
+        return ctx if bare else replace(ctx, square_mean=self.law.square_mean.copy(), unlabeled=unlabeled)
 
     def job(
         self, learner: Learner | None = None, *, n: int = N, teacher: int = 0, seed: int = 0, bare: bool = False

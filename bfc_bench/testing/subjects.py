@@ -1,7 +1,7 @@
 """Finds what a name stands for, and with which requirements the kit tests it."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib import import_module
 from inspect import isclass
 from pathlib import Path
@@ -16,13 +16,7 @@ from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.registry import broken_plugins
 from bfc_bench.testing import description, fitting, other_parts, task_parts
 from bfc_bench.testing.learner_trial import LearnerTrial
-from bfc_bench.testing.requirement import Requirement, Subject, requirements_of
-
-OTHERS: Mapping[str, Sequence[Requirement]] = {
-    "claim": (other_parts.curves_get_a_verdict, other_parts.one_replicate_decides_nothing),
-    "suite": (other_parts.it_plans_cells,),
-}
-"""Requirements of the parts that no task has, by kind."""
+from bfc_bench.testing.requirement import Subject, requirements_of
 
 
 def find(name: str, kind: str = "") -> list[Any]:
@@ -71,9 +65,9 @@ def subject_of(part: Any, options: Mapping[str, Any] = MappingProxyType({})) -> 
     elif options:
         raise UsageError(f"check: {name!r} has no options, so that --set does not apply.")
     if isinstance(part, Path):
-        return Subject(part.stem, part, OTHERS["suite"])
+        return Subject(part.stem, part, [other_parts.it_plans_cells])
     if isinstance(part, Claim):
-        return Subject(name, part, OTHERS["claim"])
+        return Subject(name, part, [other_parts.curves_get_a_verdict, other_parts.one_replicate_decides_nothing])
     if isinstance(part, tuple(task_parts.EXAMINED)):
         return Subject(name, task_parts.PartTrial(part), requirements_of(task_parts))
     bases = ", ".join(base.__name__ for base in (Learner, Claim, *task_parts.EXAMINED))

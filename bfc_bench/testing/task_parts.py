@@ -8,8 +8,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import inf
-from typing import Any, get_args
+from typing import Any, TypeAlias, get_args
 
 import numpy as np
 
@@ -43,9 +42,7 @@ class Draw:
     row: tuple[int, ...] = ()
     """Shape of a row."""
     allowed: frozenset[float] = frozenset()
-    """Values that are allowed; empty for all from ``least`` to ``most``."""
-    least: float = -inf
-    most: float = inf
+    """Values that are allowed; empty for all."""
     random: bool = False
     """Whether another stream must give other numbers."""
     nested: bool = False
@@ -54,13 +51,8 @@ class Draw:
     """Whether all numbers may be equal."""
 
 
-@dataclass(frozen=True)
-class Mean:
-    """A declared expectation and values (m, ...) whose mean it must be."""
-
-    what: str
-    declared: Any
-    values: np.ndarray
+Mean: TypeAlias = tuple[str, Any, np.ndarray]
+"""What it is the mean of, the declared expectation, and values (m, ...) whose mean it must be."""
 
 
 @dataclass(frozen=True)
@@ -117,8 +109,6 @@ def numbers_have_their_shape_and_range(trial: PartTrial) -> None:
             require(bool(np.isfinite(values).all()), f"{what} must be finite")
             wrong = sorted(set(values.ravel().tolist()) - draw.allowed)[:3] if draw.allowed else []
             require(not wrong, f"{draw.what} must be among {sorted(draw.allowed)}. Got {wrong}")
-            inside = bool(np.all((values >= draw.least) & (values <= draw.most * (1 + CLOSE))))
-            require(inside, f"{draw.what} must be from {draw.least:g} to {draw.most:g}. Got {values.ravel()[:3]}")
         require(draw.constant or np.ptp(values) > 0, f"{draw.what}: all {values.size} numbers are equal")
 
 
@@ -152,17 +142,17 @@ def fewer_points_are_the_first_of_more(trial: PartTrial) -> None:
 
 @requirement(numbers_have_their_shape_and_range)
 def declared_means_are_those_of_a_sample(trial: PartTrial) -> None:
-    """``square_mean``, ``expected`` and ``perfect`` agree with a large sample."""
+    """``square_mean`` and ``expected`` agree with a large sample, and a metric of perfect predictions is 0."""
     means = trial.examined.means()
     if not means:
         skip("it declares no mean")
-    for mean in means:
-        sampled = mean.values.mean(axis=0)
-        allowed = DEVIATIONS * mean.values.std(axis=0) / np.sqrt(len(mean.values)) + CLOSE
-        error = np.ravel(np.abs(sampled - mean.declared) / allowed)
+    for what, expected, values in means:
+        sampled = values.mean(axis=0)
+        allowed = DEVIATIONS * values.std(axis=0) / np.sqrt(len(values)) + CLOSE
+        error = np.ravel(np.abs(sampled - expected) / allowed)
         worst = int(np.argmax(error))
-        declared = np.broadcast_to(mean.declared, np.shape(sampled)).flat[worst]
-        message = f"{mean.what} must be {declared:.4g}. {len(mean.values)} points have {np.ravel(sampled)[worst]:.4g}"
+        declared = np.broadcast_to(expected, np.shape(sampled)).flat[worst]
+        message = f"{what} must be {declared:.4g}. {len(values)} points have {np.ravel(sampled)[worst]:.4g}"
         require(bool(error[worst] <= 1), message)
 
 
@@ -188,13 +178,7 @@ def hidden_layers(drawn: Drawn, x: np.ndarray) -> list[Draw]:
 def errors_in_parts(drawn: Drawn, x: np.ndarray, values: np.ndarray) -> list[Mean]:
     """The errors of a target's own values (m,) in its parts, which must be 0."""
     errors = drawn.part_errors(x, values)
-    return [Mean(f"the error of G* itself in {part!r}", 0.0, np.array([error])) for part, error in errors.items()]
-
-
-def numbers_of_classes(count: int) -> frozenset[float]:
-    """0 ... C - 1; none for real values. Fails for one class."""
-    require(count != 1, "classes must be 2 or more, or their names. Got 1")
-    return frozenset(map(float, range(count)))
+    return [(f"the error of G* itself in {part!r}", 0.0, np.array([error])) for part, error in errors.items()]
 
 
 def examined_inputs(inputs: Inputs) -> Examined:
@@ -205,11 +189,7 @@ def examined_inputs(inputs: Inputs) -> Examined:
         Draw("sample", law.sample, (d,), random=True),
         Draw("law", lambda stream, m: inputs.law(stream, d).sample(rng("points"), m), (d,)),
     ]
-
-    def means() -> list[Mean]:
-        return [Mean("square_mean", law.square_mean, law.sample(rng("many"), MANY) ** 2)]
-
-    return Examined(draws, means)
+    return Examined(draws, lambda: [("square_mean", law.square_mean, law.sample(rng("many"), MANY) ** 2)])
 
 
 def law_for(target: Target) -> InputLaw:
@@ -229,20 +209,17 @@ def examined_target(target: Target) -> Examined:
     """Values of teachers that are drawn anew."""
     law = law_for(target)
     x = frozen(law.sample(rng("points"), M))
-    classes = numbers_of_classes(target.class_count)
+    classes = frozenset(map(float, range(target.class_count)))
     teacher = target.draw(rng("teacher"), law)
     draw = Draw("draw", lambda stream, m: target.draw(stream, law)(x[:m]), allowed=classes, nested=True)
-
-    def means() -> list[Mean]:
-        return [] if classes else errors_in_parts(teacher, x, teacher(x))
-
-    return Examined([draw, *hidden_layers(teacher, x)], means)
+    draws = [draw, *hidden_layers(teacher, x)]
+    return Examined(draws, lambda: [] if classes else errors_in_parts(teacher, x, teacher(x)))
 
 
 def examined_law(law: JointLaw) -> Examined:
     """Points of a member of the family, and of members that are drawn anew."""
     d = first_dimension(law, law.example_d if law.dimension is None else (law.dimension,))
-    classes = numbers_of_classes(law.class_count)
+    classes = frozenset(map(float, range(law.class_count)))
     source = law.draw(rng("source"), d)
     x, y = map(frozen, source.sample(rng("many"), MANY))
     draws = [
@@ -257,11 +234,11 @@ def examined_law(law: JointLaw) -> Examined:
         draws.append(Draw("expected", lambda stream, m: np.asarray(at(x[:m])), allowed=classes, nested=True))
 
     def means() -> list[Mean]:
-        found = [] if source.square_mean is None else [Mean("square_mean", source.square_mean, x**2)]
+        found: list[Mean] = [] if source.square_mean is None else [("square_mean", source.square_mean, x**2)]
         if known and not classes:
             expected = np.asarray(source.expected(x))
-            found.append(Mean("the mean of y - expected(x)", 0.0, y - expected))
-            found.append(Mean("the mean of (y - expected(x)) G*", 0.0, (y - expected) * (expected - expected.mean())))
+            found.append(("the mean of y - expected(x)", 0.0, y - expected))
+            found.append(("the mean of (y - expected(x)) G*", 0.0, (y - expected) * (expected - expected.mean())))
             found += errors_in_parts(source, x, expected)
         return found
 
@@ -277,7 +254,7 @@ def examined_labels(labels: Labels) -> Examined:
     classes = CLASSES if taken == "class" else 0
     rule = Labelling(labels, law, 0.0, 1.0, labels.draw(rng("rule"), law, TARGET), classes)
     kind = labels.kind_of(taken)
-    allowed = {"binary": frozenset({-1.0, 1.0}), "class": numbers_of_classes(CLASSES)}.get(kind, frozenset())
+    allowed = {"binary": frozenset({-1.0, 1.0}), "class": frozenset(map(float, range(CLASSES)))}.get(kind, frozenset())
     seen = frozen(rule.add_columns(rng("show"), x))
     draws = [
         Draw("add_columns", lambda stream, m: rule.add_columns(stream, x[:m]), (D + labels.columns,)),
@@ -324,12 +301,8 @@ def examined_metric(metric: Metric) -> Examined:
         """The metric for each kind of labels, where predictions are random up to ``share``."""
         return np.array([_value(metric, kind, share) for kind in sorted(metric.labels)])
 
-    def of(stream: np.random.Generator, m: int) -> np.ndarray:
-        return np.array([values(k / m) for k in range(1, m + 1)])
-
-    draw = Draw("measure", of, (len(metric.labels),), least=0.0, most=metric.largest)
-    perfect = "measure of perfect predictions"
-    return Examined([draw], lambda: [] if metric.perfect is None else [Mean(perfect, metric.perfect, values(0.0))])
+    draw = Draw("measure", lambda stream, m: np.array([values((k + 1) / m) for k in range(m)]), (len(metric.labels),))
+    return Examined([draw], lambda: [("measure of perfect predictions", 0.0, values(0.0))])
 
 
 def _value(metric: Metric, kind: LabelKind, share: float) -> float:
@@ -344,6 +317,8 @@ def _value(metric: Metric, kind: LabelKind, share: float) -> float:
     truth = TargetValues(frozen(target))
     value: Any = metric.measure(frozen((1 - share) * perfect + share * noise), truth)
     require(np.ndim(value) == 0, f"measure must return a number. Got {type(value).__name__}")
+    inside = not value < 0 and not value > metric.largest * (1 + CLOSE)
+    require(inside, f"measure must be from 0 to {metric.largest:g}. Got {value}")
     return float(value)
 
 

@@ -35,6 +35,8 @@ Tree: TypeAlias = Any
 
 MIN_POINTS = 1024
 """Samples are padded to a power of two, at least this, so that few programs are compiled."""
+WARMUP = 0.05
+"""Share of training in which the learning rate grows to its peak."""
 DRAWN = 64
 """Steps whose minibatches are drawn together: a draw for one step costs as much as a small product."""
 GPU_LANES = 128
@@ -71,17 +73,10 @@ def softmax_loss(scores: Array, y: Array) -> Array:
     return jax.nn.logsumexp(scores, axis=1) - score
 
 
-@dataclass(frozen=True)
-class WarmupCosine:
-    """Linear warm-up over a ``share`` of training, then a cosine to 0."""
-
-    share: float = 0.05
-
-    def __call__(self, progress: Array) -> Array:
-        """Factor of the learning rate at ``progress`` in [0, 1)."""
-        decay = jnp.clip((progress - self.share) / (1.0 - self.share), 0.0, 1.0)
-        warmup = jnp.minimum(progress / self.share, 1.0) if self.share > 0 else 1.0
-        return warmup * 0.5 * (1.0 + jnp.cos(jnp.pi * decay))
+def warmup_cosine(progress: Array) -> Array:
+    """Factor of the learning rate at ``progress`` in [0, 1): linear warm-up over ``WARMUP``, then a cosine to 0."""
+    decay = jnp.clip((progress - WARMUP) / (1.0 - WARMUP), 0.0, 1.0)
+    return jnp.minimum(progress / WARMUP, 1.0) * 0.5 * (1.0 + jnp.cos(jnp.pi * decay))
 
 
 @dataclass(frozen=True)
@@ -98,7 +93,8 @@ class Recipe:
     loss: Callable[[Array, Array], Array] = square_loss
     """``loss(predictions, y)``: one value per point, (B,)."""
     optimizer: Literal["adam", "sgd"] = "adam"
-    schedule: Callable[[Array], Array] = field(default_factory=WarmupCosine)
+    schedule: Callable[[Array], Array] = warmup_cosine
+    """Factor of the learning rate at each share of training in [0, 1)."""
     penalty: Callable[[Tree, Array], Array] | None = None
     """``penalty(params, strength)`` is added to the mean loss, with a member's ``strength``; None: nothing."""
     noisy: bool = False

@@ -37,10 +37,8 @@ class SketchedProblem:
 
     @classmethod
     def of(cls, task: TaskFacts, features: int) -> SketchedProblem | None:
-        """The problem of a task; None unless inputs are ``gaussian-power-law`` and the target ``linear`` with signs."""
+        """The problem of a task; None unless inputs are ``gaussian-power-law`` and the target ``linear``."""
         if (task.inputs, task.target) != ("gaussian-power-law", "linear") or task.noise_variance is None:
-            return None
-        if task.options["prior"] != "signs":
             return None
         return _problem(task.input_options["a"], task.options["decay"], task.d, features, task.noise_variance)
 

@@ -44,8 +44,8 @@ def test_independent_noise_has_its_term(labels):
 
 
 def test_a_staircase_is_the_sum_of_its_degrees():
-    task = facts(target=Staircase(degree=3, coefficients=(0.5, 0.0, 1.0)))
-    assert (task.degrees, task.shares) == ((1, 3), (0.2, 0.8))
+    task = facts(target=Staircase(degree=3))
+    assert (task.degrees, task.shares) == ((1, 2, 3), (1 / 3, 1 / 3, 1 / 3))
     parts = [RAW.theory(facts(target=LowrankPoly(degree=k))) for k in task.degrees]
     whole = RAW.theory(task)
     assert whole is not None

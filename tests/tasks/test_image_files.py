@@ -10,6 +10,7 @@ from data_files import idx, load, mnist_files, refuses, write
 
 from bfc_bench.plugins.manager import load_plugins
 from bfc_bench.run.build_task import build_part
+from bfc_bench.tasks.base import LabelledPoints
 from bfc_bench.tasks.data.images import pooled
 
 RNG = np.random.default_rng(0)
@@ -91,7 +92,7 @@ def test_labels_of_mnist_are_ten(nowhere):
 def test_pooling_is_the_mean_exactly(pool, dtype):
     images = RNG.integers(0, 256, (5, 3, 32, 32)).astype(np.uint8)
     images[0] = 255
-    made = pooled(images.reshape(5, -1), (3, 32, 32), pool)
+    made = pooled(LabelledPoints(images.reshape(5, -1), np.arange(5)), (3, 32, 32), pool).x
     assert made.dtype == dtype
     side = 32 // pool
     expected = images.astype(int).reshape(5, 3, side, pool, side, pool).sum(axis=(3, 5))

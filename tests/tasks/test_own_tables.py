@@ -185,6 +185,13 @@ def test_gaps_and_categories_are_encoded_by_their_definition(hard):
     np.testing.assert_allclose(test[gaps, 1], frame.area[rows(by_mean.train(40).x)].mean(), rtol=1e-12)
 
 
+def test_numbers_that_are_named_as_categories_are_one_hot(hard):
+    made = problem(hard, columns=["row", "who"], categories=["who"], categorical=None, missing=None)
+    x, who = made.train(40).x, pd.read_csv(hard).who
+    for column, number in enumerate(sorted(who.astype(str).unique()), 1):
+        np.testing.assert_array_equal(x[:, column], who[rows(x)].astype(str) == number)
+
+
 @pytest.mark.parametrize("missing", ["median", "mean", "keep"])
 @pytest.mark.parametrize("standardize", [False, True])
 def test_what_learners_get_depends_on_no_row_beyond_the_n(hard, missing, standardize):

@@ -1,7 +1,5 @@
 """The quadratic DenseNet teacher: hand-computed values, degree, normalisation, hidden features, options."""
 
-import warnings
-
 import numpy as np
 import pytest
 
@@ -116,14 +114,6 @@ def test_default_skips():
     assert target.skips == ((1,), (0, 2), (0, 3), (0, 4))
     written = QuadraticDensenet.parse({**L3, "skips": [[1], [2, 0]]}, "test")
     assert written == QuadraticDensenet.parse(L3, "test")
-
-
-def test_a_link_over_one_layer_is_allowed_with_a_warning():
-    with pytest.warns(UserWarning, match=r"J_3 = \[1, 2\] contains layer 1.*forbids"):
-        QuadraticDensenet.parse({**L3, "skips": [[1], [1, 2]]}, "test")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        QuadraticDensenet.parse({**L3, "skips": [[1], [0, 2]]}, "test")
 
 
 def test_constant_squares_are_refused():

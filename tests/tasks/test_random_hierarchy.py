@@ -9,7 +9,7 @@ from bfc_bench.tasks.laws.random_hierarchy import RandomHierarchy, one_hot, symb
 SIZES = [
     {"vocabulary": 8, "synonyms": 4, "branching": 2, "levels": 3, "classes": 2},
     {"vocabulary": 4, "synonyms": 2, "branching": 3, "levels": 2, "classes": 5},
-    {"vocabulary": 6, "synonyms": 5, "branching": 2, "levels": 4, "classes": 3, "zipf": 1.0, "zipf_level": 2},
+    {"vocabulary": 6, "synonyms": 5, "branching": 2, "levels": 4, "classes": 3, "zipf": 1.0},
 ]
 
 
@@ -21,7 +21,7 @@ def source(**options):
 
 @pytest.mark.parametrize("sizes", SIZES)
 def test_each_symbol_has_m_strings_and_no_string_two_parents(sizes):
-    grammar = source(**sizes).grammar
+    grammar = source(**sizes)
     v, m, s = sizes["vocabulary"], sizes["synonyms"], sizes["branching"]
     assert [rule.shape for rule in grammar.rules] == [
         (parents, m, s) for parents in (sizes["classes"], *[v] * (sizes["levels"] - 1))
@@ -53,28 +53,24 @@ def test_marginals_are_those_of_a_sample_and_classes_invert_sequences(sizes):
     np.testing.assert_allclose(p.reshape(-1, sizes["vocabulary"]).sum(axis=1), 1, rtol=1e-12)
 
 
-@pytest.mark.parametrize("level", [1, 2])
-def test_strings_have_zipf_frequencies_at_one_level_only(level):
-    made = source(vocabulary=6, synonyms=5, branching=2, levels=2, classes=6, zipf=0.5, zipf_level=level)
-    grammar, m = made.grammar, 40_000
+def test_strings_have_zipf_frequencies_at_the_last_level_only():
+    made, m = source(vocabulary=6, synonyms=5, branching=2, levels=2, classes=6, zipf=0.5), 40_000
     x, y = made.sample(stream("points"), m)
     symbols = symbols_of(x, 6)
     expected = np.arange(1.0, 6) ** -1.5
     zipf, flat = expected / expected.sum(), np.full(5, 0.2)
-    top = grammar.parse(symbols)[0]  # the strings of the classes
-    used = (grammar.rules[0][y.astype(int)] == top[:, None]).all(axis=2).mean(axis=0)
-    below = (grammar.rules[1][top[:, 0]] == symbols[:, None, :2]).all(axis=2).mean(axis=0)
-    for found, frequencies in ((below, zipf if level == 1 else flat), (used, zipf if level == 2 else flat)):
+    top = made.parse(x)[0]  # the strings of the classes
+    used = (made.rules[0][y.astype(int)] == top[:, None]).all(axis=2).mean(axis=0)
+    below = (made.rules[1][top[:, 0]] == symbols[:, None, :2]).all(axis=2).mean(axis=0)
+    for found, frequencies in ((below, zipf), (used, flat)):
         assert np.abs(found - frequencies).max() < 5 * np.sqrt(0.25 / m)
 
 
-def test_zipf_keeps_the_strings_and_its_level_must_exist():
+def test_zipf_keeps_the_strings():
     options = {"vocabulary": 6, "synonyms": 5, "levels": 2, "classes": 6}
-    plain, zipf = source(**options).grammar, source(**options, zipf=1.0).grammar
+    plain, zipf = source(**options), source(**options, zipf=1.0)
     for mine, its in zip(plain.rules, zipf.rules, strict=True):
         np.testing.assert_array_equal(mine, its)
-    assert RandomHierarchy(zipf=1.0, zipf_level=3).check(32) == "zipf_level = 3 is above levels = 2"
-    assert RandomHierarchy(zipf_level=3).check(32) is None
 
 
 def test_hidden_symbols_are_the_parents_of_the_strings_and_determine_the_class():
@@ -83,7 +79,7 @@ def test_hidden_symbols_are_the_parents_of_the_strings_and_determine_the_class()
     hidden = made.hidden(x)
     assert {name: layer.shape for name, layer in hidden.items()} == {"S2": (500, 32), "S3": (500, 16)}
     assert (hidden["S2"].sum(axis=1) == 4).all()
-    rules = made.grammar.rules
+    rules = made.rules
     top = symbols_of(hidden["S3"], 8)
     assert (rules[0][y.astype(int)] == top[:, None]).all(axis=2).any(axis=1).all()
     strings = symbols_of(hidden["S2"], 8).reshape(500, 2, 2)

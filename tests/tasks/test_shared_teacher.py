@@ -7,10 +7,11 @@ import pytest
 from small_tasks import SMALL, grid_from
 
 from bfc_bench.errors import UsageError
-from bfc_bench.tasks.inputs.uniform import Sphere, Uniform
+from bfc_bench.tasks.inputs.gaussian import Gaussian
+from bfc_bench.tasks.inputs.uniform import Uniform
 from bfc_bench.tasks.labels import Agnostic, Clean, Noise, Sign
 from bfc_bench.tasks.targets.hard_densenets import HardKernel
-from bfc_bench.tasks.targets.lowrank_poly import LowrankPoly
+from bfc_bench.tasks.targets.index_model import IndexModel
 from bfc_bench.tasks.targets.quadratic_densenet import QuadraticDensenet
 from bfc_bench.tasks.targets.staircase import Staircase
 from bfc_bench.tasks.targets.toys import SlideDensenet
@@ -75,13 +76,12 @@ def test_a_deeper_teacher_has_the_same_layers_below():
     ("target", "other"),
     [
         (SlideDensenet(widths=(3, 2), alphas=(1.0, 0.3)), SlideDensenet(widths=(3, 2), alphas=(0.5, 0.1))),
-        (Staircase(degree=3), Staircase(degree=3, coefficients=(0.6, 0.0, 0.8))),
-        (LowrankPoly(degree=3, rank=2), LowrankPoly(degree=3, rank=2, coefficients=(0.6, -0.8))),
+        (IndexModel(terms=((1,), (2,))), IndexModel(terms=((1,), (2,)), coefficients=(0.6, -0.8))),
     ],
     ids=lambda target: target.kind,
 )
 def test_what_a_target_says_is_swept_leaves_the_draws_alone(target, other):
-    inputs = Uniform() if target.kind == "slide-densenet" else Sphere()
+    inputs = Uniform() if target.kind == "slide-densenet" else Gaussian()
     tasks = [
         TeacherTask("root", inputs, target, labels=Clean()),
         TeacherTask("other", inputs, other, labels=Clean(), teacher="root"),
@@ -123,7 +123,9 @@ def test_what_cannot_be_shared_is_an_error_of_one_line(changes, message):
 
 def test_options_that_change_draws_are_named():
     asked, named = Staircase(degree=3), Staircase(degree=2)
-    assert asked.check_teacher(named) == "both need the same degree of 'staircase'; only coefficients may differ"
+    one, other = IndexModel(terms=((1,),)), IndexModel(terms=((2,),))
+    assert asked.check_teacher(named) == "both need the same degree of 'staircase'"
+    assert one.check_teacher(other) == "both need the same terms of 'index-model'; only coefficients may differ"
 
 
 def test_a_support_of_another_size_is_another_draw():

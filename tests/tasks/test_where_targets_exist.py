@@ -16,7 +16,7 @@ ALPHAS = (1.0, 0.3, 0.09)
 HARD, POLY = HardKernel(alphas=ALPHAS), HardPoly(alphas=ALPHAS)
 PARITY, SINGLE = IndexModel(terms=((1, 1, 1),), directions="coordinates"), IndexModel(terms=((2,),))
 RANK_4, MONOMIAL = LowrankPoly(degree=3, rank=4), LowrankPoly(degree=3, form="monomial")
-WHOLE_BASIS, EQUAL = (LowrankPoly(degree=2, rank=6, coefficients=values) for values in (None, (0.5,) * 6))
+WHOLE_BASIS = [LowrankPoly(degree=2, rank=6, form=form) for form in ("gegenbauer", "monomial")]
 NET, SHARED = ({"widths": (4, 2), "alphas": (1.0, 0.3), **more} for more in ({}, {"share_skips": True}))
 SLIDE = SlideDensenet(widths=(4, 3, 2), alphas=(1.0, 0.5, 0.25))
 CASES = [
@@ -39,14 +39,14 @@ CASES = [
     (RANK_4, Sphere(), None),
     (MONOMIAL, Uniform(), None),
     # sum_s (beta_s . x)^2 = |x|^2 for a whole basis: its variance is 0, and so is that of the harmonics
-    *[(target, 6, "constant target") for target in (WHOLE_BASIS, EQUAL)],
-    *[(target, 5, "rank = 6 is above the input dimension 5") for target in (WHOLE_BASIS, EQUAL)],
-    *[(target, 7, None) for target in (WHOLE_BASIS, EQUAL)],
-    (LowrankPoly(degree=2, rank=6, coefficients=(0.5,) * 5 + (-0.5,)), 6, None),
+    *[(target, 6, "constant on the sphere") for target in WHOLE_BASIS],
+    *[(target, 5, "rank = 6 is above the input dimension 5") for target in WHOLE_BASIS],
+    *[(target, 7, None) for target in WHOLE_BASIS],
     (LowrankPoly(degree=2, rank=5), 6, None),
     (LowrankPoly(degree=4, rank=6), 6, None),
     (QuadraticDensenet(**SHARED), 8, "share_skips needs layers 0 and 2 to have one width. They have 8 and 4"),
     (QuadraticDensenet(**SHARED), 4, None),
+    (QuadraticDensenet(widths=(4, 4, 2), alphas=(1, 1, 1), share_skips=True), 4, "needs layer 1 in J_4"),
     (QuadraticFeature(rank_exponent=0.5), 5, None),
     (QuadraticFeature(), 5, "even d"),
     (QuadraticFeature(), Uniform(), "not 'uniform'"),

@@ -10,7 +10,7 @@ from declared_gpus import H200, declare
 
 from bfc_bench.seeds import stream
 from bfc_bench.toolkit import ensemble
-from bfc_bench.toolkit.ensemble import Member, Recipe, WarmupCosine, train, weighted_square_loss
+from bfc_bench.toolkit.ensemble import WARMUP, Member, Recipe, train, weighted_square_loss
 
 STEPS = 40
 
@@ -169,7 +169,7 @@ def test_steps_equal_a_numpy_reference(optimizer):
     y = x @ rng.standard_normal(4)
     rate = np.array([0.03, 0.0, 0.01, 0.03])
     one = Member(w, x, y, seed=5, lr=0.03, multipliers=rate / 0.03, stream=2, clip=0.7, momentum=0.8)
-    recipe = Recipe(linear, 8, weighted_square_loss, optimizer, WarmupCosine(0.25))
+    recipe = Recipe(linear, 8, weighted_square_loss, optimizer)
     (result,) = train(recipe, [one], STEPS)
     key = jax.random.fold_in(jax.random.key(5), 2)
     rows = [np.asarray(ensemble.minibatch(jax.random.fold_in(key, t), 8, 37)) for t in range(STEPS)]
@@ -179,7 +179,8 @@ def test_steps_equal_a_numpy_reference(optimizer):
         return 2 * a.T @ ((a @ v - b) / (1 + b**2)) / 8
 
     progress = np.arange(STEPS) / STEPS
-    factor = np.minimum(progress / 0.25, 1) * 0.5 * (1 + np.cos(np.pi * np.clip((progress - 0.25) / 0.75, 0, 1)))
+    falls = np.clip((progress - WARMUP) / (1 - WARMUP), 0, 1)
+    factor = np.minimum(progress / WARMUP, 1) * 0.5 * (1 + np.cos(np.pi * falls))
     # Warm-up begins at rate 0, where a parameter that is not frozen still gathers momentum.
     rates = np.maximum(factor, 1e-30)[:, None] * rate
     expected = reference(optimizer, gradient_at, w, rates, momentum=0.8, clip=0.7)
@@ -191,9 +192,7 @@ def test_steps_equal_a_numpy_reference(optimizer):
 def test_equal_recipes_share_one_program():
     train(TANH, [COMPANY[0]], STEPS)
     before = ensemble._advance._cache_size()
-    train(
-        Recipe(tanh_net, 16, schedule=WarmupCosine(0.05)), [replace(COMPANY[3], lr=0.3, clip=9.0, seed=77)], STEPS + 13
-    )
+    train(Recipe(tanh_net, 16), [replace(COMPANY[3], lr=0.3, clip=9.0, seed=77)], STEPS + 13)
     assert ensemble._advance._cache_size() == before
 
 

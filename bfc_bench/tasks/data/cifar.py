@@ -45,13 +45,10 @@ class Cifar10(ImageSet):
 
     def _part(self, files: Mapping[str, bytes], source: Path, names: Sequence[str]) -> LabelledPoints:
         """The images of several files."""
-        parts, size = [], self.labels + PIXELS
-        for name in names:
-            content = files.get(name, b"")
-            if not content or len(content) % size:
-                raise UsageError(f"{source}: {name} is missing or truncated; it must hold records of {size} bytes.")
-            parts.append(np.frombuffer(content, np.uint8).reshape(-1, size))
-        records = np.concatenate(parts)
+        size = self.labels + PIXELS
+        if wrong := [name for name in names if not files.get(name) or len(files[name]) % size]:
+            raise UsageError(f"{source}: {wrong[0]} is missing or truncated; it must hold records of {size} bytes.")
+        records = np.frombuffer(b"".join(files[name] for name in names), np.uint8).reshape(-1, size)
         return LabelledPoints(records[:, self.labels :], records[:, self.labels - 1].astype(np.int64))
 
     def _names(self, files: Mapping[str, bytes]) -> tuple[str, ...]:

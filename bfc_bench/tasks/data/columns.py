@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from bfc_bench.config import Settings
 from bfc_bench.errors import UsageError, suggest
@@ -39,7 +39,7 @@ class ColumnOptions(Settings):
     """What becomes of columns of text: ``one-hot`` gives each of their values a column of 0 and 1, ``keep`` gives them
     as they are to learners that take frames, and one-hot to others; None refuses text as a mistake."""
     categories: list[str] = []
-    """Columns of numbers that are names of categories, such as postcodes."""
+    """Columns of numbers that are names of categories, such as postcodes; one-hot if ``categorical`` is None."""
     dates: dict[str, str] = {}
     """Formats of columns of dates, such as ``%m/%d/%Y``; ISO 8601 and ``%d.%m.%Y`` need none. A date becomes its
     number of days since 1970."""
@@ -48,12 +48,6 @@ class ColumnOptions(Settings):
     they are to learners that take frames, and the median to others; None refuses them."""
     split: Split | None = None
     """``{ group = "COLUMN" }`` or ``{ time = "COLUMN" }``; the column is learned from only if ``columns`` names it."""
-
-    @model_validator(mode="after")
-    def _consistent(self) -> ColumnOptions:
-        if self.categories and self.categorical is None:
-            raise ValueError('categories needs categorical = "one-hot" or categorical = "keep"')
-        return self
 
 
 @dataclass(frozen=True)

@@ -59,25 +59,22 @@ class ImageSet(DataSet):
         if height % self.pool or width % self.pool:
             raise UsageError(f"pool must divide height and width, {height} x {width}. Got {self.pool}.")
         shape = (channels, height // self.pool, width // self.pool)
-        points = self._pooled(read.points, read.shape)
-        test = read.test and self._pooled(read.test, read.shape)
+        points = pooled(read.points, read.shape, self.pool)
+        test = read.test and pooled(read.test, read.shape, self.pool)
         return DataSetContents(points, test, read.classes, shape, divisor=float(WHITE * self.pool**2))
 
-    def _pooled(self, part: LabelledPoints, shape: tuple[int, ...]) -> LabelledPoints:
-        return LabelledPoints(pooled(part.x, shape, self.pool), part.y)
 
-
-def pooled(x: np.ndarray, shape: tuple[int, ...], pool: int) -> np.ndarray:
-    """Exact sums of blocks of pixels, (N, channels height width / pool^2).
+def pooled(part: LabelledPoints, shape: tuple[int, ...], pool: int) -> LabelledPoints:
+    """Images with exact sums of blocks of pixels as x, (N, channels height width / pool^2).
 
     Args:
-        x: Bytes, (N, channels height width).
+        part: Images of bytes, x (N, channels height width).
         shape: (channels, height, width), multiples of ``pool`` in the last two.
         pool: Side of a block.
     """
     if pool == 1:
-        return x
+        return part
     channels, height, width = shape
-    blocks = x.reshape(len(x), channels, height // pool, pool, width // pool, pool)
+    blocks = part.x.reshape(len(part), channels, height // pool, pool, width // pool, pool)
     sums: np.ndarray = blocks.sum(axis=(3, 5), dtype=np.min_scalar_type(WHITE * pool**2))
-    return sums.reshape(len(x), -1)
+    return LabelledPoints(sums.reshape(len(part), -1), part.y)

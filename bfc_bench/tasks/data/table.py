@@ -65,7 +65,7 @@ class Table(ColumnOptions, DataSet):
         known, xs = encode(parts, columns, self)
         ys, classes = targets(parts, self.target, self.classes)
         points, *test = map(LabelledPoints, xs, ys)
-        encoded = self.categorical is not None or self.missing is not None
+        encoded = self.categorical or self.categories or self.missing
         return DataSetContents(
             points,
             test[0] if test else None,

@@ -7,72 +7,12 @@ symbols of the sequence.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field
 
 from bfc_bench.tasks.base import Float, JointLaw, PointSource
-
-
-@dataclass(frozen=True, eq=False)
-class Grammar:
-    """The strings of each symbol and their probabilities, level by level from the classes to the sequence."""
-
-    rules: tuple[np.ndarray, ...]
-    """For each level, from the highest, the strings of its parents, (parents, m, s): C parents, then v."""
-    frequencies: tuple[np.ndarray, ...]
-    """For each level, from the highest, the probabilities of a parent's strings, (m,)."""
-    vocabulary: int
-
-    @classmethod
-    def draw(cls, rng: np.random.Generator, law: RandomHierarchy) -> Grammar:
-        """Give each parent m strings among the v^s; no string has two parents."""
-        rules, v, m, s = [], law.vocabulary, law.synonyms, law.branching
-        for parents in (law.classes, *[v] * (law.levels - 1)):
-            codes = rng.permutation(v**s)[: parents * m]
-            digits = codes[:, None] // v ** np.arange(s - 1, -1, -1) % v
-            rules.append(digits.reshape(parents, m, s))
-        frequencies = [np.full(m, 1 / m)] * law.levels
-        if law.zipf is not None:
-            weights = np.arange(1.0, m + 1) ** -(1 + law.zipf)
-            frequencies[law.levels - law.zipf_level] = weights / weights.sum()
-        return cls(tuple(rules), tuple(frequencies), v)
-
-    def sequences(self, rng: np.random.Generator, classes: np.ndarray) -> np.ndarray:
-        """A random sequence (n, s^L) of each class (n,)."""
-        symbols = classes[:, None]
-        for rule, frequency in zip(self.rules, self.frequencies, strict=True):
-            chosen = rng.choice(len(frequency), size=symbols.shape, p=frequency)
-            symbols = rule[symbols, chosen].reshape(len(symbols), -1)
-        return symbols
-
-    def parse(self, sequences: np.ndarray) -> list[np.ndarray]:
-        """The symbols of levels 1, ..., L of each sequence (n, s^L): (n, s^(L-1)), ..., (n, 1).
-
-        A string without a parent has the symbol -1, and so has every string that contains a -1.
-        """
-        symbols, parsed = sequences, []
-        for rule in reversed(self.rules):
-            parents, _, branching = rule.shape
-            weights = self.vocabulary ** np.arange(branching - 1, -1, -1)
-            parent = np.full(self.vocabulary**branching + 1, -1)  # the last one stands for strings without a parent
-            parent[rule @ weights] = np.arange(parents)[:, None]
-            strings = symbols.reshape(len(symbols), -1, branching)
-            codes = np.where((strings < 0).any(axis=2), len(parent) - 1, strings @ weights)
-            symbols = parent[codes]
-            parsed.append(symbols)
-        return parsed
-
-    def given_class(self) -> np.ndarray:
-        """P(symbol at a position of the sequence | class), (C, s^L, v)."""
-        classes = len(self.rules[0])
-        p = np.eye(classes)[:, None, :]
-        for rule, frequency in zip(self.rules, self.frequencies, strict=True):
-            probabilities = np.einsum("k,pksv->psv", frequency, rule[..., None] == np.arange(self.vocabulary))
-            p = np.einsum("cip,psv->cisv", p, probabilities).reshape(classes, -1, self.vocabulary)
-        return p
 
 
 def one_hot(symbols: np.ndarray, vocabulary: int) -> np.ndarray:
@@ -94,8 +34,8 @@ class RandomHierarchy(JointLaw):
 
     Each class, and each of v symbols at L - 1 further levels, has m strings of s symbols; no string has two parents.
     The class is replaced by one of its strings, each symbol of it by one of its own, and so on L times. x has the s^L
-    symbols of the last level as one-hot vectors. With ``zipf``, the m strings of a symbol at one level are not equally
-    likely (Cagnetta, Kang and Wyart 2025, arXiv 2505.07067).
+    symbols of the last level as one-hot vectors. With ``zipf``, the m strings of a symbol at the last level are not
+    equally likely (Cagnetta, Kang and Wyart 2025, arXiv 2505.07067).
     """
 
     kind: ClassVar[str] = "random-hierarchy"
@@ -111,10 +51,8 @@ class RandomHierarchy(JointLaw):
     classes: Count = 8
     """C."""
     zipf: Annotated[float, Field(ge=0, le=100)] | None = None
-    """a, if the k-th of a symbol's m strings has a probability proportional to k^-(1+a) at ``zipf_level``; without it
-    all are equally likely."""
-    zipf_level: Annotated[int, Field(ge=1)] = 1
-    """The level to which ``zipf`` applies. Level 1, the lowest, makes the sequence, level L replaces the class."""
+    """a, if the k-th of a symbol's m strings has a probability proportional to k^-(1+a) at level 1, which makes the
+    sequence; without it all are equally likely."""
 
     @property
     def dimension(self) -> int:
@@ -126,43 +64,79 @@ class RandomHierarchy(JointLaw):
         return self.branching**self.levels, self.vocabulary
 
     def check(self, d: int) -> str | None:
-        """No string may have two parents, and the level of ``zipf`` must exist."""
+        """No string may have two parents."""
         parents = max(self.vocabulary, self.classes) if self.levels > 1 else self.classes
         if (used := self.synonyms * parents) > self.vocabulary**self.branching:
             return f"there are {self.vocabulary**self.branching} strings, fewer than the {used} that are needed"
-        if self.zipf is not None and self.zipf_level > self.levels:
-            return f"zipf_level = {self.zipf_level} is above levels = {self.levels}"
         return None
 
-    def draw(self, rng: np.random.Generator, d: int) -> SequenceSource:
+    def draw(self, rng: np.random.Generator, d: int) -> Grammar:
         """One grammar."""
-        return SequenceSource(Grammar.draw(rng, self))
+        return Grammar(rng, self)
 
 
-class SequenceSource(PointSource):
-    """The sequences of one grammar, with equally likely classes."""
+class Grammar(PointSource):
+    """The strings of each symbol and their probabilities, level by level; classes are equally likely."""
 
-    def __init__(self, grammar: Grammar) -> None:
-        self.grammar = grammar
+    def __init__(self, rng: np.random.Generator, law: RandomHierarchy) -> None:
+        """Give each parent m strings among the v^s; no string has two parents."""
+        v, m, s = law.vocabulary, law.synonyms, law.branching
+        self.vocabulary = v
+        self.rules: list[np.ndarray] = []
+        """For each level, from the highest, the strings of its parents, (parents, m, s): C parents, then v."""
+        for parents in (law.classes, *[v] * (law.levels - 1)):
+            codes = rng.permutation(v**s)[: parents * m]
+            digits = codes[:, None] // v ** np.arange(s - 1, -1, -1) % v
+            self.rules.append(digits.reshape(parents, m, s))
+        self.frequencies = [np.full(m, 1 / m)] * law.levels
+        """For each level, from the highest, the probabilities of a parent's strings, (m,)."""
+        if law.zipf is not None:
+            weights = np.arange(1.0, m + 1) ** -(1 + law.zipf)
+            self.frequencies[-1] = weights / weights.sum()
 
     def sample(self, rng: np.random.Generator, m: int) -> tuple[Float, Float]:
         """One-hot sequences x (m, s^L v) and their classes y (m,)."""
-        y = rng.integers(len(self.grammar.rules[0]), size=m)
-        return one_hot(self.grammar.sequences(rng, y), self.grammar.vocabulary), y.astype(float)
+        y = rng.integers(len(self.rules[0]), size=m)
+        symbols = y[:, None]
+        for rule, frequency in zip(self.rules, self.frequencies, strict=True):
+            chosen = rng.choice(len(frequency), size=symbols.shape, p=frequency)
+            symbols = rule[symbols, chosen].reshape(m, -1)
+        return one_hot(symbols, self.vocabulary), y.astype(float)
+
+    def parse(self, x: Float) -> list[np.ndarray]:
+        """The symbols of levels 1, ..., L of one-hot sequences x (m, d): (m, s^(L-1)), ..., (m, 1).
+
+        A string without a parent has the symbol -1, and so has every string that contains a -1.
+        """
+        symbols, parsed = symbols_of(x, self.vocabulary), []
+        for rule in reversed(self.rules):
+            parents, _, branching = rule.shape
+            weights = self.vocabulary ** np.arange(branching - 1, -1, -1)
+            parent = np.full(self.vocabulary**branching + 1, -1)  # the last one stands for strings without a parent
+            parent[rule @ weights] = np.arange(parents)[:, None]
+            strings = symbols.reshape(len(symbols), -1, branching)
+            codes = np.where((strings < 0).any(axis=2), len(parent) - 1, strings @ weights)
+            symbols = parent[codes]
+            parsed.append(symbols)
+        return parsed
 
     def expected(self, x: Float) -> Float:
         """The class of each x (m, d), (m,); -1 for a sequence that the grammar does not make."""
-        return np.asarray(self.grammar.parse(symbols_of(x, self.grammar.vocabulary))[-1][:, 0], float)
+        return np.asarray(self.parse(x)[-1][:, 0], float)
 
     def hidden(self, x: Float) -> Mapping[str, Float]:
         """The symbols of levels 1, ..., L - 1 as one-hot vectors, {"S2": (m, s^(L-1) v), ..., "SL": (m, s v)}.
 
         ``span_errors`` measure whether a layer determines them linearly; their scale has no meaning.
         """
-        parsed = self.grammar.parse(symbols_of(x, self.grammar.vocabulary))[:-1]
-        return {f"S{level}": one_hot(symbols, self.grammar.vocabulary) for level, symbols in enumerate(parsed, 2)}
+        return {f"S{level}": one_hot(symbols, self.vocabulary) for level, symbols in enumerate(self.parse(x)[:-1], 2)}
 
     @property
     def square_mean(self) -> Float:
         """The probability of each symbol at each position, (d,)."""
-        return np.asarray(self.grammar.given_class().mean(axis=0)).ravel()
+        classes = len(self.rules[0])
+        p = np.eye(classes)[:, None, :]  # of each symbol at each position, given the class
+        for rule, frequency in zip(self.rules, self.frequencies, strict=True):
+            probabilities = np.einsum("k,pksv->psv", frequency, rule[..., None] == np.arange(self.vocabulary))
+            p = np.einsum("cip,psv->cisv", p, probabilities).reshape(classes, -1, self.vocabulary)
+        return np.asarray(p.mean(axis=0)).ravel()

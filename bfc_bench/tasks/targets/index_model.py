@@ -6,19 +6,19 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field, NonNegativeInt, field_validator
+from pydantic import Field, NonNegativeInt, ValidationInfo, field_validator
 
-from bfc_bench.tasks.base import Float, InputLaw, Inputs, Teacher
+from bfc_bench.tasks.base import Float, InputLaw, Inputs, Target, Teacher
 from bfc_bench.tasks.inputs.gaussian import Gaussian
 from bfc_bench.tasks.inputs.uniform import Hypercube
 from bfc_bench.tasks.orthonormal import orthonormal_rows
-from bfc_bench.tasks.targets.options import Coefficients, SumOfTerms
 from bfc_bench.utils.hermite import hermite
 
 Term = Annotated[tuple[NonNegativeInt, ...], Field(min_length=1)]
+Coefficients = tuple[Annotated[float, Field(ge=-1, le=1)], ...] | None
 
 
-class IndexModel(SumOfTerms):
+class IndexModel(Target):
     """G*(x) = sum_t c_t prod_i he_{k_ti}(u_i . x) for r orthonormal directions u_i; he_k = He_k / sqrt(k!).
 
     Under Gaussian inputs the terms are orthonormal. One term (k) is a single-index model of information exponent k (Ben
@@ -28,7 +28,7 @@ class IndexModel(SumOfTerms):
     """
 
     kind: ClassVar[str] = "index-model"
-    counted: ClassVar[str] = "terms"
+    swept: ClassVar[frozenset[str]] = frozenset({"coefficients"})
     terms: Annotated[tuple[Term, ...], Field(min_length=1)]
     """Exponents (k_t1, k_t2, ...) of each term; missing ones are 0. r is the length of the longest."""
     coefficients: Coefficients = None
@@ -47,6 +47,16 @@ class IndexModel(SumOfTerms):
         if not np.any(padded, axis=0).all():
             raise ValueError("every direction must have an exponent above 0 in some term")
         return terms
+
+    @field_validator("coefficients")
+    @classmethod
+    def _one_per_term(cls, values: Coefficients, info: ValidationInfo) -> Coefficients:
+        terms = info.data.get("terms")  # None if they are wrong
+        if values is not None and terms and len(values) != len(terms):
+            raise ValueError(f"must have one entry per term, {len(terms)} in all")
+        if values is not None and not any(values):
+            raise ValueError("must not all be 0")
+        return values
 
     def check(self, d: int) -> str | None:
         """There are at most d orthonormal directions."""

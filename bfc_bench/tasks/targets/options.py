@@ -1,34 +1,12 @@
 """Types and checks of options that targets share."""
 
 from itertools import pairwise
-from typing import Annotated, Any, ClassVar, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 from pydantic import AfterValidator, Field, FiniteFloat, PositiveInt, ValidationInfo, field_validator
 
 from bfc_bench.tasks.base import Inputs, Target
 from bfc_bench.tasks.inputs.uniform import Hypercube
-
-Coefficients: TypeAlias = tuple[Annotated[float, Field(ge=-1, le=1)], ...] | None
-"""One per term; None for equal ones whose squares have the sum 1."""
-
-
-class SumOfTerms(Target):
-    """A target with ``coefficients``, one for each of its terms."""
-
-    swept: ClassVar[frozenset[str]] = frozenset({"coefficients"})
-    counted: ClassVar[str]
-    """The option that is the number of terms, or has an entry for each."""
-
-    @field_validator("coefficients", check_fields=False)
-    @classmethod
-    def _one_per_term(cls, values: Coefficients, info: ValidationInfo) -> Coefficients:
-        terms = info.data.get(cls.counted)  # None if it is wrong
-        count = len(terms) if isinstance(terms, tuple) else terms
-        if values is not None and count is not None and len(values) != count:
-            raise ValueError(f"must have one entry per term, {count} in all")
-        if values is not None and not any(values):
-            raise ValueError("must not all be 0")
-        return values
 
 
 def _check_not_increasing(values: tuple[float, ...]) -> tuple[float, ...]:

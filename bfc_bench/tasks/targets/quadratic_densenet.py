@@ -1,11 +1,10 @@
 """The quadratic DenseNet teacher."""
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
-from pydantic import Field, FiniteFloat, ValidationInfo, field_validator, model_validator
+from pydantic import Field, FiniteFloat, field_validator, model_validator
 
 from bfc_bench.tasks.base import InputLaw
 from bfc_bench.tasks.targets.densenet_teacher import DensenetTeacher, draw_weights
@@ -26,7 +25,8 @@ class QuadraticDensenet(OfSquares, RandomDensenet):
 
     kind: ClassVar[str] = "quadratic-densenet"
     skips: Skips = ()
-    """J_2, ..., J_L, the layers that feed each layer; by default J_2 = {1}, J_3 = {0, 2}, J_l = {0, l-1}."""
+    """J_2, ..., J_L, the layers that feed each layer; by default J_2 = {1}, J_3 = {0, 2}, J_l = {0, l-1}. The source's
+    theory has no l-2 in J_l."""
     condition: Annotated[FiniteFloat, Field(ge=1)] = 1.0
     """kappa: up to a common factor, the singular values of every W_{l,j} lie between 1 / kappa and kappa (property
     3)."""
@@ -46,22 +46,24 @@ class QuadraticDensenet(OfSquares, RandomDensenet):
     @field_validator("skips")
     @classmethod
     def _skips_are_layers_below(cls, skips: Skips) -> Skips:
+        """J_l is a subset of 0..l-1, with l-1 and, for l >= 3, one more. BFC line 170, which also excludes l-2."""
         for layer, below in enumerate(skips, start=2):
-            _check_skip_set(layer, below)
+            if len(set(below)) < len(below) or not set(below) <= set(range(layer)):
+                raise ValueError(f"must list different layers of 0..{layer - 1} in J_{layer}, which is {list(below)}")
+            if layer - 1 not in below:
+                raise ValueError(f"must list layer {layer - 1} in J_{layer}, which is {list(below)}")
+            if layer >= 3 and len(below) < 2:
+                raise ValueError(
+                    f"must have a skip link besides layer {layer - 1} in J_{layer}, which is {list(below)}"
+                )
         return tuple(tuple(sorted(below)) for below in skips)
 
-    @field_validator("share_skips")
-    @classmethod
-    def _shared_skips_exist(cls, shares: bool, info: ValidationInfo) -> bool:
-        for layer, below in enumerate(info.data.get("skips", ()), start=2):
-            if shares and layer >= 3 and layer - 3 not in below:
-                raise ValueError(f"needs layer {layer - 3} in J_{layer}, which is {list(below)}")
-        return shares
-
     def check(self, d: int) -> str | None:
-        """Orthonormal rows need k_2 <= d, and layers that share weights equal widths."""
+        """Orthonormal rows need k_2 <= d, and layers that share weights must be there, with equal widths."""
         widths = (d, d, *self.widths)
-        for layer in range(3, len(widths)) if self.share_skips else ():
+        for layer, below in enumerate(self.skips[1:] if self.share_skips else (), start=3):
+            if layer - 3 not in below:
+                return f"share_skips needs layer {layer - 3} in J_{layer}, which is {list(below)}"
             if widths[layer - 1] != widths[layer - 3]:
                 return (
                     f"share_skips needs layers {layer - 3} and {layer - 1} to have one width. "
@@ -82,19 +84,3 @@ class QuadraticDensenet(OfSquares, RandomDensenet):
         """One teacher. Raises ``UsageError`` when a contribution is constant under the law."""
         weights = draw_weights(rng, law, self.widths, self.skips, self.kind, self.condition, self.share_skips)
         return DensenetTeacher(weights, self.alphas, law.square_mean)
-
-
-def _check_skip_set(layer: int, below: tuple[int, ...]) -> None:
-    """J_l is a subset of {0, ..., l-3} and l-1, with l-1 and, for l >= 3, one more. BFC line 170."""
-    if len(set(below)) < len(below) or not set(below) <= set(range(layer)):
-        raise ValueError(f"must list different layers of 0..{layer - 1} in J_{layer}, which is {list(below)}")
-    if layer - 1 not in below:
-        raise ValueError(f"must list layer {layer - 1} in J_{layer}, which is {list(below)}")
-    if layer >= 3 and len(below) < 2:
-        raise ValueError(f"must have a skip link besides layer {layer - 1} in J_{layer}, which is {list(below)}")
-    if layer - 2 in below:
-        warnings.warn(
-            f"skips: J_{layer} = {list(below)} contains layer {layer - 2}, which the theory of the source forbids.",
-            UserWarning,
-            stacklevel=2,
-        )
