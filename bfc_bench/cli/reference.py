@@ -71,15 +71,14 @@ def entries(plugins: Plugins, kind: str = "", *, options: bool = True) -> list[R
     return [_entry(registry, name, options) for registry in plugins.of_kind(kind) for name in registry]
 
 
-def find(plugins: Plugins, name: str, kind: str = "") -> list[ReferenceEntry]:
+def find(plugins: Plugins, name: str) -> list[ReferenceEntry]:
     """The entries of a name, one for each kind that has it; also of variants such as ``sklearn:svm.SVC``."""
-    registries = plugins.of_kind(kind)
-    matches = [registry for registry in registries if name in registry]
-    if not matches and ":" in name and plugins.learners in registries:
+    matches = [registry for registry in plugins.registries.values() if name in registry]
+    if not matches and ":" in name:
         matches = [plugins.learners]  # which raises an error that suggests the nearest name
     if not matches:
-        names = sorted({other for registry in registries for other in registry})
-        hint = plugins.learners.near(name, names) + broken_plugins(plugins.unavailable, name, kind)
+        names = sorted({other for registry in plugins.registries.values() for other in registry})
+        hint = plugins.learners.near(name, names) + broken_plugins(plugins.unavailable, name)
         raise UsageError(f"show: there is nothing called {name!r}.{hint}")
     return [_entry(registry, name) for registry in matches]
 
