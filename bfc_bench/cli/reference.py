@@ -6,7 +6,6 @@ import textwrap
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
 from itertools import pairwise
 from math import inf
 from pathlib import Path
@@ -186,7 +185,6 @@ def _values_in_words(schema: Mapping[str, Any], definitions: Mapping[str, Any]) 
     return f"{words} {', '.join(limits)}".strip()
 
 
-@cache
 def _field_texts(cls: type) -> dict[str, str]:
     """The string below each annotated field of a class and of its base classes, as far as they have a source."""
     texts: dict[str, str] = {}
