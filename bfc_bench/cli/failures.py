@@ -25,7 +25,7 @@ def failure_lines(stored: StoredSuite) -> list[str]:
 
     Writes the file. Raises ``OutputError`` if that is not possible.
     """
-    from bfc_bench.utils.files import inside, write_file
+    from bfc_bench.utils.files import inside, make_folder, write_file
 
     causes: dict[tuple[str, str, str], list[Row]] = {}
     for row in stored.each():
@@ -43,5 +43,6 @@ def failure_lines(stored: StoredSuite) -> list[str]:
             line += f" (traceback: {file})"
         lines.append(line)
     if traced:
+        make_folder(stored.directory, private=True)
         write_file(inside(stored.directory, FILE), "\n".join(traced).encode())
     return lines

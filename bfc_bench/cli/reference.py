@@ -3,18 +3,16 @@
 import ast
 import inspect
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
 from itertools import pairwise
 from math import inf
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Any, get_args
 
 import typer
-from pydantic.fields import FieldInfo
+from pydantic.json_schema import GenerateJsonSchema
 
 from bfc_bench.config import Settings, plain_option
 from bfc_bench.errors import BenchError, UsageError
@@ -26,8 +24,11 @@ from bfc_bench.tasks.metrics import Metric
 from bfc_bench.toolkit.libraries import missing
 from bfc_bench.utils.plain_json import toml_value
 
-BASES = {"int": "integer", "float": "number", "bool": "true or false", "str": "text", "Any": "anything"}
-"""Types in words."""
+TYPES = {"integer": "integer", "number": "number", "boolean": "true or false", "string": "text", "object": "table"}
+"""Types of JSON in words."""
+LIMITS = {"exclusiveMinimum": "> {:g}", "minimum": ">= {:g}", "exclusiveMaximum": "< {:g}", "maximum": "<= {:g}"}
+LIMITS |= dict.fromkeys(("minItems", "minLength", "minProperties"), "of {} or more")
+"""Constraints of a JSON schema in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +70,14 @@ def entries(plugins: Plugins, kind: str = "", *, options: bool = True) -> list[R
     return [_entry(registry, name, options) for registry in plugins.of_kind(kind) for name in registry]
 
 
-def find(plugins: Plugins, name: str, kind: str = "") -> list[ReferenceEntry]:
+def find(plugins: Plugins, name: str) -> list[ReferenceEntry]:
     """The entries of a name, one for each kind that has it; also of variants such as ``sklearn:svm.SVC``."""
-    registries = plugins.of_kind(kind)
-    matches = [registry for registry in registries if name in registry]
-    if not matches and ":" in name and plugins.learners in registries:
+    matches = [registry for registry in plugins.registries.values() if name in registry]
+    if not matches and ":" in name:
         matches = [plugins.learners]  # which raises an error that suggests the nearest name
     if not matches:
-        names = sorted({other for registry in registries for other in registry})
-        hint = plugins.learners.near(name, names) + broken_plugins(plugins.unavailable, name, kind)
+        names = sorted({other for registry in plugins.registries.values() for other in registry})
+        hint = plugins.learners.near(name, names) + broken_plugins(plugins.unavailable, name)
         raise UsageError(f"show: there is nothing called {name!r}.{hint}")
     return [_entry(registry, name) for registry in matches]
 
@@ -140,13 +140,20 @@ def _suite_facts(path: Path) -> tuple[str, dict[str, str]]:
     }
 
 
+class _Schema(GenerateJsonSchema):
+    """A JSON schema in which types that JSON has not may be anything."""
+
+    def handle_invalid_for_json_schema(self, schema: Any, error_info: str) -> dict[str, Any]:
+        return {}
+
+
 def options_of(cls: type[Settings]) -> tuple[Option, ...]:
     """The options of a class in order, inherited ones included."""
-    texts = _field_texts(cls)
+    texts, schema = _field_texts(cls), cls.model_json_schema(schema_generator=_Schema)
     return tuple(
         Option(
             field.alias or name,
-            _values_in_words(field.annotation, field.metadata),
+            _values_in_words(schema["properties"][field.alias or name], schema.get("$defs", {})),
             "required" if field.is_required() else _as_toml(field.get_default(call_default_factory=True)),
             texts.get(name, ""),
         )
@@ -159,45 +166,25 @@ def _as_toml(value: Any) -> str:
     return "none" if value is None else toml_value(plain_option(value))
 
 
-def _values_in_words(annotation: Any, metadata: Iterable[Any]) -> str:
-    """The values that a field takes, in words."""
-    origin, arguments = get_origin(annotation), get_args(annotation)
-    if origin is Annotated:
-        words = _values_in_words(arguments[0], [*arguments[1:], *metadata])
-    elif origin is Literal:
-        words = " | ".join(_as_toml(value) for value in arguments)
-    elif origin in (Union, UnionType):
-        parts = [_values_in_words(argument, metadata) for argument in arguments if argument is not NoneType]
-        words = " or ".join(dict.fromkeys(parts)) + ", or left out" * (NoneType in arguments)
-    else:
-        limits = ", ".join(limit for item in metadata for limit in _limits(item))
-        words = f"{_type_in_words(annotation, origin, arguments)} {limits}".strip()
-    return words
+def _values_in_words(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
+    """The values that a JSON schema allows, in words."""
+    if "$ref" in schema:
+        return _values_in_words(definitions[schema["$ref"].rpartition("/")[2]], definitions)
+    if "anyOf" in schema:
+        parts = [part for part in schema["anyOf"] if part.get("type") != "null"]
+        words = " or ".join(dict.fromkeys(_values_in_words(part, definitions) for part in parts))
+        return words + ", or left out" * (len(parts) < len(schema["anyOf"]))
+    if "const" in schema or "enum" in schema:
+        return " | ".join(map(_as_toml, schema.get("enum") or [schema["const"]]))
+    if "prefixItems" in schema:
+        return f"[{', '.join(_values_in_words(item, definitions) for item in schema['prefixItems'])}]"
+    words = TYPES.get(schema.get("type", ""), "anything")
+    if "items" in schema:
+        words = f"list of {_values_in_words(schema['items'], definitions)}"
+    limits = [limit.format(schema[name]) for name, limit in LIMITS.items() if name in schema]
+    return f"{words} {', '.join(limits)}".strip()
 
 
-def _type_in_words(annotation: Any, origin: Any, arguments: tuple[Any, ...]) -> str:
-    """A type in words, without bounds."""
-    if origin in (tuple, list, set, frozenset):
-        items = [_values_in_words(argument, ()) for argument in arguments if argument is not Ellipsis]
-        fixed = origin is tuple and Ellipsis not in arguments
-        return f"[{', '.join(items)}]" if fixed else f"list of {items[0]}"
-    if origin is dict or annotation is dict or (isinstance(annotation, type) and issubclass(annotation, Settings)):
-        return "table"
-    name = getattr(annotation, "__name__", None) or str(annotation)
-    return BASES.get(name, name)
-
-
-def _limits(item: Any) -> list[str]:
-    """The bounds that a constraint sets."""
-    if isinstance(item, FieldInfo):
-        return [limit for inner in item.metadata for limit in _limits(inner)]
-    signs = (("gt", ">"), ("ge", ">="), ("lt", "<"), ("le", "<="))
-    bounds = [f"{sign} {getattr(item, name):g}" for name, sign in signs if getattr(item, name, None) is not None]
-    least = getattr(item, "min_length", None)
-    return bounds + ([f"of {least} or more"] if least else [])
-
-
-@cache
 def _field_texts(cls: type) -> dict[str, str]:
     """The string below each annotated field of a class and of its base classes, as far as they have a source."""
     texts: dict[str, str] = {}

@@ -144,15 +144,6 @@ def _next_commands(stored: StoredSuite, suite: str, advised: Sequence[str]) -> l
     lines = [f"bfc-bench results {name}{store_option} --format csv --output rows.csv"]
     if stored.suite.claim:
         lines = [f"bfc-bench claims {name}{store_option}", *lines]
-    if labels := _question(stored):
-        lines.append(f"bfc-bench compare {shlex.join(labels)} --suite {name}{store_option}")
+    if len(stored.labels) > 1:
+        lines.append(f"bfc-bench compare --suite {name}{store_option}")
     return ["Next:", *(f"  {line}" for line in [*lines, *(f"{command}{store_option}" for command in advised)])]
-
-
-def _question(stored: StoredSuite) -> Sequence[str]:
-    """Two labels with results on a common task: those of the suite's first claim that compares two, else any two."""
-    ran = [set(rows.distinct("label")) for rows in stored.columns().where(status="ok").groups("task").values()]
-    compared = [claim.labels[:2] for claim in stored.parsed_claims]
-    others = [[label for label in stored.labels if label in labels][:2] for labels in ran]
-    pairs = (pair for pair in [*compared, *others] if len(pair) == 2)
-    return next((pair for pair in pairs if any(labels.issuperset(pair) for labels in ran)), ())

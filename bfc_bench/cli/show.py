@@ -16,16 +16,13 @@ if TYPE_CHECKING:
 
 def show(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name in `bfc-bench list`, or module:Class.")],
-    kind: Annotated[
-        str, typer.Option("--kind", metavar="KIND", help="Show only this kind, e.g. learner or target.")
-    ] = "",
 ) -> None:
     """Describe a learner, a target or another part that suites name, with its options."""
     from bfc_bench.cli.reference import find
     from bfc_bench.plugins.manager import load_plugins
 
     out = console(100)
-    for entry in find(load_plugins(), name, kind):
+    for entry in find(load_plugins(), name):
         _print(entry, out)
 
 

@@ -12,8 +12,8 @@ from bfc_bench.plugins.manager import load_plugins
 PLUGINS = load_plugins()
 
 
-def options(name, kind=""):
-    (entry,) = find(PLUGINS, name, kind)
+def options(name):
+    (entry,) = find(PLUGINS, name)
     return {option.name: option for option in entry.options}
 
 
@@ -60,7 +60,7 @@ def test_unknown_names_suggest_the_nearest():
     with pytest.raises(UsageError, match="Did you mean 'kernel-ridge'"):
         find(PLUGINS, "kernel-rigde")
     with pytest.raises(UsageError, match=r"there is no such kind\. Did you mean 'learner'"):
-        find(PLUGINS, "kernel-ridge", "lerner")
+        entries(PLUGINS, "lerner")
     with pytest.raises(UsageError, match=r"Did you mean 'numpy\.random:Generator'"):
         find(PLUGINS, "numpy.random.Generator")
     with pytest.raises(UsageError, match=r"Known: .* and \d+ more\.$"):

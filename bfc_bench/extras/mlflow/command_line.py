@@ -66,7 +66,7 @@ def ui(
 ) -> None:
     """Serve the MLflow pages of a store on this machine until Ctrl-C.
 
-    Prints the addresses of reports and saved views.
+    Prints the addresses of saved views. Reports are among the runs of each suite.
     """
     from bfc_bench.extras.mlflow.client import connection
     from bfc_bench.extras.mlflow.database import artifact_root, database_uri
@@ -79,9 +79,6 @@ def ui(
     with connection(uri):  # makes the database: a server that makes it while another does would break it
         typer.echo(f"MLflow starts: http://{HOST}:{port}  (stop with Ctrl-C)")
     for name, version in suites:
-        page = store / "reports" / f"{name}@{version}" / "report.html"
-        if page.exists():
-            typer.echo(f"  report of {name}@{version}: {page.resolve().as_uri()}")
         for view, path in saved_views(uri, suite=name, version=version).items():
             typer.echo(f"  {view}: http://{HOST}:{port}{path}")
     # Without the artifact proxy, artifacts have the same URIs through the server and through the database.

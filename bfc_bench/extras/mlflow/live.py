@@ -38,7 +38,6 @@ class MlflowTracker:
         """Rows of earlier runs, then those of this one."""
         self.error: Exception | None = None
         """The error of MLflow that has stopped live logging."""
-        self._warned = False
 
     @hookimpl
     def bfc_run_started(self, session: Session) -> None:
@@ -57,7 +56,6 @@ class MlflowTracker:
         elif self.error is None:
             self._rows = list(session.store.rows(session.suite, session.version))
             self._start(self._follow)
-        self._warn_once()
 
     @hookimpl
     def bfc_run_finished(self, session: Session) -> None:
@@ -92,7 +90,7 @@ class MlflowTracker:
             try:
                 work()
             except Exception as error:
-                self.error = error
+                self._stop(error)
 
         # A daemon thread, because a request that hangs must not keep the process alive.
         self._thread = threading.Thread(target=guarded, name=THREAD, daemon=True)
@@ -102,16 +100,15 @@ class MlflowTracker:
         if self._thread is None:
             return
         self._thread.join(PATIENCE)
-        if self._thread.is_alive() and self.error is None:
-            self.error = TimeoutError(
-                f"MLflow at {masked(self._uri)}: not up to date {PATIENCE:g} s after the end of the run"
-            )
-        self._warn_once()
+        if self._thread.is_alive():
+            late = f"not up to date {PATIENCE:g} s after the end of the run"
+            self._stop(TimeoutError(f"MLflow at {masked(self._uri)}: {late}"))
 
-    def _warn_once(self) -> None:
-        if self.error is not None and not self._warned:
-            self._warned = True
+    def _stop(self, error: Exception) -> None:
+        """End logging, with a warning for the first error."""
+        if self.error is None:
+            self.error = error
             self._warn(
-                f"{masked(str(self.error), self._uri)}. Live logging stops; results are safe in the store. "
+                f"{masked(str(error), self._uri)}. Live logging stops; results are safe in the store. "
                 f"`bfc-bench sync {self._session.suite}` brings MLflow up to date."
             )

@@ -1,7 +1,6 @@
 """Says in words what the results on a table mean: how many rows, which learner, how sure."""
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from typing import TypeAlias
 
@@ -10,10 +9,10 @@ from bfc_bench.analysis.curves import Curve
 from bfc_bench.analysis.forecast import forecast
 from bfc_bench.analysis.intervals import Interval
 from bfc_bench.analysis.thresholds import NStars, threshold
+from bfc_bench.cli.failures import failure_lines
 from bfc_bench.extras.try_table.table_facts import TableFacts
 from bfc_bench.report.tables import censored, interval_text, number, sample_size, with_interval
 from bfc_bench.stored_suite import StoredSuite
-from bfc_bench.utils.counted import counted
 
 BASELINES = ("mean", "most-frequent")
 IN_WORDS = {2: "twice", 4: "four times"}
@@ -26,10 +25,7 @@ Result: TypeAlias = tuple[Curve, Interval]
 def answer(stored: StoredSuite, facts: TableFacts) -> list[str]:
     """Lines of text about the results of the suite that was made for a table."""
     curves = list(stored.curves())
-    problems = Counter(
-        f"{row.label}: {row.status}: {row.reason}" for row in stored.rows() if row.status not in ("ok", "skipped")
-    )
-    notes = [f"  {problem} ({counted(count, 'cell')})" for problem, count in problems.items()]
+    notes = [f"  {line}" for line in failure_lines(stored)]
     results = {n: _results(curves, n) for n in sorted({int(n) for curve in curves for n in curve.n})}
     most = max(map(len, results.values()), default=0)
     if not most:

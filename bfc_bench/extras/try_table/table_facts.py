@@ -28,8 +28,6 @@ DENSE = 2
 YEARS = (1500, 2200)
 ID_NAME = re.compile(r"(?i:(^|[^a-z])(ids?|uuid|guid|key|nr|no|number|index)([^a-z]|$))|[a-z]I[Dd]([^a-z]|$)")
 """Names of columns of ids, such as ``id``, ``patient_id``, ``customerID`` and ``Order No.``."""
-MOST_COLUMNS = 2000
-"""The largest number of columns that are looked at."""
 SLASH_DATE = re.compile(r"\d{1,2}/\d{1,2}/\d{4}")
 SLASH_FORMATS = {"%m/%d/%Y": "month/day/year", "%d/%m/%Y": "day/month/year"}
 TEST_POINTS = 20_000
@@ -117,11 +115,6 @@ def _read_well(
         remarks.append(f"numbers such as {example!r} are read with a decimal comma.")
         part = _read(path, options)
     offered = [str(name) for name in options.get("columns") or part.frame.columns if str(name) not in drop]
-    if len(offered) > MOST_COLUMNS:
-        raise UsageError(
-            f"{path}: the table has {len(offered):,} columns; try looks at {MOST_COLUMNS:,} at most. Name those to "
-            """learn from, such as --set 'columns=["a", "b"]'."""
-        )
     target = options["target"]
     if gaps := sorted({text for name in {*offered, target} for text in _gap_texts(part, name)}):
         options["missing_texts"] = [*options.get("missing_texts", []), *gaps]

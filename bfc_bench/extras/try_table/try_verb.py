@@ -10,7 +10,7 @@ from bfc_bench.cli.options import STORE, StoreOption
 
 
 def try_(
-    table: Annotated[Path, typer.Argument(metavar="TABLE", help="A CSV or parquet file.")],
+    table: Annotated[Path, typer.Argument(metavar="TABLE", dir_okay=False, help="A CSV or parquet file.")],
     target: Annotated[str, typer.Option("--target", metavar="COLUMN", help="The column to be predicted.")],
     group: Annotated[
         str | None,
@@ -57,8 +57,6 @@ def try_(
     from bfc_bench.utils.escape_control import visible
     from bfc_bench.utils.files import write_file
 
-    if table.is_dir():
-        raise UsageError(f"{table} is a folder; name a CSV or parquet file.")
     out = output or table.with_suffix(".toml")
     if out.resolve().parent != table.resolve().parent:
         raise UsageError(

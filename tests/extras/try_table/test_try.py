@@ -300,13 +300,6 @@ def test_points_may_separate_thousands_before_a_decimal_comma(tmp_path):
     assert list(x[:2, 0]) == [1000.5, 1001.5]
 
 
-def test_more_columns_than_are_looked_at_are_one_line(tmp_path):
-    frame = pd.DataFrame({f"c{i}": np.arange(30) % 7 for i in range(2100)})
-    with pytest.raises(bb.UsageError, match=r"2,101 columns; try looks at 2,000 at most. Name those"):
-        looked_at(tmp_path, frame)
-    assert list(looked_at(tmp_path, frame, given={"columns": ["c1"]}).columns) == ["c1"]
-
-
 def test_only_a_suite_file_is_replaced(table, refused):
     text = table.read_text()
     (table.parent / "flats.toml").symlink_to("flats.csv")
