@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -101,7 +100,8 @@ def sync(
     first, store = curves[0].first, store_id(store_dir)
     with connection(uri) as client:
         experiment = ensure_experiment(client, uri, first.suite, first.suite_version, store_dir)
-        writer = _Writer(client, experiment, store_dir, store, report)
+        newest = max(curve.ended for curve in curves)
+        writer = _Writer(client, experiment, store_dir, store, newest, report)
         shown = [row for curve in curves for row in curve.rows]
         writer.log(curves, summaries(shown, theories or {}) if complete else None)
         if complete:
@@ -188,6 +188,8 @@ class _Writer:
     store_dir: Path
     store: str
     """Id of the store."""
+    newest: int
+    """Time of the last row in Unix milliseconds."""
     report: SyncReport
 
     def log(self, curves: Sequence[ReplicateCurve], found: Summaries | None) -> None:
@@ -213,9 +215,7 @@ class _Writer:
         metrics = [
             (name, value, milliseconds(row), row.n) for row in new for name, value in curve.points[row.n].items()
         ]
-        if summary and not (run and run.data.tags.get(SUMMARY) == summary.tags[SUMMARY]):
-            now = round(1000 * time.time())  # of several values at one step, MLflow shows the latest
-            metrics += [(name, value, now, n) for name, of in summary.metrics.items() for n, value in of.items()]
+        metrics += self._new_in_summary(summary, run) if summary else []
         if run is None:
             user = os.environ.get("MLFLOW_TRACKING_USERNAME") or os.environ.get("USER", "")
             identity = {"bfc.key": curve.key, "bfc.kind": "curve", STORE: self.store, OWNER: user}
@@ -232,6 +232,17 @@ class _Writer:
         if not ended:
             self.client.set_terminated(run.info.run_id, curve.status, curve.ended)
         self.report.points += len(metrics)
+
+    def _new_in_summary(self, summary: ReplicateSummary, run: Run | None) -> Iterator[Value]:
+        """What changed in a summary, later than its earlier values: MLflow shows the latest, and clocks can go back."""
+        if run and run.data.tags.get(SUMMARY) == summary.tags[SUMMARY]:
+            return
+        for name, values in summary.metrics.items():
+            known = run is not None and name in run.data.metrics
+            history = self.client.get_metric_history(run.info.run_id, name) if run and known else []
+            logged = {old.step: old.value for old in sorted(history, key=lambda old: old.timestamp)}
+            time = max([self.newest, *(old.timestamp + 1 for old in history)])
+            yield from ((name, value, time, step) for step, value in values.items() if logged.get(step) != value)
 
     def _log_artifacts(self, run_id: str, rows: Iterable[Row]) -> None:
         """Log the artifacts of new points, before the tag that lists the points."""

@@ -124,7 +124,7 @@ def test_thresholds_and_exponents_are_at_step_0_and_follow_new_rows(up_to_date, 
     assert latest["fit/exponent"] == pytest.approx(1.0, abs=0.15)
 
 
-def test_the_expected_error_is_at_step_n_of_every_run_of_the_curve(up_to_date, row, uri, contents):
+def test_the_expected_error_is_at_step_n_of_every_run_of_the_curve_once(up_to_date, row, uri, contents):
     rows = [row(label, n=n, replicate=r) for label in ("net", "kernel") for n in (100, 200) for r in range(2)]
     theories = {("teacher", 10, "kernel"): Theory(lambda n: 5 / n, "this file")}
 
@@ -139,7 +139,9 @@ def test_the_expected_error_is_at_step_n_of_every_run_of_the_curve(up_to_date, r
     report = up_to_date(rows, theories=theories)
     assert (report.created, report.points, contents(uri)["values"]) == (0, 0, before)
     up_to_date([*rows, row("kernel", n=400)], theories=theories)
+    held = contents(uri)
     assert len(expected()) == 5
+    assert held["values"] == len(held["history"])
 
 
 def test_report_is_one_run_per_session_and_is_replaced_when_its_content_changes(
