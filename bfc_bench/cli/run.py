@@ -144,6 +144,7 @@ def _next_commands(stored: StoredSuite, suite: str, advised: Sequence[str]) -> l
     lines = [f"bfc-bench results {name}{store_option} --format csv --output rows.csv"]
     if stored.suite.claim:
         lines = [f"bfc-bench claims {name}{store_option}", *lines]
-    if len(stored.labels) > 1:
-        lines.append(f"bfc-bench compare --suite {name}{store_option}")
+    places = stored.columns().where(status="ok").groups("task", "d").values()
+    if pair := next((labels[:2] for labels in (rows.distinct("label") for rows in places) if len(labels) > 1), None):
+        lines.append(f"bfc-bench compare {shlex.join(pair)} --suite {name}{store_option}")
     return ["Next:", *(f"  {line}" for line in [*lines, *(f"{command}{store_option}" for command in advised)])]

@@ -145,11 +145,11 @@ def test_compare_gives_a_test_per_size_and_calls_no_difference_without_evidence(
     assert "kernel / twin [95 %]" in text
 
 
-def test_a_run_advises_to_compare_its_learners(held, printed):
+def test_a_run_advises_to_compare_the_first_two_that_have_results(held, printed):
     path, store = held()
     with open_store(store) as suites:
         advised = _next_commands(suites[path], str(path), [])[-1]
-    assert advised.split() == ["bfc-bench", "compare", "--suite", str(path), "--store", str(store)]
+    assert advised.split() == ["bfc-bench", "compare", "joint", "kernel", "--suite", str(path), "--store", str(store)]
     printed(*advised.split()[1:])
 
 
