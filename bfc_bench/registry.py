@@ -29,7 +29,10 @@ class Unavailable:
 
 @dataclass(eq=False, repr=False)
 class Registry(Generic[T]):
-    """Objects of one kind (learners, targets, ...) by name."""
+    """Objects of one kind (learners, targets, ...) by name.
+
+    The text ``module:attribute`` may stand for an object, with its name; it is imported when it is first used.
+    """
 
     kind: str
     """What the objects are called in messages."""
@@ -39,8 +42,6 @@ class Registry(Generic[T]):
     """What broken plugins lack. An error for an unknown name adds those that might have been meant."""
     named_by: str = ""
     """The attribute that names an object; empty if the plugin names it."""
-    importable: bool = False
-    """Whether ``module:attribute`` with a name may stand for an object, which is imported when it is first used."""
     elsewhere: str = ""
     """The name of the object whose variants are ``module:Class`` of any package."""
     _entries: dict[str, tuple[T, str]] = field(default_factory=dict, init=False)
@@ -51,7 +52,7 @@ class Registry(Generic[T]):
 
     def register(self, name: str, value: T, plugin: str) -> None:
         """Add an object."""
-        if not self._is_deferred(value) and (problem := self.problem(value)):
+        if not _is_deferred(value) and (problem := self.problem(value)):
             raise PluginError(f"{self.kind} {described(value)} {problem}.")
         if not name or not isinstance(name, str):
             raise PluginError(f"{self.kind} {described(value)} must have a name, a non-empty string. Got {name!r}.")
@@ -69,7 +70,7 @@ class Registry(Generic[T]):
             broken = broken_plugins(self.unavailable, name, self.kind)
             raise UsageError(f"{where}{': ' * bool(where)}unknown {self.kind} {name!r}.{self.near(name)}{broken}")
         value, plugin = self._entries[name]
-        if self._is_deferred(value):
+        if _is_deferred(value):
             value = self._imported(name, str(value), plugin)
             self._entries[name] = (value, plugin)
         return value
@@ -82,9 +83,6 @@ class Registry(Generic[T]):
         if named and (sys.modules.get(package) or find_spec(package)):  # ``__main__`` may have no spec
             return f"{NEAR} '{module}:{attribute}'?"
         return suggest(name, {*self, *known})
-
-    def _is_deferred(self, value: object) -> bool:
-        return self.importable and isinstance(value, str) and all(value.partition(":"))
 
     def _imported(self, name: str, place: str, plugin: str) -> T:
         module, _, attribute = place.partition(":")
@@ -140,6 +138,10 @@ class Registry(Generic[T]):
 
     def __len__(self) -> int:
         return len(self._entries)
+
+
+def _is_deferred(value: object) -> bool:
+    return isinstance(value, str) and all(value.partition(":"))
 
 
 def broken_plugins(unavailable: Sequence[Unavailable], name: str, kind: str = "") -> str:

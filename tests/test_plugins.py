@@ -194,11 +194,13 @@ def test_a_plot_that_fails_leaves_the_others(caplog):
         "f": good,
         "g": lambda rows: {"number": 3},
         "h": lambda rows: {"picture": SimpleNamespace(savefig=saved)},
+        "i": "collections:Counter",  # by its place, as every part may be; no rows have no figures
+        "j": "no_such_module:draw",
     }
     plugins = load_plugins([registers("plot", name, plot) for name, plot in plots.items()])
     assert plugins.figures([]) == {"fine": altair.Chart().mark_point().to_dict(), "picture": b"svg {'Date': None}"}
     assert [record.getMessage().split(" failed in ")[1][:8] for record in caplog.records] == [
-        f"plot '{name}'" for name in "acdefg"
+        f"plot '{name}'" for name in "acdefgj"
     ]
     assert "TypeError: a plot must give charts of Altair or figures of Matplotlib. Got int" in caplog.text
 

@@ -59,7 +59,7 @@ def for_readers(
 
     if what == "n-star":
         rows = stored.columns().where(task=kept.get("task"), label=kept.get("label"))
-        return learners_table(summary_table(rows, stored.levels), "task", "d")
+        return learners_table(summary_table(stored.curves(rows=rows), stored.levels), "task", "d")
     records = selected_records(stored, what, kept)
     before, number, after = LAYOUTS[what]
     names = [*before, number, *(name for name in after if any(record[name] not in ("", None) for record in records))]

@@ -31,7 +31,8 @@ def print_summary(
     rows = stored.columns().where(task=kept.get("task"), label=kept.get("label"))
     for answer in answers_in_words(rows, stored.levels):
         print_text(console, answer)
-    for (task, d), group in groupby(summary_table(rows, stored.levels), lambda record: (record["task"], record["d"])):
+    learners = summary_table(stored.curves(rows=rows), stored.levels)
+    for (task, d), group in groupby(learners, lambda record: (record["task"], record["d"])):
         print_text(console, f"\n{task}, d = {d}")
         print_table(console, *learners_table(list(group)), omit=(COUNTS, ("censored",)))
     for remark in origin_remarks(rows):

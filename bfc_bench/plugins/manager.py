@@ -45,7 +45,7 @@ class Plugins:
         self.unavailable: list[Unavailable] = []
         """Broken plugins and objects, with the reason."""
         missing = self.unavailable
-        self.learners: Registry[type[Learner]] = Registry("learner", _not_a(Learner, "name"), missing, "name", True)
+        self.learners: Registry[type[Learner]] = Registry("learner", _not_a(Learner, "name"), missing, "name")
         self.learners.elsewhere = "sklearn"
         self.inputs: Registry[type[Inputs]] = Registry("input distribution", _not_a(Inputs, "kind"), missing, "kind")
         self.targets: Registry[type[Target]] = Registry("target", _not_a(Target, "kind"), missing, "kind")
@@ -55,10 +55,10 @@ class Plugins:
         self.metrics: Registry[Metric] = Registry("metric", _not_a_metric, missing, "name")
         self.claims: Registry[type[Claim]] = Registry("claim kind", _not_a(Claim, "kind"), missing, "kind")
         self.suites: Registry[Path] = Registry("suite", _not_a_file, missing)
-        self.executors: Registry[type[Executor]] = Registry("executor", _not_a(Executor, "name"), missing, "name", True)
-        self.plots: Registry[Callable[[Sequence[Row]], Mapping[str, Any]]] = Registry("plot", _not_callable, missing)
-        self.verbs: Registry[Callable[..., Any]] = Registry("verb", _not_a_function, missing, importable=True)
-        self.listeners: Registry[Callable[..., Any]] = Registry("listener", _not_a_function, missing, importable=True)
+        self.executors: Registry[type[Executor]] = Registry("executor", _not_a(Executor, "name"), missing, "name")
+        self.plots: Registry[Callable[[Sequence[Row]], Mapping[str, Any]]] = Registry("plot", _not_a_function, missing)
+        self.verbs: Registry[Callable[..., Any]] = Registry("verb", _not_a_function, missing)
+        self.listeners: Registry[Callable[..., Any]] = Registry("listener", _not_a_function, missing)
         self.registries: dict[str, Registry[Any]] = {
             registry.kind: registry for registry in vars(self).values() if isinstance(registry, Registry)
         }
@@ -227,10 +227,6 @@ def _not_a_file(value: Any) -> str | None:
     if not isinstance(value, Path):
         return "must be a pathlib.Path, such as Path(__file__).with_name('mine.toml')"
     return None if value.is_file() else "is not there; does the distribution contain it?"
-
-
-def _not_callable(value: Any) -> str | None:
-    return None if callable(value) else "must be a function, or a class"
 
 
 def _not_a_function(value: Any) -> str | None:

@@ -72,8 +72,8 @@ class Register:
         """
         self._add(self.plugin, "executor", executor, name)
 
-    def plot(self, name: str, plot: Callable[[Sequence[Row]], Mapping[str, Any]]) -> None:
-        """A plot; ``plot(rows)`` returns ``{name: chart}`` for the report.
+    def plot(self, name: str, plot: Callable[[Sequence[Row]], Mapping[str, Any]] | str) -> None:
+        """A plot, or where it is: ``plot(rows)`` returns ``{name: chart}`` for the report.
 
         Provisional since 0.1.0: may change in a minor release.
         """

@@ -1,7 +1,5 @@
 """The axes of figures: their range, ticks and labels, and where values of an axis lie."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

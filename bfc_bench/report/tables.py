@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, TypeVar, get_args
 
 import numpy as np
 
-from bfc_bench.analysis.curves import FLOOR, METRIC_NAMES, by_task, curves, metric_of
+from bfc_bench.analysis.curves import FLOOR, METRIC_NAMES, Curve
 from bfc_bench.analysis.scaling import Scaling
 from bfc_bench.analysis.thresholds import NStars, threshold
 from bfc_bench.store.row import AXES, Row, Status
@@ -98,39 +98,34 @@ def _severity(status: Status) -> tuple[bool, bool, int]:
     return status == "skipped", status == "ok", STATUSES.index(status)
 
 
-def summary_table(rows: Iterable[Row], levels: Sequence[float] = LEVELS) -> list[Record]:
-    """One record of texts per (task, d, label), with a column for each axis of a grid.
+def summary_table(curves: Sequence[Curve], levels: Sequence[float] = LEVELS) -> list[Record]:
+    """One record of texts per curve, with a column for each axis of a grid.
 
     Of a task and d, the learner that needs the fewest points comes first, at the smallest level that tells them apart,
     then the one with the lowest error. ``best_n`` is the size with the lowest mean, ``error`` the mean at ``n``, the
     largest measured size, and ``worst`` the worst replicate there.
     """
-    records = []
-    for task, group in by_task(rows).items():
-        used = metric_of(group)
-        cells = {key: Counter(members.column("status")) for key, members in group.groups("d", "label").items()}
-        ranked = list[tuple[tuple[float, ...], Record]]()
-        for curve in curves(group, used):
-            measured = [point for point in curve.points if point.replicates]
-            last = measured[-1] if measured else None
-            best_n = min(measured, key=lambda point: point.mean).n if measured else None
-            status, reached = cells[curve.d, curve.label], {level: threshold(curve, level) for level in levels}
-            beyond = [f"{text} at {level:g}" for level, of in reached.items() if (text := censored(of))]
-            record = (
-                {"task": task, "d": curve.d, "label": curve.label}
-                | {f"{AXES}{axis}": value for axis, value in curve.axes.items()}
-                | {"metric": used, "best_n": best_n, "n": last.n if last else None}
-                | {"error": with_interval(last.mean, last.lo, last.hi) if last else "no value"}
-                | {"worst": number(last.worst) if last else ""}
-                | {f"N*({level:g})": _reached(of) for level, of in reached.items()}
-                | {"censored": "; ".join(beyond)}
-                | {"ok": status["ok"], "failed": status.total() - status["ok"] - status["skipped"]}
-                | {"skipped": status["skipped"]}
-            )
-            sizes = [reached[level].rank for level in sorted(levels)]
-            ranked.append(((curve.d, *sizes, last.mean if last else math.inf), record))
-        records += [record for _, record in sorted(ranked, key=lambda pair: pair[0])]
-    return records
+    tasks, ranked = list(dict.fromkeys(curve.task for curve in curves)), list[tuple[tuple[float, ...], Record]]()
+    for curve in curves:
+        measured = [point for point in curve.points if point.replicates]
+        last = measured[-1] if measured else None
+        best_n = min(measured, key=lambda point: point.mean).n if measured else None
+        failed, skipped = int(curve.failures.sum()), sum(at_n.get("skipped", 0) for at_n in curve.statuses)
+        reached = {level: threshold(curve, level) for level in levels}
+        beyond = [f"{text} at {level:g}" for level, of in reached.items() if (text := censored(of))]
+        record = (
+            {"task": curve.task, "d": curve.d, "label": curve.label}
+            | {f"{AXES}{axis}": value for axis, value in curve.axes.items()}
+            | {"metric": curve.metric, "best_n": best_n, "n": last.n if last else None}
+            | {"error": with_interval(last.mean, last.lo, last.hi) if last else "no value"}
+            | {"worst": number(last.worst) if last else ""}
+            | {f"N*({level:g})": _reached(of) for level, of in reached.items()}
+            | {"censored": "; ".join(beyond)}
+            | {"ok": int(curve.was_tried.sum()) - failed - skipped, "failed": failed, "skipped": skipped}
+        )
+        sizes = [reached[level].rank for level in sorted(levels)]
+        ranked.append(((tasks.index(curve.task), curve.d, *sizes, last.mean if last else math.inf), record))
+    return [record for _, record in sorted(ranked, key=lambda pair: pair[0])]
 
 
 def _reached(threshold: NStars) -> str:

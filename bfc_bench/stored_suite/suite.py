@@ -429,5 +429,5 @@ class StoredSuite:
 
         from bfc_bench.report.tables import summary_table
 
-        table = pd.DataFrame(summary_table(self.columns(), self.levels))
+        table = pd.DataFrame(summary_table(self.curves(), self.levels))
         return f"<b>{self.name}@{self.version}</b> in {self.store.directory}{table._repr_html_()}"

@@ -4,6 +4,7 @@ import math
 import pytest
 from synthetic import DIMS, INJECTION, LAWS, SIZES, n_star, n_stars, row, rows
 
+from bfc_bench.analysis.curves import curves, metric_of
 from bfc_bench.report import tables
 
 
@@ -20,7 +21,7 @@ def only(records, **wanted):
 
 def test_every_table_is_a_list_of_flat_records_with_equal_keys(grid):
     for name in ("cells", "tuning", "problem", "summary"):
-        table = list(getattr(tables, f"{name}_table")(grid))
+        table = list(getattr(tables, f"{name}_table")(curves(grid) if name == "summary" else grid))
         assert table
         assert len({tuple(record) for record in table}) == 1
         assert all(isinstance(value, str | int | float | None) for record in table for value in record.values())
@@ -52,7 +53,7 @@ def test_problems_are_grouped_by_reason_with_skips_last(grid):
 
 
 def test_the_summary_has_a_line_per_curve(grid):
-    records = tables.summary_table(grid)
+    records = tables.summary_table(curves(grid))
     assert len(records) == len(DIMS) * (2 * len(LAWS) + 1)
     record = only(records, task="teacher-L3", label="grow", d=20)
     assert (record["n"], record["ok"], record["failed"], record["skipped"]) == (1000, 20, 5, 0)
@@ -64,7 +65,7 @@ def test_the_summary_has_a_line_per_curve(grid):
 
 def test_the_summary_of_binary_tasks_is_of_their_error_rate():
     binary = [row(n=n, replicate=r, error_rate=0.3 / n) for n in (10, 100) for r in (0, 1)]
-    assert tables.summary_table(binary)[0]["metric"] == "error_rate"
+    assert tables.summary_table(curves(binary, metric_of(binary)))[0]["metric"] == "error_rate"
 
 
 @pytest.mark.parametrize(
@@ -106,7 +107,7 @@ def test_censored_replicates_are_counted_unless_they_are_all(specs, text):
 def test_learners_are_listed_by_the_points_they_need_then_by_their_error():
     errors = {"slow": 30, "never b": 2e6, "never a": 1e6, "fast": 10}
     rows = [row(label=a, n=n, replicate=r, nmse=c / n) for a, c in errors.items() for n in (50, 400) for r in range(3)]
-    assert [record["label"] for record in tables.summary_table(rows)] == ["fast", "slow", "never a", "never b"]
+    assert [record["label"] for record in tables.summary_table(curves(rows))] == ["fast", "slow", "never a", "never b"]
 
 
 def test_an_ill_behaved_curve_is_remarked_on_with_its_last_crossing():
@@ -119,7 +120,7 @@ def test_an_ill_behaved_curve_is_remarked_on_with_its_last_crossing():
 
 
 def test_the_summary_names_the_worst_replicate_beside_the_mean(grid):
-    for record in tables.summary_table(grid):
+    for record in tables.summary_table(curves(grid)):
         if "[" in record["error"]:
             place = (*(record[name] for name in ("task", "d", "label", "n")), "ok")
             values = [r.nmse for r in grid if (r.task, r.d, r.label, r.n, r.status) == place]

@@ -135,7 +135,7 @@ def log_report(client: MlflowClient, experiment: str, stored: StoredSuite) -> st
     client.log_artifacts(run_id, str(stored.directory))
     tables = {
         "claims": [verdict.as_dict() for verdict in stored.claims()],
-        "summary": summary_table(rows, stored.levels),
+        "summary": summary_table(stored.curves(), stored.levels),
         "theory": [expected.as_dict() for expected in stored.theory()],
         "failures": problem_table(rows),
     }

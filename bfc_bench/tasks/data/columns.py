@@ -3,8 +3,6 @@
 Shapes: N rows, k columns of the table.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -16,6 +16,7 @@ import pytest
 import synthetic
 from waiting import wait_until
 
+from bfc_bench.analysis.curves import curves
 from bfc_bench.extras.mlflow.client import connection, ensure_experiment
 from bfc_bench.extras.mlflow.database import database_uri
 from bfc_bench.extras.mlflow.sync import log_report
@@ -194,6 +195,7 @@ def report_logged(store_dir, rows, monkeypatch):
             sessions=sessions,
             levels=[0.1],
             columns=lambda: Rows.of(rows),
+            curves=lambda: curves(rows),
             claims=list,
             theory=list,
         )
