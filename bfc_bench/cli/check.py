@@ -9,9 +9,6 @@ def check(
     name: Annotated[
         str, typer.Argument(metavar="NAME", help="Name in `bfc-bench list`; module:Class; or a suite file.")
     ],
-    kind: Annotated[
-        str, typer.Option("--kind", metavar="KIND", help="Only this kind, as `bfc-bench list` calls it.")
-    ] = "",
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Set an option of what is checked. Repeatable."),
@@ -28,7 +25,7 @@ def check(
 
     passed = True
     with Progress(console(), lambda: f"checking {name}") as progress:
-        for report in check_in_subprocess(name, kind, changed({}, set_)):
+        for report in check_in_subprocess(name, changed({}, set_)):
             progress.say(report.summary)
             passed = passed and report.ok
     raise typer.Exit(0 if passed else 1)

@@ -19,11 +19,11 @@ from bfc_bench.testing.learner_trial import LearnerTrial
 from bfc_bench.testing.requirement import Subject, requirements_of
 
 
-def find(name: str, kind: str = "") -> list[Any]:
-    """What a name stands for, of one kind or of any."""
+def find(name: str) -> list[Any]:
+    """What a name stands for, of any kind."""
     plugins = load_plugins()
-    registries = plugins.of_kind(kind)
-    if Path(name).is_file() and kind in ("", plugins.suites.kind):
+    registries = plugins.registries.values()
+    if Path(name).is_file():
         return [Path(name)]
     scheme, _, path = name.partition(":")
     matches = [
@@ -33,12 +33,12 @@ def find(name: str, kind: str = "") -> list[Any]:
     ]
     if matches:
         return matches
-    if path and not kind:
+    if path:
         held = _in_module(scheme, path)
         return [plugins.learner(name) if isclass(held) and hasattr(held, "get_params") else held]
     hint = suggest(name, {known for registry in registries for known in registry})
-    hint += broken_plugins(plugins.unavailable, name, kind)
-    raise UsageError(f"check: there is no {kind or 'file and no part'} {name!r}.{hint}")
+    hint += broken_plugins(plugins.unavailable, name)
+    raise UsageError(f"check: there is no file and no part {name!r}.{hint}")
 
 
 def _in_module(module: str, attribute: str) -> Any:

@@ -25,19 +25,19 @@ CLEAR = "\r\x1b[2K"
 
 
 def check_in_subprocess(
-    name: str, kind: str = "", options: Mapping[str, Any] = MappingProxyType({}), seconds: float = SECONDS
+    name: str, options: Mapping[str, Any] = MappingProxyType({}), seconds: float = SECONDS
 ) -> Iterator[CheckReport]:
     """Test every requirement of each part that a name stands for, see ``find``, and print each check when it is made.
 
     A requirement fails if the process ends in it or does not finish in time. The ones after it are not tested.
     """
-    for position, part in enumerate(find(name, kind)):
+    for position, part in enumerate(find(name)):
         subject = subject_of(part, options)  # raises here what the user has mistyped
         print(subject.name, flush=True)
         with TemporaryDirectory() as folder:
             journal = Path(folder) / "checks"
             journal.touch()
-            outcome = _run(partial(_test, name, kind, dict(options), position, journal), seconds)
+            outcome = _run(partial(_test, name, dict(options), position, journal), seconds)
             checks = [Check(**json.loads(line)) for line in journal.read_text().splitlines()]
         if isinstance(outcome, UnitFailure):
             if outcome.kind == "failed":
@@ -60,10 +60,10 @@ def _run(test: partial[bytes], seconds: float) -> bytes | UnitFailure:
         pool.close(now=True)
 
 
-def _test(name: str, kind: str, options: dict[str, Any], position: int, journal: Path, _: object) -> bytes:
+def _test(name: str, options: dict[str, Any], position: int, journal: Path, _: object) -> bytes:
     """Runs in the worker: writes each check to the journal, as a line of JSON, and prints it."""
     with journal.open("w") as file:
-        part = find(name, kind)[position]
+        part = find(name)[position]
         global_state()  # imports torch and JAX, which takes seconds
         clock_starts()
         for check in checks_of(subject_of(part, options)):

@@ -49,12 +49,6 @@ def test_a_wrong_value_names_its_place_and_the_range(changes, refused, tmp_path)
     assert not store.exists()
 
 
-def test_what_the_theory_excludes_is_allowed_with_a_warning(cli, tmp_path):
-    done = cli("plan", "smoke", "--store", tmp_path, "--set", "learner.quad-densenet.options.skips=[[1], [2]]")
-    assert done.returncode == 0
-    assert "bfc-bench: warning: quad-densenet: skips: J_3 = [2] has no skip link" in done.stderr
-
-
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [

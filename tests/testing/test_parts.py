@@ -336,8 +336,6 @@ def test_the_command_checks_what_a_name_stands_for(tmp_path, monkeypatch, capfd)
         (["json:loads"], "expected one of Learner, Claim"),
         (["json:JSONDecodeErorr"], "Did you mean 'JSONDecodeError'?"),
         (["no_such_module:Learner"], "the module 'no_such_module' cannot be imported"),
-        (["sphere", "--kind", "target"], "there is no target 'sphere'"),
-        (["sphere", "--kind", "shape"], "--kind shape: there is no such kind"),
         (["linaer"], "Did you mean 'linear'?"),
     ],
 )
