@@ -63,11 +63,13 @@ def bundle(
     done = Bundled("", len(suites))
     content = _copied(store.store, [(suite.name, suite.version) for suite in suites], done)
     facts = [facts_of(suite, claim["verdicts"]) for suite, claim in zip(suites, claims, strict=True)]
+    names = [f"{suite.name}@{suite.version}" for suite in suites]
+    last = max((row.finished_at or 0.0 for suite in suites for row in suite.each(every=True)), default=0.0)
     about = {
-        "title": title or _title(suites),
+        "title": title or f"Results of {', '.join(names) if len(names) <= 3 else f'{len(names)} suites'} of bfc-bench",
         "authors": list(authors or ("Anonymous",)),
         "license": licence,
-        "date": _date(suites),
+        "date": datetime.fromtimestamp(last, UTC).date().isoformat(),
         "suites": facts,
     }
     files = {STORE: content, CLAIMS: readable_json(claims), CITATION: _citation(about)}
@@ -128,16 +130,6 @@ def facts_of(suite: StoredSuite, verdicts: Sequence[Mapping[str, Any]]) -> dict[
         "statuses": dict(Counter(row.status for row in suite.each(every=True))),
         "claims": dict(Counter(str(verdict["verdict"]) for verdict in verdicts)),
     }
-
-
-def _date(suites: Sequence[StoredSuite]) -> str:
-    last = max((row.finished_at or 0.0 for suite in suites for row in suite.each(every=True)), default=0.0)
-    return datetime.fromtimestamp(last, UTC).date().isoformat()
-
-
-def _title(suites: Sequence[StoredSuite]) -> str:
-    names = ", ".join(f"{suite.name}@{suite.version}" for suite in suites[:3])
-    return f"Results of {names if len(suites) <= 3 else f'{len(suites)} suites'} of bfc-bench"
 
 
 def _citation(about: Mapping[str, Any]) -> bytes:
