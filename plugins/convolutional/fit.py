@@ -89,7 +89,9 @@ class ImageFit:
     def of(cls, learner: SgdOptions, train: Data, ctx: Context) -> ImageFit:
         """Prepare a fit."""
         points = TrainingImages.of(train, ctx.device, normalize=learner.attack == "none")
-        return cls(learner, points, learner.layout(train.shape[0]), _attack_of(learner, points.pixels), ctx.seed)
+        kind, low, high = learner.attack, points.pixels.low, points.pixels.high
+        attack = None if kind == "none" else Attack(kind, RADII[kind], ATTACK_STEPS[kind], learner.noise, low, high)
+        return cls(learner, points, learner.layout(train.shape[0]), attack, ctx.seed)
 
     @property
     def final(self) -> TrainedStage:
@@ -258,10 +260,3 @@ def _outputs(network: Network, images: Tensor, blocks: int) -> Tensor:
     with torch.no_grad():
         parts = [network.below(part, blocks) for part in images.split(PREDICTED)]
     return torch.cat(parts).to(memory_format=torch.channels_last)
-
-
-def _attack_of(learner: SgdOptions, pixels: Pixels) -> Attack | None:
-    kind = learner.attack
-    if kind == "none":
-        return None
-    return Attack(kind, RADII[kind], ATTACK_STEPS[kind], learner.noise, pixels.low, pixels.high)

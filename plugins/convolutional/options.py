@@ -33,9 +33,11 @@ NET_RATES: Mapping[Activation, float] = {"relu": 0.1, "quadratic": 0.02}
 """Default learning rates (BFC A.3)."""
 
 RADII = {"linf": 6 / 255, "l2-gauss": 0.5}
-ATTACK_STEPS = {"linf": 7, "l2-gauss": 4}
+ATTACK_STEPS = {"none": 0, "linf": 7, "l2-gauss": 4}
+COPIES = {"none": 1, "linf": 1, "l2-gauss": 2}
 TEST_STEPS = 20
-"""Attacks: radius of the ball, and number of steps in training and on test points (BFC A.1 and A.5)."""
+"""Attacks: radius of the ball, number of steps in training, of copies of each image and of steps on test points (BFC
+A.1 and A.5)."""
 
 Share = Annotated[float, Field(ge=0, le=1)]
 
@@ -186,7 +188,8 @@ class SgdOptions(ImageOptions):
 
     def work(self, n: int, full: BlockLayout, image: Shape) -> Work:
         """Training and the networks of all stages, outputs of frozen blocks, and pictures of two networks."""
-        seen, attacked = self.steps_at(n) * min(n, self.batch_size), self._attacked
+        seen = self.steps_at(n) * min(n, self.batch_size)
+        attacked = COPIES[self.attack] * (1.0 + ATTACK_STEPS[self.attack])
         flops = steps = weights = features = 0.0
         for stage in self.plan(full):
             network, lower = full.first(stage.depth), full.first(stage.fixed)
@@ -206,10 +209,3 @@ class SgdOptions(ImageOptions):
     def keeps_features(self) -> bool:
         """Whether the outputs of frozen blocks are the same in every step, so that they are computed once."""
         return not self.augments and self.attack == "none" and self.readout == "last"
-
-    @property
-    def _attacked(self) -> float:
-        """Work of a step with the attack's own, with two copies of each image for ``l2-gauss``."""
-        if self.attack == "none":
-            return 1.0
-        return (1.0 if self.attack == "linf" else 2.0) * (1 + ATTACK_STEPS[self.attack])

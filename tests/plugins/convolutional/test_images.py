@@ -1,5 +1,7 @@
 """Images are what their rows say; random changes and attacks stay within what is allowed."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from bfc_plugins.convolutional import fit
@@ -65,8 +67,10 @@ def test_an_attack_stays_in_its_ball_and_raises_the_loss(kind, classes):
     fitted = ConvJoint(channels=[4, "M", 8], epochs=8, batch_size=20, lr=0.2).fit(data, Context())
     loss, images = Loss(classes), fitted.pixels(data.x)
     attack = Attack(kind, 0.3, 7, noise=0.1, low=float(images.min()), high=float(images.max()))
-    numbers, noise = loss.encode(data.y), attack.noise_of(images, generator())
-    shift = attack.shift(fitted.network, images, numbers, loss, noise, generator(1))
+    numbers = loss.encode(data.y)
+    copies = attack.copies(fitted.network, images, numbers, loss, generator())
+    still = replace(attack, radius=0.0).copies(fitted.network, images, numbers, loss, generator())
+    noise, shift = still - images, (copies - still)[0]
     if kind == "linf":
         assert float(shift.abs().max()) <= 0.3 + 1e-6
         assert float((images + shift).max()) <= attack.high + 1e-6
