@@ -50,9 +50,8 @@ def linear(inputs: int, outputs: int, generator: Generator, *, bias: bool = True
 
 def activated(channels: int, activation: Activation, *, norm: bool = True) -> list[nn.Module]:
     """BatchNorm and ReLU, or in quadratic networks the activation and then BatchNorm (BFC A.3)."""
-    if activation == "quadratic":
-        return [Quadratic(), *([nn.BatchNorm2d(channels)] if norm else [])]
-    return [*([nn.BatchNorm2d(channels)] if norm else []), nn.ReLU()]
+    norms = [nn.BatchNorm2d(channels)] if norm else []
+    return [Quadratic(), *norms] if activation == "quadratic" else [*norms, nn.ReLU()]
 
 
 class Pool(nn.Module):

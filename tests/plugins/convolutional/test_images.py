@@ -118,12 +118,11 @@ def test_weights_follow_the_plain_gradient_step():
     """One step of a linear model in a network's head, by hand: w - lr (g + decay w), momentum having nothing yet."""
     learner = ConvJoint(channels=[2], epochs=1, batch_size=8, lr=0.1, momentum=0.0, schedule="steps")
     net = Network(learner.layout(1), 3, generator())
-    images, numbers, loss = torch.randn(8, 1, 6, 6), torch.arange(8) % 3, Loss(3)
+    fitted = fit.ImageFit(learner, stripes(8), Context())
+    images, numbers, loss = fitted.points.images, fitted.points.numbers, fitted.points.loss
     before = {name: p.detach().clone() for name, p in net.named_parameters()}
     value = loss(net(images), numbers)
     grads = dict(zip(before, torch.autograd.grad(value, list(net.parameters())), strict=True))
-    points = fit.TrainingImages(Pixels.of(images, (1, 6, 6), normalize=False), images, numbers, loss)
-    fitted = fit.ImageFit(learner, points, learner.layout(1), None, 0)
     fitted.descend(Stage("", 1, (), []), net, images, numbers, 0.01)
     for name, parameter in net.named_parameters():
         torch.testing.assert_close(parameter.detach(), before[name] - 0.1 * (grads[name] + 0.01 * before[name]))

@@ -122,7 +122,7 @@ def test_a_head_that_is_fixed_stays_and_so_do_upper_blocks_at_first():
     fitted = ConvFixedHead(**options, epochs=5, depth=4, train=2).fit(stripes(100), Context())
     alone, final = (fitted.stages[name].network for name in ("alone", "all"))
     assert list(final.taps) == ["1", "2", "3", "4"]
-    drawn = ImageFit.of(untrained, stripes(100), Context()).drawn(untrained.plan(untrained.layout(1))[0])
+    drawn = ImageFit(untrained, stripes(100), Context()).drawn(untrained.plan(untrained.layout(1))[0])
     for network in (alone, final):
         for tap, first in zip(network.taps.values(), drawn.taps.values(), strict=True):
             assert all(map(torch.equal, tap.state_dict().values(), first.state_dict().values()))
