@@ -104,14 +104,14 @@ class ImageFit:
 
     def _start(self, stage: Stage) -> int:
         """Number of frozen blocks whose outputs are computed once."""
-        return stage.fixed if self.learner.keeps_features else 0
+        return stage.frozen if self.learner.keeps_features else 0
 
     def run(self, stage: Stage) -> None:
         """Train the network of a stage, and add it to ``trained``."""
         network, images = self.drawn(stage), self.points.images
         if stage.source and stage.pull is None:
             network.take(self.trained[stage.source].network, stage.reused)
-        network.freeze(stage.fixed, stage.upto)
+        network.freeze(stage.frozen, stage.upto)
         if start := self._start(stage):
             parts = [network.below(part, start) for part in images.split(PREDICTED)]
             images = torch.cat(parts).to(memory_format=torch.channels_last)

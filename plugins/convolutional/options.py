@@ -186,7 +186,7 @@ class SgdOptions(ImageOptions):
         attacked = COPIES[self.attack] * (1.0 + ATTACK_STEPS[self.attack])
         flops = steps = weights = features = 0.0
         for stage in self.plan(full):
-            network, lower = full.first(stage.depth), full.first(stage.fixed)
+            network, lower = full.first(stage.depth), full.first(stage.frozen)
             whole, below = network.flops(image), lower.flops(image)
             if self.keeps_features:
                 flops += stage.trainings * 3 * (whole - below) * seen + below * n
