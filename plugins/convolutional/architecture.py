@@ -121,14 +121,13 @@ class Network(nn.Module):
 
     def forward(self, h: Tensor, start: int = 0) -> Tensor:
         """Scores (m, outputs) of images (m, c, h, w), or of the outputs of the first ``start`` blocks."""
-        scores: Tensor | None = None
+        scores = []
         for place, block in enumerate(self.blocks[start:], start=start + 1):
             h = block(h)
             if str(place) in self.taps:
-                score = self.taps[str(place)](h)
-                scores = score if scores is None else scores + score
-        assert scores is not None  # the last block is always read out
-        return scores
+                scores.append(self.taps[str(place)](h))
+        total: Tensor = sum(scores)
+        return total
 
     def below(self, h: Tensor, stop: int) -> Tensor:
         """Outputs of the first ``stop`` blocks for images (m, c, h, w)."""
