@@ -40,24 +40,18 @@ from bfc_bench.toolkit.held_out import held_out
 from bfc_bench.toolkit.precision import torch_device
 
 
-@dataclass(frozen=True)
 class TrainingImages:
     """Training images, as a network reads them, and their classes."""
 
-    pixels: Pixels
-    images: Tensor
-    """(n, c, h, w), float32."""
-    numbers: Tensor
-    """Class numbers (n,), int64."""
-    loss: Loss
-
-    @classmethod
-    def of(cls, train: Data, device: str, *, normalize: bool) -> TrainingImages:
+    def __init__(self, train: Data, device: str, *, normalize: bool) -> None:
         """Convert a training set of images. Raises ``UsageError`` if its points are none."""
         shape, target = image_shape(train.shape), torch_device(device)
         x = torch.as_tensor(train.x, device=target)
-        pixels, loss = Pixels.of(x, shape, normalize=normalize), Loss(train.classes)
-        return cls(pixels, pixels(x), loss.encode(torch.as_tensor(train.y, device=target)), loss)
+        self.pixels, self.loss = Pixels(x, shape, normalize=normalize), Loss(train.classes)
+        self.images = self.pixels(x)
+        """(n, c, h, w), float32."""
+        self.numbers = self.loss.encode(torch.as_tensor(train.y, device=target))
+        """Class numbers (n,), int64."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +72,7 @@ class ImageFit:
 
     def __init__(self, learner: SgdOptions, train: Data, ctx: Context) -> None:
         self.learner, self.seed = learner, ctx.seed
-        self.points = TrainingImages.of(train, ctx.device, normalize=learner.attack == "none")
+        self.points = TrainingImages(train, ctx.device, normalize=learner.attack == "none")
         self.layout = learner.layout(train.shape[0])
         self.attack: Attack | None = None
         if (kind := learner.attack) != "none":

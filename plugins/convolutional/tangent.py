@@ -34,7 +34,7 @@ class ConvTangent(ImageOptions):
         from bfc_plugins.convolutional.fit import TrainingImages
         from bfc_plugins.convolutional.tangent_training import train_tangents
 
-        return train_tangents(self, self.lr, TrainingImages.of(train, ctx.device, normalize=True), ctx.seed)
+        return train_tangents(self, self.lr, TrainingImages(train, ctx.device, normalize=True), ctx.seed)
 
     def cost(self, n: int, d: int) -> Cost:
         """Gradients of all points, once or in each step, and products with the parameters of ten classes.

@@ -23,11 +23,11 @@ def generator(seed=0):
 
 def test_channels_have_mean_0_and_deviation_1_over_the_training_points():
     x = torch.rand(40, 2 * 3 * 4, dtype=torch.float64) * 5
-    pixels = Pixels.of(x, (2, 3, 4), normalize=True)
+    pixels = Pixels(x, (2, 3, 4), normalize=True)
     images = pixels(x)
     torch.testing.assert_close(images.mean(dim=(0, 2, 3)), torch.zeros(2), atol=1e-5, rtol=0)
     torch.testing.assert_close(images.std(dim=(0, 2, 3), correction=0), torch.ones(2))
-    plain = Pixels.of(x, (2, 3, 4), normalize=False)(x)
+    plain = Pixels(x, (2, 3, 4), normalize=False)(x)
     torch.testing.assert_close(plain[7, 1, 2, 3], x[7, 23].float())
 
 
