@@ -34,10 +34,9 @@ class FitController:
         self.schedule = learner.layer_schedule(ctx, train.d)
         self.x, y = np.asarray(train.x, np.float64), np.asarray(train.y, np.float64)
         mean = square_mean(self.x, ctx)
-        x_scale = input_scale(mean, ctx.margin_column)
+        self.x_scale = x_scale = input_scale(mean, ctx.margin_column)
         margins = np.zeros(train.n) if ctx.margin_column is None else self.x[:, ctx.margin_column]
-        labels = binary(y, learner.v, margins) if train.kind == "binary" else real(y, learner.loss)
-        self.x_scale, self.labels = x_scale, labels
+        self.labels = labels = binary(y, learner.v, margins) if train.kind == "binary" else real(y, learner.loss)
         self.program = Program(self.net, learner.batch_size, labels.loss)
         self.sample = TrainingSample(x_scale * self.x, labels.y, labels.unit, ctx.seed, learner.momentum)
         # F starts at 0 in the units of the labels, plus x_c where labels are sgn(x_c + G*(x)).

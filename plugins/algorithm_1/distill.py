@@ -33,8 +33,7 @@ def initial_distill(w: np.ndarray, last: np.ndarray, moment: np.ndarray, thresho
 
 
 def _rank(singular_values: np.ndarray, threshold: float, max_rank: int) -> int:
-    count = int(np.sum(singular_values >= threshold * singular_values[0]))
-    return min(max(count, 1), max_rank)
+    return int(np.clip(np.sum(singular_values >= threshold * singular_values[0]), 1, max_rank))
 
 
 def roots(moment: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -53,11 +52,10 @@ def missing_feature(w: np.ndarray, kernel: np.ndarray, last: np.ndarray, moment:
     """
     root, inverse = roots(moment[np.ix_(last, last)])
     above, below = w[:, last] @ root, kernel[:, last] @ root
-    row = np.zeros(w.shape[1])
     if last.all():
         values, vectors = np.linalg.eigh(above.T @ above - below.T @ below)
-        row[:] = np.sqrt(max(values[-1], 0.0)) * (vectors[:, -1] @ inverse)
-        return row
+        return np.asarray(np.sqrt(max(values[-1], 0.0)) * (vectors[:, -1] @ inverse))
+    row = np.zeros(w.shape[1])
     skip_root, skip_inverse = roots(moment[np.ix_(~last, ~last)])
     u, s, vt = np.linalg.svd(skip_root @ (w[:, ~last].T @ above - kernel[:, ~last].T @ below))
     factor = np.linalg.norm(above @ vt[0])

@@ -104,9 +104,8 @@ class LayerFeatures:
             self.set_kernel(layer, q.T @ kernel)
             self.training.velocity[f"K{layer}"] = np.zeros_like(self.training.params[f"K{layer}"])
             if layer < self.learner.depth:
-                expansion = np.zeros_like(self.training.fixed[f"R{layer}"])
-                expansion[:, :count] = self.training.fixed[f"R{layer}"][:, :k] @ q
-                self.training.fixed[f"R{layer}"] = expansion
+                expansion = self.training.fixed[f"R{layer}"][:, :k] @ q
+                self.training.fixed[f"R{layer}"] = np.pad(expansion, ((0, 0), (0, self.net.rank - count)))
 
     def _weights_of(self, layer: int) -> np.ndarray:
         return np.asarray(self.training.params[f"W{layer}"], np.float64)

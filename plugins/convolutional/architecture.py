@@ -50,9 +50,8 @@ def linear(inputs: int, outputs: int, generator: Generator, *, bias: bool = True
 
 def activated(channels: int, activation: Activation, *, norm: bool = True) -> list[nn.Module]:
     """BatchNorm and ReLU, or in quadratic networks the activation and then BatchNorm (BFC A.3)."""
-    if activation == "quadratic":
-        return [Quadratic(), *([nn.BatchNorm2d(channels)] if norm else [])]
-    return [*([nn.BatchNorm2d(channels)] if norm else []), nn.ReLU()]
+    norms = [nn.BatchNorm2d(channels)] if norm else []
+    return [Quadratic(), *norms] if activation == "quadratic" else [*norms, nn.ReLU()]
 
 
 class Pool(nn.Module):
@@ -122,14 +121,13 @@ class Network(nn.Module):
 
     def forward(self, h: Tensor, start: int = 0) -> Tensor:
         """Scores (m, outputs) of images (m, c, h, w), or of the outputs of the first ``start`` blocks."""
-        scores: Tensor | None = None
+        scores = []
         for place, block in enumerate(self.blocks[start:], start=start + 1):
             h = block(h)
             if str(place) in self.taps:
-                score = self.taps[str(place)](h)
-                scores = score if scores is None else scores + score
-        assert scores is not None  # the last block is always read out
-        return scores
+                scores.append(self.taps[str(place)](h))
+        total: Tensor = sum(scores)
+        return total
 
     def below(self, h: Tensor, stop: int) -> Tensor:
         """Outputs of the first ``stop`` blocks for images (m, c, h, w)."""

@@ -10,12 +10,10 @@ from typing import Literal, TypeAlias
 
 import torch
 from bfc_plugins.convolutional.losses import Loss
+from bfc_plugins.convolutional.options import COPIES
 from torch import Generator, Tensor
 
-AttackKind: TypeAlias = Literal["linf", "l2-gauss"]
 Scores: TypeAlias = Callable[[Tensor], Tensor]
-DRAWS = 2
-"""Number of noisy copies of each image for ``l2-gauss``."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +25,7 @@ class Attack:
     radii divided by the number of steps.
     """
 
-    kind: AttackKind
+    kind: Literal["linf", "l2-gauss"]
     radius: float
     steps: int
     noise: float = 0.0
@@ -40,22 +38,15 @@ class Attack:
     def examples(
         self, network: torch.nn.Module, images: Tensor, numbers: Tensor, loss: Loss, generator: Generator
     ) -> tuple[Tensor, Tensor]:
-        """Attacked images to train on, with their classes; ``l2-gauss`` has two noisy copies of each, (2 m, ...)."""
-        training = network.training
+        """All copies of attacked images, to train on, with their classes; the network is in training."""
         network.eval()
-        noise = self.noise_of(images, generator)
-        attacked = images + self.shift(network, images, numbers, loss, noise, generator)
-        network.train(training)
-        if self.kind == "linf":
-            return attacked.to(memory_format=torch.channels_last), numbers
-        copies = (attacked + noise).flatten(0, 1).to(memory_format=torch.channels_last)
-        return copies, numbers.repeat(DRAWS)
+        copies = self.copies(network, images, numbers, loss, generator)
+        network.train()
+        return copies.flatten(0, 1).to(memory_format=torch.channels_last), numbers.repeat(len(copies))
 
-    def shift(
-        self, scores: Scores, images: Tensor, numbers: Tensor, loss: Loss, noise: Tensor, generator: Generator
-    ) -> Tensor:
-        """Perturbation of each image, (m, c, h, w), within the ball, against ``noise`` (copies, m, c, h, w)."""
-        shift = torch.zeros_like(images)
+    def copies(self, scores: Scores, images: Tensor, numbers: Tensor, loss: Loss, generator: Generator) -> Tensor:
+        """Attacked images with their noise, (copies, m, c, h, w); ``l2-gauss`` has two copies of each."""
+        noise, shift = self._noise(images, generator), torch.zeros_like(images)
         if self.kind == "linf":
             start = torch.rand(images.shape, generator=generator).to(images) * 2 - 1
             shift = self._inside(images, self.radius * start)
@@ -69,13 +60,12 @@ class Attack:
                 total = -mean.gather(1, numbers[:, None]).sum()
                 (gradient,) = torch.autograd.grad(total, shift)
             shift = self._inside(images, shift.detach() + step * self._direction(gradient))
-        return shift
+        return images + shift + noise
 
-    def noise_of(self, images: Tensor, generator: Generator) -> Tensor:
-        """Noise of each copy, (copies, m, c, h, w)."""
+    def _noise(self, images: Tensor, generator: Generator) -> Tensor:
         if self.kind == "linf":
             return torch.zeros_like(images).unsqueeze(0)
-        return self.noise * torch.randn((DRAWS, *images.shape), generator=generator).to(images)
+        return self.noise * torch.randn((COPIES[self.kind], *images.shape), generator=generator).to(images)
 
     def _direction(self, gradient: Tensor) -> Tensor:
         if self.kind == "linf":

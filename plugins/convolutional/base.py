@@ -23,7 +23,7 @@ class SgdLearner(SgdOptions):
         """Train on images x (n, c h w)."""
         from bfc_plugins.convolutional.fit import ImageFit
 
-        fit = ImageFit.of(self, train, ctx)
+        fit = ImageFit(self, train, ctx)
         for stage in self.plan(fit.layout):
             fit.run(stage)
         info = {"steps": self.steps_at(train.n), **self.info(fit)}

@@ -56,7 +56,7 @@ class ConvCorrection(LowerFirst):
         stages = [Stage("only", train, ("only",), decays)]
         for j in self.fix:
             name = f"fix-l-{j}" if j else "fix-l"
-            stages.append(Stage(name, depth, ("fix", j), decays, (), "only", train - j, frozen=True))
+            stages.append(Stage(name, depth, ("fix", j), decays, (), "only", train - j, frozen=train - j))
         for strength in self.pulls:
             name = f"pull-{_written(strength)}"
             stages.append(Stage(name, depth, ("all",), decays, (), "only", train, pull=strength))

@@ -8,7 +8,8 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
@@ -16,7 +17,6 @@ import torch
 from bfc_plugins.convolutional.architecture import Network
 from bfc_plugins.convolutional.attacks import Attack
 from bfc_plugins.convolutional.images import Pixels, augmented
-from bfc_plugins.convolutional.layout import BlockLayout
 from bfc_plugins.convolutional.losses import Loss
 from bfc_plugins.convolutional.options import (
     ATTACK_STEPS,
@@ -40,24 +40,18 @@ from bfc_bench.toolkit.held_out import held_out
 from bfc_bench.toolkit.precision import torch_device
 
 
-@dataclass(frozen=True)
 class TrainingImages:
     """Training images, as a network reads them, and their classes."""
 
-    pixels: Pixels
-    images: Tensor
-    """(n, c, h, w), float32."""
-    numbers: Tensor
-    """Class numbers (n,), int64."""
-    loss: Loss
-
-    @classmethod
-    def of(cls, train: Data, device: str, *, normalize: bool) -> TrainingImages:
+    def __init__(self, train: Data, device: str, *, normalize: bool) -> None:
         """Convert a training set of images. Raises ``UsageError`` if its points are none."""
         shape, target = image_shape(train.shape), torch_device(device)
         x = torch.as_tensor(train.x, device=target)
-        pixels, loss = Pixels.of(x, shape, normalize=normalize), Loss(train.classes)
-        return cls(pixels, pixels(x), loss.encode(torch.as_tensor(train.y, device=target)), loss)
+        self.pixels, self.loss = Pixels(x, shape, normalize=normalize), Loss(train.classes)
+        self.images = self.pixels(x)
+        """(n, c, h, w), float32."""
+        self.numbers = self.loss.encode(torch.as_tensor(train.y, device=target))
+        """Class numbers (n,), int64."""
 
 
 @dataclass(frozen=True)
@@ -73,23 +67,19 @@ class TrainedStage:
     """That of the last minibatch."""
 
 
-@dataclass(frozen=True)
 class ImageFit:
     """A learner with its training images, on which it trains one stage after another."""
 
-    learner: SgdOptions
-    points: TrainingImages
-    layout: BlockLayout
-    attack: Attack | None
-    seed: int
-    trained: dict[str, TrainedStage] = field(default_factory=dict)
-    """The stages so far, by their names."""
-
-    @classmethod
-    def of(cls, learner: SgdOptions, train: Data, ctx: Context) -> ImageFit:
-        """Prepare a fit."""
-        points = TrainingImages.of(train, ctx.device, normalize=learner.attack == "none")
-        return cls(learner, points, learner.layout(train.shape[0]), _attack_of(learner, points.pixels), ctx.seed)
+    def __init__(self, learner: SgdOptions, train: Data, ctx: Context) -> None:
+        self.learner, self.seed = learner, ctx.seed
+        self.points = TrainingImages(train, ctx.device, normalize=learner.attack == "none")
+        self.layout = learner.layout(train.shape[0])
+        self.attack: Attack | None = None
+        if (kind := learner.attack) != "none":
+            pixels = self.points.pixels
+            self.attack = Attack(kind, RADII[kind], ATTACK_STEPS[kind], learner.noise, pixels.low, pixels.high)
+        self.trained: dict[str, TrainedStage] = {}
+        """The stages so far, by their names."""
 
     @property
     def final(self) -> TrainedStage:
@@ -108,16 +98,17 @@ class ImageFit:
 
     def _start(self, stage: Stage) -> int:
         """Number of frozen blocks whose outputs are computed once."""
-        return stage.fixed if self.learner.keeps_features else 0
+        return stage.frozen if self.learner.keeps_features else 0
 
     def run(self, stage: Stage) -> None:
         """Train the network of a stage, and add it to ``trained``."""
         network, images = self.drawn(stage), self.points.images
         if stage.source and stage.pull is None:
             network.take(self.trained[stage.source].network, stage.reused)
-        network.freeze(stage.fixed, stage.upto)
+        network.freeze(stage.frozen, stage.upto)
         if start := self._start(stage):
-            images = _outputs(network, images, start)
+            parts = [network.below(part, start) for part in images.split(PREDICTED)]
+            images = torch.cat(parts).to(memory_format=torch.channels_last)
         weight_decay = self._choose_weight_decay(stage, network, images)
         loss = self.descend(stage, network, images, self.points.numbers, weight_decay)
         self.trained[stage.name] = TrainedStage(stage, network.requires_grad_(False), weight_decay, loss)
@@ -183,15 +174,13 @@ class ImageFit:
         if len(stage.weight_decays) == 1 or len(images) < 10:
             return stage.weight_decays[-1]
         numbers, out = self.points.numbers, torch.as_tensor(held_out(len(images)), device=images.device)
-        errors: dict[float, float] = {}
-        for weight_decay in sorted(stage.weight_decays):
+        errors = dict.fromkeys(sorted(stage.weight_decays), math.inf)
+        for weight_decay in errors:
             trial = copy.deepcopy(network)
-            try:
+            with suppress(Diverged):
                 self.descend(stage, trial, images[~out], numbers[~out], weight_decay)
-            except Diverged:
-                continue
-            errors[weight_decay] = self._error(stage, trial, images[out], numbers[out])
-        return min(errors, key=errors.__getitem__) if errors else min(stage.weight_decays)
+                errors[weight_decay] = self._error(stage, trial, images[out], numbers[out])
+        return min(errors, key=errors.__getitem__)
 
     def _error(self, stage: Stage, network: Network, images: Tensor, numbers: Tensor) -> float:
         """Fraction of points with a wrong class."""
@@ -210,30 +199,24 @@ class ImageFit:
 
     def result(self, info: Mapping[str, Any], pictured: Rows) -> Predictor:
         """The final predictor with its stages; after adversarial training also with each stage under attack."""
-        pixels, loss = self.points.pixels, self.points.loss
-        final = ImagePredictor(self.final.network, pixels, loss)
+        final = ImagePredictor(self.final.network, self.points.pixels, self.points.loss)
+        networks = {name: trained.network for name, trained in self.trained.items()}
         stages: dict[str, Predictor] = {}
-        for name, trained in self.trained.items():
-            predictor = ImagePredictor(trained.network, pixels, loss)
+        for name, network in (networks | {"": final.network}).items():
+            predictor = replace(final, network=network)
             if name:
                 stages[name] = predictor
-            if name and self.attack is not None:
-                stages[f"{name}-attacked"] = self._attacked(predictor)
-        if self.attack is not None:
-            stages["attacked"] = self._attacked(final)
+            if self.attack is not None:
+                attack = replace(self.attack, steps=TEST_STEPS)
+                seed = seed_of(self.seed, "convolutional", "test attack")
+                stages[f"{name}-attacked" if name else "attacked"] = AttackedPredictor(predictor, attack, seed)
         return replace(final, info=info, stages=stages, pictures=self._pictures(pictured) if pictured else None)
 
     def _pictures(self, pictured: Rows) -> Pictures:
-        images, learner = self.points.images, self.learner
-        mean, deviation = images.mean(dim=(0, 2, 3)), images.std(dim=(0, 2, 3), correction=0)
-        by_channel = mean[:, None, None], deviation[:, None, None]
-        shape = self.points.pixels.shape
-        return Pictures(pictured, *by_channel, shape, learner.pictures, learner.picture_steps, self.seed)
-
-    def _attacked(self, predictor: ImagePredictor) -> Predictor:
-        assert self.attack is not None
-        attack = replace(self.attack, steps=TEST_STEPS)
-        return AttackedPredictor(predictor, attack, seed_of(self.seed, "convolutional", "test attack"))
+        images, shape, learner = self.points.images, self.points.pixels.shape, self.learner
+        mean = images.mean(dim=(0, 2, 3), keepdim=True)
+        deviation = images.std(dim=(0, 2, 3), correction=0, keepdim=True)
+        return Pictures(pictured, mean, deviation, shape, learner.pictures, learner.picture_steps, self.seed)
 
 
 def correlations(weights: Sequence[Sequence[Tensor]], others: Sequence[Sequence[Tensor]]) -> dict[str, float]:
@@ -250,18 +233,3 @@ def correlations(weights: Sequence[Sequence[Tensor]], others: Sequence[Sequence[
 
 def _correlation(w: Tensor, v: Tensor) -> float:
     return float(torch.cosine_similarity(w.detach().flatten(1), v.detach().flatten(1), dim=1).mean())
-
-
-def _outputs(network: Network, images: Tensor, blocks: int) -> Tensor:
-    """Outputs of the first ``blocks`` for images, in evaluation mode."""
-    network.eval()
-    with torch.no_grad():
-        parts = [network.below(part, blocks) for part in images.split(PREDICTED)]
-    return torch.cat(parts).to(memory_format=torch.channels_last)
-
-
-def _attack_of(learner: SgdOptions, pixels: Pixels) -> Attack | None:
-    kind = learner.attack
-    if kind == "none":
-        return None
-    return Attack(kind, RADII[kind], ATTACK_STEPS[kind], learner.noise, pixels.low, pixels.high)

@@ -3,9 +3,6 @@
 Shapes: m images of c channels, h x w pixels each, d = c h w.
 """
 
-from dataclasses import dataclass
-from typing import Self
-
 import torch
 from bfc_plugins.convolutional.layout import Shape
 from bfc_plugins.convolutional.options import ImageOptions
@@ -13,30 +10,23 @@ from torch import Generator, Tensor
 from torch.nn.functional import pad
 
 
-@dataclass(frozen=True)
 class Pixels:
     """Converts rows to images in float32, with channels last in memory, which is fastest on a CPU."""
 
-    shape: Shape
-    mean: Tensor
-    """Subtracted from each channel, (c, 1, 1)."""
-    deviation: Tensor
-    """Divisor of each channel, (c, 1, 1)."""
-    low: float
-    """Least value of the training images, before scaling."""
-    high: float
-    """Largest value of the training images, before scaling."""
-
-    @classmethod
-    def of(cls, x: Tensor, shape: Shape, *, normalize: bool) -> Self:
-        """The conversion for training points."""
+    def __init__(self, x: Tensor, shape: Shape, *, normalize: bool) -> None:
+        """The conversion for training points x (n, d)."""
         images = x.reshape(-1, *shape).to(torch.float32)
-        mean, deviation = torch.zeros(shape[0], 1, 1, device=x.device), torch.ones(shape[0], 1, 1, device=x.device)
+        self.shape = shape
+        self.mean = torch.zeros(shape[0], 1, 1, device=x.device)
+        """Subtracted from each channel, (c, 1, 1)."""
+        self.deviation = torch.ones(shape[0], 1, 1, device=x.device)
+        """Divisor of each channel, (c, 1, 1)."""
         if normalize:
-            mean = images.mean(dim=(0, 2, 3)).reshape(-1, 1, 1)
+            self.mean = images.mean(dim=(0, 2, 3)).reshape(-1, 1, 1)
             spread = images.std(dim=(0, 2, 3), correction=0).reshape(-1, 1, 1)
-            deviation = torch.where(spread > 0, spread, 1.0)
-        return cls(shape, mean, deviation, float(images.min()), float(images.max()))
+            self.deviation = torch.where(spread > 0, spread, 1.0)
+        self.low, self.high = float(images.min()), float(images.max())
+        """Least and largest value of the training images, before scaling."""
 
     def __call__(self, x: Tensor) -> Tensor:
         """Images (m, c, h, w) of rows x (m, d)."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal
 
 from bfc_plugins.convolutional.layout import Activation, BlockLayout, Readout, Shape, blocks_of
 from bfc_plugins.convolutional.stages import Stage
@@ -33,22 +33,13 @@ NET_RATES: Mapping[Activation, float] = {"relu": 0.1, "quadratic": 0.02}
 """Default learning rates (BFC A.3)."""
 
 RADII = {"linf": 6 / 255, "l2-gauss": 0.5}
-ATTACK_STEPS = {"linf": 7, "l2-gauss": 4}
+ATTACK_STEPS = {"none": 0, "linf": 7, "l2-gauss": 4}
+COPIES = {"none": 1, "linf": 1, "l2-gauss": 2}
 TEST_STEPS = 20
-"""Attacks: radius of the ball, and number of steps in training and on test points (BFC A.1 and A.5)."""
+"""Attacks: radius of the ball, number of steps in training, of copies of each image and of steps on test points (BFC
+A.1 and A.5)."""
 
 Share = Annotated[float, Field(ge=0, le=1)]
-
-
-class Work(NamedTuple):
-    """What a fit computes and keeps."""
-
-    flops: float
-    """Floating-point operations; a step of training costs three forward passes."""
-    steps: float
-    """Steps, in units of one without an attack."""
-    kept: float
-    """Number of float32 values in memory besides images, a step's activations and a network with its moments."""
 
 
 class ImageOptions(Learner):
@@ -117,18 +108,21 @@ class ImageOptions(Learner):
         """Skip inputs that are not images, and n < 2, for which BatchNorm has no statistics."""
         return no_image(self.name, task) or (f"{self.name} needs n >= 2" if n < 2 else None)
 
-    @abstractmethod
-    def work(self, n: int, full: BlockLayout, image: Shape) -> Work:
-        """What a fit computes and keeps."""
+    def cost_of(self, n: int, d: int, flops: float, steps: float, kept: float) -> Cost:
+        """The cost of a fit; images are assumed square, with one or three channels.
 
-    def cost(self, n: int, d: int) -> Cost:
-        """The cost of training and predictions; images are assumed square, with one or three channels."""
+        Args:
+            n: Number of training points.
+            d: Their dimension.
+            flops: Floating-point operations; a step of training costs three forward passes.
+            steps: Steps, in units of one without an attack.
+            kept: Number of float32 values in memory besides images, a step's activations and a network with its
+                moments.
+        """
         image = likely_shape(d)
         full = self.layout(image[0])
-        work = self.work(n, full, image)
-        together = max(PREDICTED, self.batch_size)
-        numbers = 2 * n * d + full.units(image) * together + 8 * full.weights + work.kept
-        return Cost(work.flops, bytes=RUNTIME_BYTES + 4.0 * numbers, work="steps", seconds=STEP_SECONDS * work.steps)
+        numbers = 2 * n * d + full.units(image) * max(PREDICTED, self.batch_size) + 8 * full.weights + kept
+        return Cost(flops, bytes=RUNTIME_BYTES + 4.0 * numbers, work="steps", seconds=STEP_SECONDS * steps)
 
 
 def no_image(name: str, task: TaskFacts) -> str | None:
@@ -184,12 +178,15 @@ class SgdOptions(ImageOptions):
     def plan(self, full: BlockLayout) -> list[Stage]:
         """The stages of a fit, in order; the network of the last one is the final predictor."""
 
-    def work(self, n: int, full: BlockLayout, image: Shape) -> Work:
+    def cost(self, n: int, d: int) -> Cost:
         """Training and the networks of all stages, outputs of frozen blocks, and pictures of two networks."""
-        seen, attacked = self.steps_at(n) * min(n, self.batch_size), self._attacked
+        image = likely_shape(d)
+        full = self.layout(image[0])
+        seen = self.steps_at(n) * min(n, self.batch_size)
+        attacked = COPIES[self.attack] * (1.0 + ATTACK_STEPS[self.attack])
         flops = steps = weights = features = 0.0
         for stage in self.plan(full):
-            network, lower = full.first(stage.depth), full.first(stage.fixed)
+            network, lower = full.first(stage.depth), full.first(stage.frozen)
             whole, below = network.flops(image), lower.flops(image)
             if self.keeps_features:
                 flops += stage.trainings * 3 * (whole - below) * seen + below * n
@@ -200,16 +197,9 @@ class SgdOptions(ImageOptions):
             weights += network.weights
         passes = sum(full.first(place).flops(image) for place in range(1, full.depth + 1))
         flops += 6.0 * self.picture_steps * self.pictures * passes
-        return Work(flops, steps, weights + features)
+        return self.cost_of(n, d, flops, steps, weights + features)
 
     @property
     def keeps_features(self) -> bool:
         """Whether the outputs of frozen blocks are the same in every step, so that they are computed once."""
         return not self.augments and self.attack == "none" and self.readout == "last"
-
-    @property
-    def _attacked(self) -> float:
-        """Work of a step with the attack's own, with two copies of each image for ``l2-gauss``."""
-        if self.attack == "none":
-            return 1.0
-        return (1.0 if self.attack == "linf" else 2.0) * (1 + ATTACK_STEPS[self.attack])

@@ -41,7 +41,8 @@ class PhasedLearner(SgdLearner):
         for depth in range(1, full.depth + 1):
             name, whole, key = f"depth{depth}", depth + self.head_blocks, ("phase", depth)
             source = f"depth{depth - 1}" if depth > 1 else ""
-            stages.append(Stage(name, whole, key, self.weight_decays, (), source, depth - 1, frozen=self.frozen))
+            frozen = depth - 1 if self.frozen else 0
+            stages.append(Stage(name, whole, key, self.weight_decays, (), source, depth - 1, frozen))
         return stages
 
     def info(self, fit: ImageFit) -> Mapping[str, Any]:

@@ -37,9 +37,9 @@ class Pictures:
 
     blocks: Rows
     mean: Tensor
-    """Mean of the training images by channel, as networks read them, (c, 1, 1)."""
+    """Mean of the training images by channel, as networks read them, (1, c, 1, 1)."""
     deviation: Tensor
-    """Their standard deviation, (c, 1, 1)."""
+    """Their standard deviation, (1, c, 1, 1)."""
     shape: Shape
     channels: int
     """Largest number of channels to picture per block."""

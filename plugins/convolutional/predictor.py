@@ -68,9 +68,8 @@ class AttackedPredictor(Predictor):
         for images in clean.pixels(x).split(PREDICTED):
             scores = clean.scores(images)
             numbers = loss.log_probabilities(scores).argmax(dim=1)
-            noise = self.attack.noise_of(images, generator)
-            shift = self.attack.shift(clean.network, images, numbers, loss, noise, generator)
-            values = [loss.log_probabilities(clean.scores(images + shift + draw)) for draw in noise]
+            copies = self.attack.copies(clean.network, images, numbers, loss, generator)
+            values = [loss.log_probabilities(clean.scores(attacked)) for attacked in copies]
             changed = torch.stack(values).logsumexp(dim=0).argmax(dim=1) != numbers
             wrong = -scores if loss.classes else torch.zeros_like(scores)
             parts.append(torch.where(changed[:, None], wrong, scores))

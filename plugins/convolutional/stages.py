@@ -24,19 +24,14 @@ class Stage:
     """An earlier stage, to which ``reused`` refers."""
     reused: int = 0
     """Number of blocks that are copied from ``source``, unless there is a ``pull``."""
-    frozen: bool = False
-    """Whether the copied blocks stay as they are, with their BatchNorm."""
+    frozen: int = 0
+    """Number of copied blocks that stay as they are, with their BatchNorm."""
     pull: float | None = None
     """Strength of the penalty that holds the convolutions of these blocks near those of ``source``."""
     upto: int | None = None
     """The blocks above this one and the head keep their weights; None: all are trained."""
     span: tuple[float, float] = (0.0, 1.0)
     """The part of the learner's steps that it takes."""
-
-    @property
-    def fixed(self) -> int:
-        """Number of frozen blocks."""
-        return self.reused if self.frozen else 0
 
     @property
     def trainings(self) -> float:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from bfc_plugins.convolutional.layout import BlockLayout, Shape
-from bfc_plugins.convolutional.options import GRADIENTS, ImageOptions, Work
+from bfc_plugins.convolutional.options import GRADIENTS, ImageOptions, likely_shape
 from pydantic import Field, PositiveFloat
+
+from bfc_bench.learner import Cost
 
 if TYPE_CHECKING:
     from bfc_bench.learner import Context, Data, Predictor
@@ -33,16 +34,18 @@ class ConvTangent(ImageOptions):
         from bfc_plugins.convolutional.fit import TrainingImages
         from bfc_plugins.convolutional.tangent_training import train_tangents
 
-        return train_tangents(self, self.lr, TrainingImages.of(train, ctx.device, normalize=True), ctx.seed)
+        return train_tangents(self, self.lr, TrainingImages(train, ctx.device, normalize=True), ctx.seed)
 
-    def work(self, n: int, full: BlockLayout, image: Shape) -> Work:
+    def cost(self, n: int, d: int) -> Cost:
         """Gradients of all points, once or in each step, and products with the parameters of ten classes.
 
         Kept are the gradients of all points or of a minibatch, those of a prediction, and ten parameter vectors with
         moments.
         """
+        image = likely_shape(d)
+        full = self.layout(image[0])
         seen = float(self.steps_at(n) * min(n, self.batch_size))
         gradients = seen if self.augments else n
         images = (self.batch_size if self.augments else n) + GRADIENTS + 40
         flops = 3 * full.flops(image) * gradients + 60.0 * full.weights * seen
-        return Work(flops, self.steps_at(n), float(full.weights) * images)
+        return self.cost_of(n, d, flops, self.steps_at(n), float(full.weights) * images)

@@ -25,14 +25,13 @@ DROPS, DROP = (0.7, 0.85), 0.2
 
 
 def set_statistics(network: Network, images: Tensor) -> None:
-    """Give BatchNorm the statistics of images (n, c, h, w), and leave the network in evaluation mode."""
-    norms = [part for part in network.modules() if isinstance(part, torch.nn.BatchNorm2d)]
-    for norm in norms:
-        norm.reset_running_stats()
-        norm.momentum = None  # average the statistics of all parts
+    """Give BatchNorm of a new network the statistics of images (n, c, h, w), and leave it in evaluation mode."""
+    for layer in network.modules():
+        if isinstance(layer, torch.nn.BatchNorm2d):
+            layer.momentum = None  # average the statistics of all parts
     network.train()
     with torch.no_grad():
-        for part in images.split(max(GRADIENTS, 2)):
+        for part in images.split(GRADIENTS):
             if len(part) > 1:
                 network(part)
     network.eval()

@@ -74,7 +74,8 @@ class TreeCnn(TreeLearner, BatchLearner):
         networks = learner.networks(data.d, data.classes)
         loss = ensemble.cross_entropy_loss if data.kind == "binary" else ensemble.softmax_loss
         rngs = [stream(job.ctx.seed, cls.name) for job in jobs]
-        z = [sqrt(learner.alphabet) * np.asarray(job.train.x, np.float64) for job in jobs]
+        scale = sqrt(learner.alphabet)
+        z = [scale * np.asarray(job.train.x, np.float64) for job in jobs]
         trained: list[list[Layers]] = [[] for _ in jobs]
         failed: set[int] = set()
         for stage, network in enumerate(networks):
@@ -95,12 +96,9 @@ class TreeCnn(TreeLearner, BatchLearner):
                     failed.add(i)
                 elif stage + 1 < len(networks):
                     z[i] = layers.all_features(z[i])[-1]
-        return [
-            Failure("diverged", f"{cls.name}: a gradient or the loss was not finite in training. Use a smaller lr.")
-            if i in failed
-            else TreePredictor.of(layers, sqrt(learner.alphabet))
-            for i, layers in enumerate(trained)
-        ]
+        reason = f"{cls.name}: a gradient or the loss was not finite in training. Use a smaller lr."
+        diverged = Failure("diverged", reason)
+        return [diverged if i in failed else TreePredictor.of(layers, scale) for i, layers in enumerate(trained)]
 
     def cost(self, n: int, d: int) -> Cost:
         """A step costs about three forward passes; memory holds samples, features, activations and the runtime."""

@@ -65,7 +65,7 @@ class CorrectedKernel(LeaveOneOutLearner):
         from bfc_plugins.kernels.feature_correction import Correction
         from bfc_plugins.kernels.first_inputs import FirstInputs
 
-        inputs = FirstInputs.of(train, ctx, self.with_squares)
+        inputs = FirstInputs(train, ctx, self.with_squares)
         y = inputs.like(train.y)
         mean = y.mean()
         spread = (y - mean).square().mean().sqrt()

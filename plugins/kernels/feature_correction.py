@@ -114,7 +114,7 @@ class Correction:
         return [*path[:best], replace(last, error=error)]
 
     def _tangents(self, each: CorrectionRound) -> Tangents:
-        return Tangents.of(each.features, self.z, each.kernel, each.weights)
+        return Tangents(each.features, self.z, each.kernel, each.weights)
 
     def _measured(self, features: FeatureLayers) -> CorrectionRound:
         """The regression on learned ``features``."""

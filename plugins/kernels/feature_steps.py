@@ -6,7 +6,6 @@ Shapes: n training points, m points, p inputs of the round, q added features, r 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import torch
@@ -61,22 +60,20 @@ def leading_directions(form: Tensor, count: int) -> Tensor:
     return directions
 
 
-@dataclass(frozen=True)
 class Step:
     """Maps the inputs of one round to those of the next, by adding standardised features."""
 
-    source: Feature
-    """Features (m, q) of z (m, p)."""
-    mean: Tensor
-    """Means of the features, (q,)."""
-    factor: Tensor
-    """Factors that give the features their standard deviation, (q,)."""
-
-    @classmethod
-    def standardised(cls, source: Feature, features: Tensor) -> Step:
-        """The step whose features have mean 0 and standard deviation ``SCALE`` at the points; constants become 0."""
+    def __init__(self, source: Feature, features: Tensor) -> None:
+        """Features of mean 0 and standard deviation ``SCALE`` at the points, given ``features`` (n, q) of ``source``
+        there; constants become 0.
+        """
+        self.source = source
+        """Features (m, q) of z (m, p)."""
+        self.mean = features.mean(0)
+        """Means of the features, (q,)."""
         spread = features.std(0, correction=0)
-        return cls(source, features.mean(0), SCALE / torch.where(spread > 0, spread, 1.0))
+        self.factor = SCALE / torch.where(spread > 0, spread, 1.0)
+        """Factors that give the features their standard deviation, (q,)."""
 
     def __call__(self, z: Tensor) -> Tensor:
         """(m, p + q) at z (m, p)."""

@@ -1,9 +1,5 @@
 """The inputs z of kernels that learn features: x or (x, x^2 - E x^2), float64 on the device of the fit."""
 
-from dataclasses import dataclass
-from typing import Self
-
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -13,20 +9,15 @@ from bfc_bench.toolkit.precision import torch_device
 from bfc_bench.toolkit.square_features import square_mean, with_squares
 
 
-@dataclass(frozen=True)
 class FirstInputs:
     """z as a function of x."""
 
-    squares: bool
-    """Whether z = (x, x^2 - E x^2) instead of x."""
-    square_mean: np.ndarray
-    """E x^2, (d,)."""
-    device: torch.device
-
-    @classmethod
-    def of(cls, train: Data, ctx: Context, squares: bool) -> Self:
-        """The inputs of a fit."""
-        return cls(squares, square_mean(train.x, ctx), torch_device(ctx.device))
+    def __init__(self, train: Data, ctx: Context, squares: bool) -> None:
+        self.squares = squares
+        """Whether z = (x, x^2 - E x^2) instead of x."""
+        self.square_mean = square_mean(train.x, ctx)
+        """E x^2, (d,)."""
+        self.device = torch_device(ctx.device)
 
     def __call__(self, x: AnyArray) -> Tensor:
         """z (m, p) at x (m, d)."""

@@ -40,7 +40,7 @@ class RecursiveKernel(LeaveOneOutLearner):
         from bfc_plugins.kernels.polynomial import Poly
         from bfc_plugins.kernels.recursive_features import recursive_rounds
 
-        inputs = FirstInputs.of(train, ctx, self.with_squares)
+        inputs = FirstInputs(train, ctx, self.with_squares)
         z, y, kernel = inputs(train.x), inputs.like(train.y), Poly(self.degree)
         mean = y.mean()
         rounds = recursive_rounds(z, y - mean, kernel, self.ridges, self.rounds)

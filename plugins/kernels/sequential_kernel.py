@@ -126,7 +126,7 @@ class _State:
         from bfc_plugins.kernels.first_inputs import FirstInputs
 
         self.options = job.learner
-        self.inputs = FirstInputs.of(job.train, job.ctx, job.learner.with_squares)
+        self.inputs = FirstInputs(job.train, job.ctx, job.learner.with_squares)
         self.rounds: list[RidgePredictor] = []
         self.steps: list[Step] = []
         self.failure: Failure | None = None
@@ -147,7 +147,7 @@ class _State:
         from bfc_plugins.kernels.feature_steps import SCALE, Step
 
         train = self.regression.train
-        step = Step.standardised(source, features)
+        step = Step(source, features)
         z = step.extend(train.x, features)
         # Inputs now depend on n and on the ridge, so this sample is not a prefix of another one.
         sample = f"{train.sample}/n={train.n},ridge={self.options.ridge}"

@@ -12,8 +12,6 @@ Shapes: n points z; q_l inputs and k_l features of layer l.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Self
 
 from bfc_plugins.kernels.feature_layers import FeatureLayers, outside
 from bfc_plugins.kernels.leave_one_out import RidgeFit, ridge_fit
@@ -28,31 +26,23 @@ FREE = 100.0
 """Value of every e_l that leaves the axes free to turn."""
 
 
-@dataclass(frozen=True)
 class Tangents:
     """The parts of the kernel of a fit with weights a."""
 
-    features: FeatureLayers
-    gram: Tensor
-    """k(p_L, p_L), (n, n)."""
-    slopes: Sequence[Tensor]
-    """g_l, each (n, k_l)."""
-    rests: Sequence[Tensor]
-    """phi_l', each (n, q_l)."""
-    turns: Sequence[Tensor]
-    """(g_l.g_l) (phi_l'.phi_l'), each (n, n)."""
-    units: Sequence[float]
-    """Factors that make the average of each turn's diagonal 1."""
-
-    @classmethod
-    def of(cls, features: FeatureLayers, z: Tensor, kernel: Poly, weights: Tensor) -> Self:
+    def __init__(self, features: FeatureLayers, z: Tensor, kernel: Poly, weights: Tensor) -> None:
         """Those of the fit with ``weights`` (n,) on the top layer of ``features`` at z."""
+        self.features = features
         ps = features.features(z)
-        slopes = features.slopes(ps, kernel.gradients(ps[-1], ps[-1], weights))
-        rests = [outside(phi, layer.axes) for phi, layer in zip(features.inputs(z), features.layers, strict=True)]
-        turns = [(g @ g.T) * (rest @ rest.T) for g, rest in zip(slopes, rests, strict=True)]
-        units = [1 / (float(turn.diagonal().mean()) or 1.0) for turn in turns]
-        return cls(features, kernel.matrix(ps[-1], ps[-1]), slopes, rests, turns, units)
+        self.gram = kernel.matrix(ps[-1], ps[-1])
+        """k(p_L, p_L), (n, n)."""
+        self.slopes = features.slopes(ps, kernel.gradients(ps[-1], ps[-1], weights))
+        """g_l, each (n, k_l)."""
+        self.rests = [outside(phi, layer.axes) for phi, layer in zip(features.inputs(z), features.layers, strict=True)]
+        """phi_l', each (n, q_l)."""
+        self.turns = [(g @ g.T) * (rest @ rest.T) for g, rest in zip(self.slopes, self.rests, strict=True)]
+        """(g_l.g_l) (phi_l'.phi_l'), each (n, n)."""
+        self.units = [1 / (float(turn.diagonal().mean()) or 1.0) for turn in self.turns]
+        """Factors that make the average of each turn's diagonal 1."""
 
     def free_error(self, y: Tensor, ridge: float) -> float:
         """Leave-one-out error of a fit that turns the axes with it, so that a point that is left out turns nothing."""

@@ -1,5 +1,7 @@
 """Images are what their rows say; random changes and attacks stay within what is allowed."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from bfc_plugins.convolutional import fit
@@ -21,11 +23,11 @@ def generator(seed=0):
 
 def test_channels_have_mean_0_and_deviation_1_over_the_training_points():
     x = torch.rand(40, 2 * 3 * 4, dtype=torch.float64) * 5
-    pixels = Pixels.of(x, (2, 3, 4), normalize=True)
+    pixels = Pixels(x, (2, 3, 4), normalize=True)
     images = pixels(x)
     torch.testing.assert_close(images.mean(dim=(0, 2, 3)), torch.zeros(2), atol=1e-5, rtol=0)
     torch.testing.assert_close(images.std(dim=(0, 2, 3), correction=0), torch.ones(2))
-    plain = Pixels.of(x, (2, 3, 4), normalize=False)(x)
+    plain = Pixels(x, (2, 3, 4), normalize=False)(x)
     torch.testing.assert_close(plain[7, 1, 2, 3], x[7, 23].float())
 
 
@@ -65,8 +67,10 @@ def test_an_attack_stays_in_its_ball_and_raises_the_loss(kind, classes):
     fitted = ConvJoint(channels=[4, "M", 8], epochs=8, batch_size=20, lr=0.2).fit(data, Context())
     loss, images = Loss(classes), fitted.pixels(data.x)
     attack = Attack(kind, 0.3, 7, noise=0.1, low=float(images.min()), high=float(images.max()))
-    numbers, noise = loss.encode(data.y), attack.noise_of(images, generator())
-    shift = attack.shift(fitted.network, images, numbers, loss, noise, generator(1))
+    numbers = loss.encode(data.y)
+    copies = attack.copies(fitted.network, images, numbers, loss, generator())
+    still = replace(attack, radius=0.0).copies(fitted.network, images, numbers, loss, generator())
+    noise, shift = still - images, (copies - still)[0]
     if kind == "linf":
         assert float(shift.abs().max()) <= 0.3 + 1e-6
         assert float((images + shift).max()) <= attack.high + 1e-6
@@ -114,12 +118,11 @@ def test_weights_follow_the_plain_gradient_step():
     """One step of a linear model in a network's head, by hand: w - lr (g + decay w), momentum having nothing yet."""
     learner = ConvJoint(channels=[2], epochs=1, batch_size=8, lr=0.1, momentum=0.0, schedule="steps")
     net = Network(learner.layout(1), 3, generator())
-    images, numbers, loss = torch.randn(8, 1, 6, 6), torch.arange(8) % 3, Loss(3)
+    fitted = fit.ImageFit(learner, stripes(8), Context())
+    images, numbers, loss = fitted.points.images, fitted.points.numbers, fitted.points.loss
     before = {name: p.detach().clone() for name, p in net.named_parameters()}
     value = loss(net(images), numbers)
     grads = dict(zip(before, torch.autograd.grad(value, list(net.parameters())), strict=True))
-    points = fit.TrainingImages(Pixels.of(images, (1, 6, 6), normalize=False), images, numbers, loss)
-    fitted = fit.ImageFit(learner, points, learner.layout(1), None, 0)
     fitted.descend(Stage("", 1, (), []), net, images, numbers, 0.01)
     for name, parameter in net.named_parameters():
         torch.testing.assert_close(parameter.detach(), before[name] - 0.1 * (grads[name] + 0.01 * before[name]))

@@ -8,6 +8,7 @@ from bfc_plugins.convolutional.fit import ImageFit, correlations
 from bfc_plugins.convolutional.fixed_head import ConvFixedHead
 from bfc_plugins.convolutional.joint import ConvJoint
 from bfc_plugins.convolutional.layout import BlockLayout
+from bfc_plugins.convolutional.options import STEP_SECONDS
 from bfc_plugins.convolutional.phases import ConvGrow, ConvLayerwise
 from striped_images import error, stripes
 
@@ -111,9 +112,9 @@ def test_what_is_planned_is_what_is_made(learner, flops, monkeypatch):
     made, minibatches = [], fit.minibatches
     monkeypatch.setattr(fit, "minibatches", lambda *args: made.append(args[2]) or minibatches(*args))
     monkeypatch.setattr(BlockLayout, "flops", lambda layout, image: float(layout.depth))
-    work = learner.work(100, learner.layout(1), (1, 8, 8))
+    cost = learner.cost(100, 36)
     learner.fit(stripes(100), Context())
-    assert (work.steps, work.flops) == (pytest.approx(sum(made)), pytest.approx(flops))
+    assert (cost.seconds / STEP_SECONDS, cost.flops) == (pytest.approx(sum(made)), pytest.approx(flops))
 
 
 def test_a_head_that_is_fixed_stays_and_so_do_upper_blocks_at_first():
@@ -122,7 +123,7 @@ def test_a_head_that_is_fixed_stays_and_so_do_upper_blocks_at_first():
     fitted = ConvFixedHead(**options, epochs=5, depth=4, train=2).fit(stripes(100), Context())
     alone, final = (fitted.stages[name].network for name in ("alone", "all"))
     assert list(final.taps) == ["1", "2", "3", "4"]
-    drawn = ImageFit.of(untrained, stripes(100), Context()).drawn(untrained.plan(untrained.layout(1))[0])
+    drawn = ImageFit(untrained, stripes(100), Context()).drawn(untrained.plan(untrained.layout(1))[0])
     for network in (alone, final):
         for tap, first in zip(network.taps.values(), drawn.taps.values(), strict=True):
             assert all(map(torch.equal, tap.state_dict().values(), first.state_dict().values()))

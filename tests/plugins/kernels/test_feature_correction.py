@@ -99,7 +99,7 @@ def test_a_round_turns_axes_towards_those_of_the_target():
     start = FeatureLayers().with_layer(layer, torch.linalg.qr(axes + 0.1 * orthonormal(8, 2, seed=8)).Q)
     ridges, kernel, top = (1e-6, 1e-9, 1e-12), Poly(4, 2.0), start.features(z)[-1]
     weights = ridge_fit(kernel.matrix(top, top), y, ridges).weights
-    turned = Tangents.of(start, z, kernel, weights).corrected(y, ridges)
+    turned = Tangents(start, z, kernel, weights).corrected(y, ridges)
     assert missed(axes, turned.layers[0].axes) < missed(axes, start.layers[0].axes) / 5
 
 
