@@ -35,15 +35,6 @@ class SketchedProblem:
     noise: float
     """Variance of the label noise."""
 
-    @classmethod
-    def of(cls, task: TaskFacts, features: int) -> SketchedProblem | None:
-        """The problem of a task; None unless inputs are ``gaussian-power-law`` and the target ``linear`` with signs."""
-        if (task.inputs, task.target) != ("gaussian-power-law", "linear") or task.noise_variance is None:
-            return None
-        if task.options["prior"] != "signs":
-            return None
-        return _problem(task.input_options["a"], task.options["decay"], task.d, features, task.noise_variance)
-
     @property
     def outside(self) -> np.ndarray:
         """Variance of y given z, (K, 1)."""
@@ -88,9 +79,13 @@ class SketchedProblem:
 
 
 def theory_of(task: TaskFacts, features: int, error: Callable[[SketchedProblem, float], float]) -> Theory | None:
-    """The curve of ``error`` in n; None for a task without a ``SketchedProblem``."""
-    problem = SketchedProblem.of(task, features)
-    return None if problem is None else Theory(lambda n: error(problem, n), SOURCE)
+    """The curve of ``error`` in n; None unless inputs are ``gaussian-power-law``, the target ``linear`` with signs."""
+    if (task.inputs, task.target) != ("gaussian-power-law", "linear") or task.noise_variance is None:
+        return None
+    if task.options["prior"] != "signs":
+        return None
+    problem = sketched_problem(task.input_options["a"], task.options["decay"], task.d, features, task.noise_variance)
+    return Theory(lambda n: error(problem, n), SOURCE)
 
 
 @lru_cache(maxsize=32)
@@ -109,7 +104,8 @@ def _stage(problem: SketchedProblem, rate: float) -> tuple[np.ndarray, np.ndarra
 
 
 @lru_cache(maxsize=64)
-def _problem(a: float, decay: float, d: int, features: int, noise: float) -> SketchedProblem:
+def sketched_problem(a: float, decay: float, d: int, features: int, noise: float) -> SketchedProblem:
+    """The problem of a spectrum i^-a and of coefficients i^-decay in size, with noise of this share of the variance."""
     i = np.arange(1.0, d + 1)
     h, square = i**-a, i ** (-2 * decay)  # E w_i^2
     variance = float(h @ square)
