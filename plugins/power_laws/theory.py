@@ -32,13 +32,8 @@ class SketchedProblem:
     """E (u_k . v*)^2 for the eigenvectors u_k of G, (K, M)."""
     approximation: np.ndarray
     """Risk of v*, (K, 1)."""
-    noise: float
-    """Variance of the label noise."""
-
-    @property
-    def outside(self) -> np.ndarray:
-        """Variance of y given z, (K, 1)."""
-        return self.approximation + self.noise
+    outside: np.ndarray
+    """Variance of y given z, (K, 1): the risk of v* and that of the label noise."""
 
     def after_sgd(self, rate: float, lengths: Sequence[int]) -> float:
         """Expected NMSE after one pass from v = 0 whose l-th stage has ``lengths[l]`` points.
@@ -118,4 +113,5 @@ def sketched_problem(a: float, decay: float, d: int, features: int, noise: float
         signal = np.where(positive, ((u.T @ s * h) ** 2) @ square / np.where(positive, g, 1.0) ** 2, 0.0) / variance
         draws.append((g, signal, max(1 - float(g @ signal), 0.0)))
     gs, signals, rest = zip(*draws, strict=True)
-    return SketchedProblem(np.array(gs), np.array(signals), np.array(rest)[:, None], noise)
+    approximation = np.array(rest)[:, None]
+    return SketchedProblem(np.array(gs), np.array(signals), approximation, approximation + noise)

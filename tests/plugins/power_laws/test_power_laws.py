@@ -103,9 +103,9 @@ def problem(s, h, noise):
     best = np.linalg.solve(inside, s * h)  # v* = best @ w
     g, u = np.linalg.eigh(inside)
     rest = np.eye(len(h)) - s.T @ best
-    approximation = np.sum(h[:, None] * rest**2) / h.sum()
+    approximation = np.array([[np.sum(h[:, None] * rest**2) / h.sum()]])
     signal = np.sum((u.T @ best) ** 2, axis=1) / h.sum()
-    return SketchedProblem(g[None], signal[None], np.array([[approximation]]), noise)
+    return SketchedProblem(g[None], signal[None], approximation, approximation + noise)
 
 
 def problem_of(facts, features):
