@@ -48,13 +48,12 @@ class Ensemble(BatchLearner):
     @classmethod
     def fit_batch(cls, jobs: Sequence[Job[Self]]) -> Sequence[Predictor | Failure]:
         """Fit the members of all jobs together."""
-        assert cls.of is not None
         members: list[Job[Any]] = []
         for job in jobs:
             others = [seed_of(job.ctx.seed, "ensemble", member) for member in range(1, job.learner.members)]
             single = job.learner._single
             members += [Job(single, job.train, replace(job.ctx, seed=seed)) for seed in (job.ctx.seed, *others)]
-        outcomes = iter(cls.of.fit_batch(members))
+        outcomes = iter(type(members[0].learner).fit_batch(members))
         return [_joined([next(outcomes) for _ in range(job.learner.members)]) for job in jobs]
 
     def cost(self, n: int, d: int) -> Cost | None:

@@ -11,7 +11,7 @@ Pipelines and other compound estimators are written as in scikit-learn, each par
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from math import isfinite, log2
@@ -87,8 +87,7 @@ class SklearnEstimator(Learner):
     @property
     def given(self) -> dict[str, Any]:
         """Options that were set, under scikit-learn's names."""
-        extra = self.model_extra or {}
-        return self._named(self.model_fields_set - OWN - set(extra)) | extra
+        return self.model_dump(by_alias=True, include=self.model_fields_set - OWN)
 
     @property
     def kinds(self) -> frozenset[LabelKind]:
@@ -97,8 +96,7 @@ class SklearnEstimator(Learner):
 
     def options(self) -> dict[str, Any]:
         """All options as plain data, under scikit-learn's names."""
-        names = (name for name in type(self).model_fields if name != "frame" or self.frame is not None)
-        options = self._named(names) | (self.model_extra or {})
+        options = self.model_dump(by_alias=True, exclude={"frame"} if self.frame is None else None)
         return {name: _plain(value) for name, value in options.items()}
 
     def changed(self) -> dict[str, Any]:
@@ -149,11 +147,6 @@ class SklearnEstimator(Learner):
         steps = getattr(estimator, "n_iter_", None)
         info = {} if steps is None else {"steps": _plain(steps)}
         return SklearnPredictor(estimator, mean, info, train.classes, train.kind == "binary", labels)
-
-    def _named(self, attributes: Iterable[str]) -> dict[str, Any]:
-        """Values of fields under scikit-learn's names."""
-        fields = type(self).model_fields
-        return {fields[attribute].alias or attribute: getattr(self, attribute) for attribute in attributes}
 
 
 @dataclass(frozen=True)

@@ -56,29 +56,27 @@ def kinds(path: str, options: Mapping[str, Any]) -> frozenset[LabelKind]:
 
 def _cached(question: tuple[Any, ...], ask: Callable[[], Any]) -> Any:
     """The answer to a question about scikit-learn; a question or answer that is not plain data is not cached."""
-    folder, text = _folder(), _literal(question)
-    if folder is None or text is None or ELSEWHERE.search(text):
+    text = _literal(question)
+    if text is None or ELSEWHERE.search(text):
         return ask()
-    file = folder / f"{sha256(text.encode()).hexdigest()[:32]}.txt"
-    with suppress(OSError, ValueError, SyntaxError, TypeError):  # the file is missing or damaged
-        asked, answer = literal_eval(file.read_text(encoding="utf-8"))
+    name = f"{sha256(text.encode()).hexdigest()[:32]}.txt"
+    with suppress(BenchError, OSError, ValueError, SyntaxError, TypeError):  # the file is missing or damaged
+        asked, answer = literal_eval((_folder() / name).read_text(encoding="utf-8"))
         if asked == question:
             return answer
     answer = ask()
     if (content := _literal((question, answer))) is not None:
         with suppress(BenchError, OSError):  # without a usable folder, nothing is cached
-            make_folder(folder)
-            if len(list(folder.iterdir())) < AT_MOST:
-                write_file(file, content.encode())
+            make_folder(_folder())
+            if len(list(_folder().iterdir())) < AT_MOST:
+                write_file(_folder() / name, content.encode())
     return answer
 
 
 @lru_cache(maxsize=1)
-def _folder() -> Path | None:
-    try:
-        return cache_folder() / f"scikit-learn-{version('scikit-learn')}-{FORMAT}"
-    except BenchError:  # the user has no home folder
-        return None
+def _folder() -> Path:
+    """Where answers are kept. Raises ``BenchError`` if the user has no home folder."""
+    return cache_folder() / f"scikit-learn-{version('scikit-learn')}-{FORMAT}"
 
 
 def _literal(value: Any) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from math import sqrt
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -41,23 +41,23 @@ class QuadraticLink(Learner):
     """Number of passes of backward correction; 0 is layer-wise training."""
 
     def fit(self, train: Data, ctx: Context) -> Predictor:
-        """Fit the feature, then the link, then correct both; every pass is a stage.
+        """Fit the feature, then the link: the stage ``forward``; then correct both: ``pass1``, ``pass2``, ...
 
         Unless this is the layer-wise algorithm of the papers, the prediction is the mean label if the same fit to four
         fifths of the points does not predict the others better.
         """
         passes = self._passes(train.x, train.y)
         names = ("forward", *(f"pass{number}" for number in range(1, len(passes))))
-        info = {"passes": len(passes) - 1, "link": passes[-1].top.coefficients.tolist()}
+        info = {"passes": len(passes) - 1, "link": passes[-1].coefficients.tolist()}
         as_published = self.first == "correlation" and not self.corrections
         if as_published or confirmed(lambda x, y: self._passes(x, y)[-1], train.x, train.y):
             current = passes.pop()
         else:
             mean = train.y.mean() * np.eye(self.degree + 1)[0]
-            current = QuadraticLinkPredictor(replace(passes[-1].top, coefficients=mean))
+            current = replace(passes[-1], coefficients=mean)
         return replace(current, info=info, stages=dict(zip(names, passes, strict=False)))
 
-    def _passes(self, x: np.ndarray, y: np.ndarray) -> list[QuadraticLinkPredictor]:
+    def _passes(self, x: np.ndarray, y: np.ndarray) -> list[DirectionPredictor]:
         """The layer-wise fit, and that after each pass."""
         phi = monomials(x)
         if self.first == "correlation":
@@ -69,7 +69,7 @@ class QuadraticLink(Learner):
         passes = [read_out(phi, y, unit, self.degree)]
         while len(passes) <= self.corrections and (better := gauss_newton_step(passes[-1], phi, y, phi, DAMPINGS)):
             passes.append(better[0])
-        return [QuadraticLinkPredictor(top) for top in passes]
+        return [replace(top, phi=monomials, info={}) for top in passes]
 
     def cost(self, n: int, d: int) -> Cost:
         """Products of phi with the labels; per pass J^T J, a decomposition and two tried steps, of 4 / 5 as well."""
@@ -79,25 +79,6 @@ class QuadraticLink(Learner):
         flops = 6.0 * n * size + 2.0 * n * (self.degree + 1) ** 2 + fits * one
         bytes = 8.0 * n * (3 * size + 4 * self.degree)
         return Cost(flops, bytes, work="products", seconds=2e-3, parameters=int(size) + self.degree + 1)
-
-
-@dataclass(frozen=True)
-class QuadraticLinkPredictor(Predictor):
-    """The polynomial of one direction of the monomials of x, sum_k b_k he_k(a . phi(x))."""
-
-    top: DirectionPredictor
-    """a (d (d + 1) / 2,) and b (K + 1,)."""
-    info: Mapping[str, Any] = field(default_factory=dict)
-    stages: Mapping[str, Predictor] = field(default_factory=dict)
-    """``forward``, the layer-wise fit, then ``pass1``, ``pass2``, ... of correction."""
-
-    def predict(self, x: np.ndarray) -> np.ndarray:
-        """Predictions (m,) at x (m, d)."""
-        return self.top.predict(monomials(x))
-
-    def hidden(self, x: np.ndarray) -> Mapping[str, np.ndarray]:
-        """The feature {"S2": (m, 1)}."""
-        return self.top.hidden(monomials(x))
 
 
 def monomials(x: np.ndarray) -> np.ndarray:

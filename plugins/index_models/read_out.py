@@ -3,7 +3,7 @@
 Shapes: n training points, m points, d dimensions, r directions, K degree of the polynomials.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import sqrt
 from typing import Any
@@ -19,19 +19,22 @@ DAMPING = (0.0, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
 
 @dataclass(frozen=True)
 class DirectionPredictor(Predictor):
-    """sum_k a_k he_k(w . x), for a direction w (d,) of norm 1 and coefficients a (K + 1,)."""
+    """sum_k a_k he_k(w . phi(x)), for a direction w of norm 1 and coefficients a (K + 1,)."""
 
     direction: np.ndarray
     coefficients: np.ndarray
     info: Mapping[str, Any] = field(default_factory=dict)
+    stages: Mapping[str, Predictor] = field(default_factory=dict)
+    phi: Callable[[np.ndarray], np.ndarray] = np.asarray
+    """Maps x (m, d) to what w multiplies; x itself by default."""
 
     def predict(self, x: np.ndarray) -> np.ndarray:
         """Predictions (m,) at x (m, d)."""
-        return np.asarray(self.coefficients @ hermite(x @ self.direction, len(self.coefficients) - 1))
+        return np.asarray(self.coefficients @ hermite(self.phi(x) @ self.direction, len(self.coefficients) - 1))
 
     def hidden(self, x: np.ndarray) -> Mapping[str, np.ndarray]:
         """The projection {"S2": (m, 1)}."""
-        return {"S2": (x @ self.direction)[:, None]}
+        return {"S2": (self.phi(x) @ self.direction)[:, None]}
 
 
 def read_out(x: np.ndarray, y: np.ndarray, direction: np.ndarray, degree: int) -> DirectionPredictor:

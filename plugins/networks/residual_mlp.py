@@ -103,8 +103,12 @@ class ResidualMlp(Learner):
             UsageError: ``muon`` needs a newer torch.
             Diverged: The loss is not finite.
         """
+        import torch
+
         scales = Scales.of(train, ctx, self.with_squares)
-        points = Points.of(*scales.points(train), train.kind, self.loss, ctx.device)
+        arrays, device = scales.points(train), torch_device(ctx.device)
+        z, y = (torch.tensor(array, dtype=torch.float32, device=device) for array in arrays)
+        points = Points(z, y, train.kind, self.loss)
         network = ResidualNet(points.z.shape[1], self.width, self.depth, train.classes or 1)
         steps, curve = self.chosen_steps(network, points, ctx.seed)
         final = Training.of(self, network, points, ctx.seed)
@@ -219,14 +223,6 @@ class Points:
     kind: LabelKind
     loss: str
     """``square`` or ``weighted``, for real labels."""
-
-    @classmethod
-    def of(cls, z: np.ndarray, y: np.ndarray, kind: LabelKind, loss: str, device: str) -> Points:
-        """Points z (n, p) and y (n,) on "cpu" or "cuda"."""
-        import torch
-
-        inputs, labels = (torch.tensor(part, dtype=torch.float32, device=torch_device(device)) for part in (z, y))
-        return cls(inputs, labels, kind, loss)
 
     def part(self, rows: Any) -> Points:
         """The points of a mask or of indices."""

@@ -32,20 +32,8 @@ class SketchedProblem:
     """E (u_k . v*)^2 for the eigenvectors u_k of G, (K, M)."""
     approximation: np.ndarray
     """Risk of v*, (K, 1)."""
-    noise: float
-    """Variance of the label noise."""
-
-    @classmethod
-    def of(cls, task: TaskFacts, features: int) -> SketchedProblem | None:
-        """The problem of a task; None unless inputs are ``gaussian-power-law`` and the target ``linear``."""
-        if (task.inputs, task.target) != ("gaussian-power-law", "linear") or task.noise_variance is None:
-            return None
-        return _problem(task.input_options["a"], task.options["decay"], task.d, features, task.noise_variance)
-
-    @property
-    def outside(self) -> np.ndarray:
-        """Variance of y given z, (K, 1)."""
-        return self.approximation + self.noise
+    outside: np.ndarray
+    """Variance of y given z, (K, 1): the risk of v* and that of the label noise."""
 
     def after_sgd(self, rate: float, lengths: Sequence[int]) -> float:
         """Expected NMSE after one pass from v = 0 whose l-th stage has ``lengths[l]`` points.
@@ -86,9 +74,11 @@ class SketchedProblem:
 
 
 def theory_of(task: TaskFacts, features: int, error: Callable[[SketchedProblem, float], float]) -> Theory | None:
-    """The curve of ``error`` in n; None for a task without a ``SketchedProblem``."""
-    problem = SketchedProblem.of(task, features)
-    return None if problem is None else Theory(lambda n: error(problem, n), SOURCE)
+    """The curve of ``error`` in n; None unless inputs are ``gaussian-power-law``, the target ``linear``."""
+    if (task.inputs, task.target) != ("gaussian-power-law", "linear") or task.noise_variance is None:
+        return None
+    problem = sketched_problem(task.input_options["a"], task.options["decay"], task.d, features, task.noise_variance)
+    return Theory(lambda n: error(problem, n), SOURCE)
 
 
 @lru_cache(maxsize=32)
@@ -107,7 +97,8 @@ def _stage(problem: SketchedProblem, rate: float) -> tuple[np.ndarray, np.ndarra
 
 
 @lru_cache(maxsize=64)
-def _problem(a: float, decay: float, d: int, features: int, noise: float) -> SketchedProblem:
+def sketched_problem(a: float, decay: float, d: int, features: int, noise: float) -> SketchedProblem:
+    """The problem of a spectrum i^-a and of coefficients i^-decay in size, with noise of this share of the variance."""
     i = np.arange(1.0, d + 1)
     h, square = i**-a, i ** (-2 * decay)  # E w_i^2
     variance = float(h @ square)
@@ -120,4 +111,5 @@ def _problem(a: float, decay: float, d: int, features: int, noise: float) -> Ske
         signal = np.where(positive, ((u.T @ s * h) ** 2) @ square / np.where(positive, g, 1.0) ** 2, 0.0) / variance
         draws.append((g, signal, max(1 - float(g @ signal), 0.0)))
     gs, signals, rest = zip(*draws, strict=True)
-    return SketchedProblem(np.array(gs), np.array(signals), np.array(rest)[:, None], noise)
+    approximation = np.array(rest)[:, None]
+    return SketchedProblem(np.array(gs), np.array(signals), approximation, approximation + noise)

@@ -58,10 +58,13 @@ class AlternatingLeastSquares(Learner):
         }
         fit = _Fit(x, y, mean, frames, self.top)
 
-        def predictor(layer: int, **extras: Any) -> QuadraticPredictor:
-            net, params = fit.network(layer)
-            params["constant"] += train.y.mean() / spread
-            signs = {layer: fit.signs[layer]}
+        def predictor(**extras: Any) -> QuadraticPredictor:
+            """The network of the layers that have had a turn."""
+            top, widths = max(fit.weights), tuple(len(rows) for rows in fit.weights.values())
+            params: Params = {f"W{layer}": rows for layer, rows in fit.weights.items()}
+            params |= {"log_alpha": np.zeros(len(widths)), "square_mean": mean}
+            params["constant"] = np.mean(fit.residuals()) + train.y.mean() / spread
+            net, signs = QuadraticNet(train.d, widths, default_skips(top)), {top: fit.signs[top]}
             return QuadraticPredictor(
                 net, params, x * scale, y_scale=spread, input_scale=1 / scale, readouts=signs, **extras
             )
@@ -70,15 +73,15 @@ class AlternatingLeastSquares(Learner):
         stages = {}
         for layer in range(2, depth + 1):
             fit.turn(layer)
-            stages[f"layer{layer}"] = predictor(layer)
-        errors = [fit.error()]
+            stages[f"layer{layer}"] = predictor()
+        errors = [float(np.var(fit.residuals()))]
         while len(errors) <= self.rounds and errors[-1] > ROUNDING:
             for layer in range(2, depth + 1):
                 fit.turn(layer)
-            errors.append(fit.error())
+            errors.append(float(np.var(fit.residuals())))
             if (done := len(errors) - 1) & (done - 1) == 0:
-                stages[f"round{done}"] = predictor(depth)
-        return predictor(depth, stages=stages, info={"rounds": len(errors) - 1, "train_errors": errors})
+                stages[f"round{done}"] = predictor()
+        return predictor(stages=stages, info={"rounds": len(errors) - 1, "train_errors": errors})
 
     def cost(self, n: int, d: int) -> Cost:
         """A QR decomposition for each layer and round."""
@@ -91,7 +94,7 @@ class AlternatingLeastSquares(Learner):
 
 @dataclass
 class _Fit:
-    """The layers of one fit, each with its term at the training points."""
+    """The layers of one fit that have had a turn, each with its term at the training points."""
 
     x: np.ndarray
     y: np.ndarray
@@ -124,18 +127,9 @@ class _Fit:
         self.signs[layer] = np.sign(sizes) if frame is None else np.ones(len(frame))
         self.terms[layer] = (z @ rows.T) ** 2 @ np.sign(sizes)
 
-    def error(self) -> float:
-        """Mean squared residual at the training points, less its mean."""
-        return float(np.var(self.y - sum(self.terms.values())))
-
-    def network(self, top: int) -> tuple[QuadraticNet, Params]:
-        """The network up to a layer, and its parameters."""
-        widths = tuple(len(self.weights[layer]) for layer in range(2, top + 1))
-        net = QuadraticNet(self.x.shape[1], widths, default_skips(top))
-        terms = sum(self.terms[layer] for layer in range(2, top + 1))
-        params = {f"W{layer}": self.weights[layer] for layer in range(2, top + 1)}
-        params |= {"log_alpha": np.zeros(len(widths)), "square_mean": self.square_mean}
-        return net, {**params, "constant": np.mean(self.y - terms)}
+    def residuals(self) -> np.ndarray:
+        """The labels less the terms of all layers, at the training points, (n,)."""
+        return np.asarray(self.y - sum(self.terms.values()))
 
 
 def _quadratic_form(z: np.ndarray, y: np.ndarray, count: int | None) -> tuple[np.ndarray, np.ndarray]:

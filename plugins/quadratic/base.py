@@ -26,7 +26,7 @@ from bfc_bench.toolkit.networks import ENSEMBLE_CAPABILITIES, PROGRAM_BYTES, STE
 from bfc_bench.toolkit.square_features import input_scale, square_mean
 
 if TYPE_CHECKING:
-    from bfc_bench.toolkit.ensemble import Member, Recipe, Trained
+    from bfc_bench.toolkit.ensemble import Member, Trained
 
 MAY_DIFFER = {"steps", "passes", "batch_size", "lr", "lr_layers", "clip", "v", "init_scale"}
 """Options in which learners that are trained together may differ, if their numbers of steps and points are equal."""
@@ -136,14 +136,22 @@ class QuadraticLearner(BatchLearner):
             return default.init_scales(len(self.widths), self.first)
         return self.init_scale if isinstance(self.init_scale, tuple) else (self.init_scale,) * len(self.widths)
 
-    def recipe(self, apply: Any, setup: Setup) -> Recipe:
-        """The part of training that is compiled, for a network ``apply`` and one of the setups."""
-        from bfc_bench.toolkit.ensemble import Recipe, cross_entropy_loss, square_loss, weighted_square_loss
+    def train_members(
+        self, apply: Any, setup: Setup, members: Sequence[Member], device: str, checkpoints: Sequence[int] = ()
+    ) -> list[Trained]:
+        """Train members as networks ``apply``; ``setup`` is one of theirs, since all have the same shapes.
 
-        loss = weighted_square_loss if self.loss == "weighted" else square_loss
-        loss = cross_entropy_loss if setup.kind == "binary" else loss
+        Factored matrices are multiplied, so that every W_l is one matrix again.
+        """
+        from bfc_bench.toolkit import ensemble
+
+        loss = ensemble.weighted_square_loss if self.loss == "weighted" else ensemble.square_loss
+        loss = ensemble.cross_entropy_loss if setup.kind == "binary" else loss
         model, penalty = Factored(apply) if setup.low_rank else apply, less_constant if setup.penalty else None
-        return Recipe(model, self.minibatch(setup.net.d), loss, self.optimizer, penalty=penalty)
+        recipe = ensemble.Recipe(model, self.minibatch(setup.net.d), loss, self.optimizer, penalty=penalty)
+        steps = self.length(setup.net.d, len(setup.y), setup.kind)
+        results = ensemble.train(recipe, members, steps, device=device, checkpoints=checkpoints)
+        return [replace(result, params=multiplied(result.params)) for result in results]
 
     def member(self, setup: Setup, params: Params, multipliers: Params, inputs: Any, stream: int = 0) -> Member:
         """One model to train; ``multipliers`` are factors of the learning rate, ``stream`` is that of minibatches."""
@@ -256,13 +264,3 @@ class QuadraticLearner(BatchLearner):
             seconds=STEP_SECONDS * self.length(d, n) * count,
             parameters=net.weights(),
         )
-
-
-def train_members(
-    recipe: Recipe, members: Sequence[Member], steps: int, device: str, checkpoints: Sequence[int] = ()
-) -> list[Trained]:
-    """Train members and multiply factored matrices, so that every W_l is one matrix again."""
-    from bfc_bench.toolkit.ensemble import train
-
-    results = train(recipe, members, steps, device=device, checkpoints=checkpoints)
-    return [replace(result, params=multiplied(result.params)) for result in results]

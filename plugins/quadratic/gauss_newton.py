@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -51,14 +51,13 @@ Weights: TypeAlias = Callable[[np.ndarray], np.ndarray]
 
 def finished(setup: Setup, trained: QuadraticPredictor, weights: Weights) -> QuadraticPredictor:
     """The network after these steps, with the stage ``trained`` before them; or the trained one if they are no gain."""
-    everything, held_out = LeastSquares.of(setup, trained, weights), LeastSquares.of(split(setup)[1], trained, weights)
-    least, best = held_out.mean(trained.params), None
-    for attempt in attempts(setup, trained, weights, PATIENCE):
-        if attempt.error < least:
-            least, best = attempt.error, attempt
-    if best is None:
+    everything, held_out = LeastSquares(setup, trained, weights), LeastSquares(split(setup)[1], trained, weights)
+    least = held_out.mean(trained.params)
+    better = [attempt for attempt in attempts(setup, trained, weights, PATIENCE) if attempt.error < least]
+    if not better:
         trained.info = {**trained.info, "finish": "no gain"}
         return trained
+    best = min(better, key=lambda attempt: attempt.error)
     params = everything.whole(everything.minimised(best.parts))
     after = setup.predictor(setup.net, params, stages={**trained.stages, "trained": trained})
     named = {f"k{layer}": rank for layer, rank in zip(setup.net.layers(), best.ranks, strict=True)}
@@ -82,9 +81,9 @@ def attempts(setup: Setup, trained: QuadraticPredictor, weights: Weights, patien
 
     The steps at some ranks end after ``patience`` slow ones.
     """
-    most, rest = (LeastSquares.of(part, trained, weights) for part in split(setup))
+    most, rest = (LeastSquares(part, trained, weights) for part in split(setup))
     for ranks in candidates(setup, trained):
-        if parameters(setup.net, ranks) > min(len(most.y), LARGEST):
+        if parameters(setup.net, ranks) > min(len(most.setup.y), LARGEST):
             return
         parts = most.minimised(factors(trained.cut(ranks), ranks, setup.net), patience)
         yield Attempt(ranks, parts, rest.mean(rest.whole(parts)))
@@ -132,32 +131,23 @@ def cost(net: QuadraticNet, n: int) -> tuple[float, float]:
 class LeastSquares:
     """The loss of a network on n points: the mean of omega_i (F(x_i) - y_i)^2."""
 
-    net: QuadraticNet
-    params: Params
-    """Parameters, of which the steps change the constant and the W_l."""
-    x: np.ndarray
-    """Scaled inputs (n, d)."""
-    y: np.ndarray
-    """Scaled labels (n,)."""
-    roots: np.ndarray
-    """omega^1/2, (n,)."""
-
-    @classmethod
-    def of(cls, setup: Setup, trained: QuadraticPredictor, weights: Weights) -> LeastSquares:
-        """The loss of a fit, of the network without truncation."""
-        net = replace(setup.net, truncate=None)
-        return cls(net, trained.params, setup.x, setup.y, np.sqrt(weights(setup.y)))
+    setup: Setup
+    """The points."""
+    trained: QuadraticPredictor
+    """The network, and parameters of which the steps change the constant and the W_l."""
+    weights: Weights
+    """omega."""
 
     def whole(self, parts: Factors) -> Params:
         """All parameters, with W_l = A_l B_l."""
         constant, *pairs = parts
-        products = zip(self.net.layers(), pairs[::2], pairs[1::2], strict=True)
-        return {**self.params, "constant": constant, **{f"W{layer}": a @ b for layer, a, b in products}}
+        products = zip(self.trained.net.layers(), pairs[::2], pairs[1::2], strict=True)
+        return {**self.trained.params, "constant": constant, **{f"W{layer}": a @ b for layer, a, b in products}}
 
     def mean(self, params: Params) -> float:
         """The loss; nan or infinite if it overflows."""
         with np.errstate(over="ignore", invalid="ignore"):
-            return float(np.mean(np.concatenate([r for r, _ in self._residuals(params)]) ** 2))
+            return float(np.mean(np.concatenate([residuals for _, _, residuals in self._residuals(params)]) ** 2))
 
     def minimised(self, parts: Factors, patience: int = PATIENCE) -> Factors:
         """The factors after steps that each lower the loss, until it is rounding or ``patience`` steps are slow."""
@@ -182,39 +172,40 @@ class LeastSquares:
         size = sum(part.size for part in parts)
         normal, gradient = np.zeros((size, size)), np.zeros(size)
         params = self.whole(parts)
-        for residuals, rows in self._residuals(params):
-            derivatives = self.roots[rows, None] * self.derivatives(parts, params, self.x[rows])
+        for x, roots, residuals in self._residuals(params):
+            derivatives = roots[:, None] * self.derivatives(parts, params, x)
             normal += derivatives.T @ derivatives
             gradient += derivatives.T @ residuals
         return normal, gradient
 
     def derivatives(self, parts: Factors, params: Params, x: np.ndarray) -> np.ndarray:
         """Derivatives (n, P) of F at x (n, d) in the factors, by backpropagation from the top layer."""
-        alpha = np.exp(params["log_alpha"])
-        pre, outputs = self.net.forward(params, x.T)
-        by_output = {layer: np.full_like(s, alpha[self.net.index(layer)]) for layer, s in pre.items()}
+        net, alpha = self.trained.net, np.exp(params["log_alpha"])
+        pre, outputs = net.forward(params, x.T)
+        by_output = {layer: np.full_like(s, alpha[net.index(layer)]) for layer, s in pre.items()}
         columns: list[np.ndarray] = []
-        for layer in reversed(self.net.layers()):
+        for layer in reversed(net.layers()):
             a, b = parts[2 * layer - 3], parts[2 * layer - 2]
             by_pre = 2.0 * pre[layer] * by_output[layer]
-            inputs = self.net.joined(outputs, layer)
+            inputs = net.joined(outputs, layer)
             columns = [_outer(by_pre, b @ inputs), _outer(a.T @ by_pre, inputs), *columns]
             by_inputs, first = params[f"W{layer}"].T @ by_pre, 0
-            for block, dim in zip(self.net.blocks(layer), self.net.fan_ins(layer), strict=True):
+            for block, dim in zip(net.blocks(layer), net.fan_ins(layer), strict=True):
                 for below in block:
                     if below >= 2:
                         by_output[below] += by_inputs[first : first + dim]
                 first += dim
         return np.concatenate([np.ones((len(x), 1)), *columns], axis=1)
 
-    def _residuals(self, params: Params) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """omega^1/2 (F - y) and the indices of their points, ``CHUNK`` points at a time."""
-        alpha = np.exp(params["log_alpha"])
-        for first in range(0, len(self.y), CHUNK):
-            rows = np.arange(first, min(first + CHUNK, len(self.y)))
-            pre, _ = self.net.forward(params, self.x[rows].T)
-            terms = sum(alpha[self.net.index(layer)] * (s * s).sum(0) for layer, s in pre.items())
-            yield self.roots[rows] * (params["constant"] + terms - self.y[rows]), rows
+    def _residuals(self, params: Params) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """x, omega^1/2 and omega^1/2 (F - y), ``CHUNK`` points at a time."""
+        net, alpha = self.trained.net, np.exp(params["log_alpha"])
+        for first in range(0, len(self.setup.y), CHUNK):
+            x, y = (values[first : first + CHUNK] for values in (self.setup.x, self.setup.y))
+            pre, _ = net.forward(params, x.T)
+            terms = sum(alpha[net.index(layer)] * (s * s).sum(0) for layer, s in pre.items())
+            roots = np.sqrt(self.weights(y))
+            yield x, roots, roots * (params["constant"] + terms - y)
 
 
 def _outer(left: np.ndarray, right: np.ndarray) -> np.ndarray:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from bfc_plugins.quadratic import gauss_newton, noise
-from bfc_plugins.quadratic.base import QuadraticLearner, train_members
+from bfc_plugins.quadratic.base import QuadraticLearner
 from bfc_plugins.quadratic.predictor import QuadraticPredictor
 from bfc_plugins.quadratic.ranks import HELD_OUT, Outcome, trainings
 from bfc_plugins.quadratic.setup import Setup
@@ -123,8 +123,7 @@ class QuadDenseNet(QuadraticLearner):
             learner.member(setup, setup.params, setup.rates, setup.x)
             for learner, setup in zip(learners, setups, strict=True)
         ]
-        steps = first.length(net.d, len(setups[0].y), setups[0].kind)
-        results = train_members(first.recipe(net, setups[0]), members, steps, device, first.checkpoints)
+        results = first.train_members(net, setups[0], members, device, first.checkpoints)
         return [
             learner._predictor(setup, result) if result.finite else diverged(learner, learner.rate(net.d), result.loss)
             for learner, setup, result in zip(learners, setups, results, strict=True)

@@ -43,8 +43,7 @@ class Setup:
 
     def predictor(self, net: QuadraticNet, params: Params, **extras: Any) -> QuadraticPredictor:
         """The predictor of a trained network, in the units of the data."""
-        extras |= {"y_scale": self.y_scale, "input_scale": self.input_scale}
-        return QuadraticPredictor(net, params, self.x / self.input_scale, **extras)
+        return QuadraticPredictor(net, params, self.x / self.input_scale, self.y_scale, self.input_scale, **extras)
 
     def corrections(self, final: QuadraticPredictor) -> dict[str, dict[str, dict[str, float]]]:
         """Similarity of the initial and each stage's weights to the final ones: {measure: {stage: {"W2": ...}}}."""

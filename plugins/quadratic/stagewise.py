@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from bfc_plugins.quadratic.base import QuadraticLearner, train_members
+from bfc_plugins.quadratic.base import QuadraticLearner
 from bfc_plugins.quadratic.net import Params
 from bfc_plugins.quadratic.predictor import QuadraticPredictor
 from bfc_plugins.quadratic.ranks import Outcome
@@ -51,16 +51,17 @@ class StagewiseLearner(QuadraticLearner):
         fits = [Growth(learner, setup) for learner, setup in zip(learners, setups, strict=True)]
         first, net = learners[0], setups[0].net
         for layer in net.layers():
-            recipe = first.recipe(first.model(setups[0], layer), setups[0])
             running = [fit for fit in fits if fit.failure is None]
             members = [fit.learner.joining(fit, layer) for fit in running]
-            results = train_members(recipe, members, first.length(net.d, len(setups[0].y), setups[0].kind), device)
+            results = first.train_members(first.model(setups[0], layer), setups[0], members, device)
             for fit, result in zip(running, results, strict=True):
                 if result.finite:
-                    fit.finish(layer, result.params, result.loss)
+                    fit.learner.take(fit, layer, result.params)
+                    fit.losses.append(result.loss)
+                    fit.stages[f"layer{layer}"] = fit.up_to(layer)
                 else:
                     fit.failure = diverged(fit.learner, fit.learner.rate(net.d), result.loss)
-        return [fit.failure or fit.predictor() for fit in fits]
+        return [fit.failure or fit.ended() for fit in fits]
 
 
 @dataclass
@@ -80,19 +81,14 @@ class Growth:
     def __post_init__(self) -> None:
         self.params = {key: np.array(value, np.float64) for key, value in self.setup.params.items()}
 
-    def finish(self, layer: int, trained: Params, loss: float) -> None:
-        """End a stage and keep its predictor."""
-        self.learner.take(self, layer, trained)
-        self.losses.append(loss)
-        self.stages[f"layer{layer}"] = self._predictor(layer)
-
-    def predictor(self) -> QuadraticPredictor:
+    def ended(self) -> QuadraticPredictor:
         """The predictor of the whole network, with its stages."""
         net, losses = self.setup.net, {"final_loss": self.losses[-1], "stage_losses": self.losses}
-        final = self._predictor(net.layers()[-1], stages=self.stages)
+        final = self.up_to(net.layers()[-1], stages=self.stages)
         final.info = {**self.learner.facts(self.setup, final), **losses, **self.setup.corrections(final)}
         return final
 
-    def _predictor(self, layer: int, **extras: Any) -> QuadraticPredictor:
+    def up_to(self, layer: int, **extras: Any) -> QuadraticPredictor:
+        """The predictor of the network that ends with ``layer``."""
         net = self.setup.net.below(layer)
         return self.setup.predictor(net, net.own(self.params), readouts=self.readouts, **extras)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache, partial
 from hashlib import blake2b
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 import torch
@@ -55,13 +55,11 @@ class QuadraticTaylorPredictor(Predictor):
 
 @dataclass(frozen=True)
 class PreparedFit:
-    """Risk and initial weights of one fit, in coordinates in which the regulariser is ||W||_{2,4}^4."""
+    """Risk and first predictor of one fit, in coordinates in which the regulariser is ||W||_{2,4}^4."""
 
     risk: RegularisedRisk
-    start: Tensor
-    """Initial weights, (m, D)."""
-    untrained: QuadraticTaylorPredictor
-    """The predictor, but for its weights."""
+    start: QuadraticTaylorPredictor
+    """The predictor with initial weights, (m, D)."""
 
     @classmethod
     def of(cls, job: TaylorJob) -> PreparedFit:
@@ -79,7 +77,7 @@ class PreparedFit:
         normal = stream(ctx.seed, "quadratic-taylor", "start").standard_normal((learner.width, size))
         start = torch.as_tensor(normal * learner.init_scale * size**-0.5).to(h)
         info = {"features": size, "M_h_op": operator_norm(h), **representation.info}
-        return cls(risk, start, QuadraticTaylorPredictor(representation, model, start, unit, offset, info))
+        return cls(risk, QuadraticTaylorPredictor(representation, model, start, unit, offset, info))
 
     def outcome(self, weights: Tensor, strength: float) -> Predictor | Failure:
         """The predictor with trained weights (m, D), or a failure if the regularised risk is not finite."""
@@ -87,10 +85,10 @@ class PreparedFit:
         if not np.isfinite(value):
             why = f"the regularised risk was {value} after training. Use a smaller lr or init_scale."
             return Failure("diverged", why)
-        info = {**self.untrained.info, "regularization": strength, "regularised_risk": value}
-        if (back := self.untrained.representation.root_inverse) is not None:
+        info = {**self.start.info, "regularization": strength, "regularised_risk": value}
+        if (back := self.start.representation.root_inverse) is not None:
             weights = weights @ back
-        return replace(self.untrained, weights=weights, info=info)
+        return replace(self.start, weights=weights, info=info)
 
 
 def fit_jobs(jobs: Sequence[TaylorJob]) -> list[Predictor | Failure]:
@@ -149,7 +147,7 @@ def by_lbfgs(jobs: Sequence[TaylorJob]) -> list[Predictor | Failure]:
     def reached(*schedule: float) -> Tensor:
         """Weights at the end of a schedule."""
         if not schedule:
-            return setup.start
+            return setup.start.weights
         *before, strength = schedule
         return minimise(
             partial(setup.risk, strength=strength),
@@ -163,15 +161,15 @@ def by_lbfgs(jobs: Sequence[TaylorJob]) -> list[Predictor | Failure]:
 
 
 def by_steps(jobs: Sequence[TaylorJob], setups: Sequence[PreparedFit]) -> list[Predictor | Failure]:
-    """Fit jobs by Adam or noisy SGD at the learner's lambda, as one ensemble."""
-    from bfc_plugins.quadratic_taylor.steps import recipe
+    """Fit jobs by Adam or noisy SGD, whose noise escapes saddles (NR after Theorem 1), as one ensemble."""
+    from bfc_plugins.quadratic_taylor import steps
 
-    from bfc_bench.toolkit.ensemble import Member, train as train_ensemble
+    from bfc_bench.toolkit.ensemble import Member, Recipe, train as train_ensemble
 
     options, train, ctx = jobs[0].learner, jobs[0].train, jobs[0].ctx
     members = [
         Member(
-            params=setup.start.cpu().numpy(),
+            params=setup.start.weights.cpu().numpy(),
             inputs={"h": setup.risk.features.cpu().numpy(), "c": setup.risk.coefficients.cpu().numpy()},
             y=setup.risk.y.cpu().numpy(),
             seed=seed_of(job.ctx.seed, "quadratic-taylor", "steps"),
@@ -181,11 +179,13 @@ def by_steps(jobs: Sequence[TaylorJob], setups: Sequence[PreparedFit]) -> list[P
         )
         for job, setup in zip(jobs, setups, strict=True)
     ]
-    noisy = options.optimizer == "noisy-sgd"
-    compiled = recipe(options.loss_for(train.kind), options.batch_size, noisy=noisy)
+    loss, noisy = steps.LOSSES[options.loss_for(train.kind)], options.optimizer == "noisy-sgd"
+    optimizer: Literal["adam", "sgd"] = "sgd" if noisy else "adam"
+    apply, penalty = steps.quadratic_taylor, steps.quartic_norm
+    recipe = Recipe(apply, options.batch_size, loss, optimizer, penalty=penalty, noisy=noisy)
     outcomes = list[Predictor | Failure]()
-    results = train_ensemble(compiled, members, options.steps, device=ctx.device)
+    results = train_ensemble(recipe, members, options.steps, device=ctx.device)
     for job, setup, result in zip(jobs, setups, results, strict=True):
         weights = result.params if result.finite else np.full_like(result.params, np.nan)
-        outcomes.append(setup.outcome(torch.tensor(weights).to(setup.start), job.learner.regularization))
+        outcomes.append(setup.outcome(torch.tensor(weights).to(setup.start.weights), job.learner.regularization))
     return outcomes

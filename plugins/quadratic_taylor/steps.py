@@ -4,14 +4,12 @@ Shapes: B minibatch, D features, m units.
 """
 
 from collections.abc import Mapping
-from typing import Literal
 
 import jax
 import jax.numpy as jnp
-from bfc_plugins.quadratic_taylor.model import LossName
 from jax import Array
 
-from bfc_bench.toolkit.ensemble import Recipe, cross_entropy_loss, square_loss
+from bfc_bench.toolkit.ensemble import cross_entropy_loss, square_loss
 
 
 def quadratic_taylor(weights: Array, inputs: Mapping[str, Array]) -> Array:
@@ -29,8 +27,4 @@ def soft_hinge_loss(prediction: Array, y: Array) -> Array:
     return jax.nn.softplus(1.0 - y * prediction)
 
 
-def recipe(loss: LossName, batch_size: int, *, noisy: bool) -> Recipe:
-    """The training recipe: Adam, or if ``noisy`` SGD, whose noise escapes saddles (NR after Theorem 1)."""
-    losses = {"square": square_loss, "logistic": cross_entropy_loss, "soft-hinge": soft_hinge_loss}
-    optimizer: Literal["adam", "sgd"] = "sgd" if noisy else "adam"
-    return Recipe(quadratic_taylor, batch_size, losses[loss], optimizer, penalty=quartic_norm, noisy=noisy)
+LOSSES = {"square": square_loss, "logistic": cross_entropy_loss, "soft-hinge": soft_hinge_loss}

@@ -35,14 +35,6 @@ class Block:
     """c, the root of E |V^T z|^2 when the block was made."""
     activation: Activation
 
-    @classmethod
-    def of(
-        cls, directions: np.ndarray, z: np.ndarray, lifts: np.ndarray, biases: np.ndarray, activation: Activation
-    ) -> Block:
-        """The block with these parts, whose scale is that of points z (n, q)."""
-        scale = float(np.sqrt(np.mean(np.sum((z @ directions) ** 2, axis=1)))) or 1.0
-        return cls(directions, lifts, np.ones(directions.shape[1], bool), biases, scale, activation)
-
     @property
     def matrix(self) -> np.ndarray:
         """V R / c, (q, p)."""

@@ -27,29 +27,23 @@ SMALLEST = 1e-12
 """Singular values below this times the largest one are no directions."""
 
 
-@dataclass(frozen=True)
-class Boundary:
-    """What is known at the boundary above block l."""
+def leading_pairs(
+    z: np.ndarray, y: np.ndarray, signal: np.ndarray, known: np.ndarray | None, count: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """V (q, r) and U (p, r) of the r <= ``count`` leading pairs at a boundary.
 
-    reads: np.ndarray
-    """Directions that block l should read, the columns of V, (q, r)."""
-    writes: np.ndarray
-    """Directions of the block above along which they should be written, the columns of U, (p, r)."""
-    scores: np.ndarray
-    """g . U at the points, (n, r)."""
-
-    @classmethod
-    def of(cls, z: np.ndarray, y: np.ndarray, signal: np.ndarray, known: np.ndarray | None, count: int) -> Boundary:
-        """The ``count`` leading pairs for inputs z (n, q); reads are orthogonal to ``known`` (q, K), if given."""
-        points = span(z)
-        moment = (signal * y[:, None]).T @ (z @ points) / len(y)
-        if known is not None:
-            basis = np.linalg.qr(points.T @ known)[0]
-            moment = moment - moment @ basis @ basis.T
-            count = min(count, z.shape[1] - known.shape[1])
-        left, sizes, right = np.linalg.svd(moment, full_matrices=False)
-        count = min(count, int(np.sum(sizes > SMALLEST * sizes[0])))
-        return cls(points @ right[:count].T, left[:, :count], signal @ left[:, :count])
+    What block l, with inputs z (n, q), should read are the columns of V, orthogonal to ``known`` (q, K), if given. The
+    block above should write them along the columns of U. ``signal`` is g there, (n, p).
+    """
+    points = span(z)
+    moment = (signal * y[:, None]).T @ (z @ points) / len(y)
+    if known is not None:
+        basis = np.linalg.qr(points.T @ known)[0]
+        moment = moment - moment @ basis @ basis.T
+        count = min(count, z.shape[1] - known.shape[1])
+    left, sizes, right = np.linalg.svd(moment, full_matrices=False)
+    count = min(count, int(np.sum(sizes > SMALLEST * sizes[0])))
+    return points @ right[:count].T, left[:, :count]
 
 
 @dataclass(frozen=True)
@@ -82,25 +76,25 @@ class Rounds:
         top = weights[-1][:, None], np.ones((len(y), 1))
         for low in range(len(blocks) - 2, -1, -1):
             earlier = blocks[low].directions if self.append else None
-            boundary = Boundary.of(zs[low], labels, signal, earlier, self.count)
-            lifts, z = self.rng.standard_normal((boundary.reads.shape[1], len(boundary.writes))), zs[low]
+            new, along = leading_pairs(zs[low], labels, signal, earlier, self.count)
+            scores = signal @ along
+            lifts, z = self.rng.standard_normal((new.shape[1], len(along))), zs[low]
             if self.append:  # the blocks above are fitted anew, with as many directions as they have
-                new_blocks[low] = new_blocks[low].with_more(boundary.reads, lifts, drawn=True)
+                new_blocks[low] = new_blocks[low].with_more(new, lifts, drawn=True)
                 for level in range(low + 1, len(new_blocks)):
                     z = new_blocks[level - 1](z)
                     new_blocks[level] = self.forward(level, z, new_blocks[level].directions.shape[1] - 1)
             else:  # in the place of the least important directions of both blocks
-                mean, along = signal.mean(axis=0), boundary.writes
+                mean = signal.mean(axis=0)
                 below = blocks[low + 1].matrix, mean + (signal - mean) @ along @ along.T
-                new_blocks[low] = _exchanged(new_blocks[low], z, y, below, boundary.reads, lifts, True)
-                z, written = new_blocks[low](z), sqrt(len(boundary.writes)) * boundary.writes.T
-                reads = z.T @ (labels[:, None] * boundary.scores)
+                new_blocks[low] = _exchanged(new_blocks[low], z, y, below, new, lifts, True)
+                z, written = new_blocks[low](z), sqrt(len(along)) * along.T
+                reads = z.T @ (labels[:, None] * scores)
                 new_blocks[low + 1] = _exchanged(new_blocks[low + 1], z, y, top, reads, written, False)
                 top = below
             signal = signals[low]
             if self.signal == "first-order":
-                lifted = boundary.reads.T @ blocks[low].matrix
-                signal = signal.mean(axis=0) + (boundary.scores - boundary.scores.mean(axis=0)) @ lifted
+                signal = signal.mean(axis=0) + (scores - scores.mean(axis=0)) @ (new.T @ blocks[low].matrix)
         return new_blocks
 
     def _signals(self, blocks: Sequence[Block], zs: Sequence[np.ndarray], weights: Weights) -> list[np.ndarray]:

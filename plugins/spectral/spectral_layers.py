@@ -127,8 +127,9 @@ class SpectralLayers(Learner):
         def forward(level: int, z: np.ndarray, k: int) -> Block:
             find = regression_directions if level == 0 and self.weights == "regression" else moment_directions
             directions = find(z, y, k)
+            scale = float(np.sqrt(np.mean(np.sum((z @ directions) ** 2, axis=1)))) or 1.0
             lifts = rng.standard_normal((directions.shape[1], self.width))
-            return Block.of(directions, z, lifts, biases[level], self.activation)
+            return Block(directions, lifts, np.ones(len(lifts), bool), biases[level], scale, self.activation)
 
         rule = Rounds(self._count, self.signal, self.update == "append", forward, rng)
         blocks: list[Block] = []

@@ -51,7 +51,7 @@ def test_correction_through_the_link_makes_target_and_feature_exact_without_nois
     assert its_span < 1e-12
     first, *others = predictor.stages.values()
     assert list(predictor.stages)[:2] == ["forward", "pass1"]
-    np.testing.assert_array_equal(first.top.direction, fitted(1000, 0.7)[2].top.direction)
+    np.testing.assert_array_equal(first.direction, fitted(1000, 0.7)[2].direction)
     assert len(others) == predictor.info["passes"] - 1
 
 

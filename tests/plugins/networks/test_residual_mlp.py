@@ -26,7 +26,8 @@ def sample(n=300, seed=0, noise=0.0, offset=0.0):
 
 def points(n, seed=0):
     rng = stream("residual", seed)
-    return Points.of(rng.standard_normal((n, 4)), rng.standard_normal(n), "real", "square", "cpu")
+    z, y = (torch.tensor(rng.standard_normal(shape), dtype=torch.float32) for shape in ((n, 4), (n,)))
+    return Points(z, y, "real", "square")
 
 
 def first_step(learner, at):

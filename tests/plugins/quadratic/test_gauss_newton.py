@@ -8,6 +8,7 @@ from bfc_plugins.quadratic import gauss_newton
 from bfc_plugins.quadratic.gauss_newton import LeastSquares, factors
 from bfc_plugins.quadratic.net import QuadraticNet
 from bfc_plugins.quadratic.quad_densenet import QuadDenseNet
+from bfc_plugins.quadratic.setup import Setup
 from teacher_fits import fit, nmse, problem
 
 from bfc_bench.errors import UsageError
@@ -71,7 +72,8 @@ def test_derivatives_are_difference_quotients(widths, skips, share):
     params = net.init(rng, (1.0,) * len(widths), np.full(6, 1 / 3))
     params["log_alpha"] = rng.standard_normal(len(widths))
     x, y = rng.standard_normal((7, 6)), rng.standard_normal(7)
-    loss = LeastSquares(net, params, x, y, rng.uniform(0.5, 1.5, 7))
+    setup = Setup(net, params, x, y, 1.0, 1.0, seed=0, kind="real", rates={})
+    loss = LeastSquares(setup, setup.predictor(net, params), lambda y: 1 / (1 + y**2))
     parts = factors(params, (2,) * len(widths), net)
     _, gradient = loss.normal_equations(parts)
     step = 1e-6 * rng.standard_normal(len(gradient))
@@ -87,7 +89,7 @@ def test_steps_never_raise_the_loss_and_more_points_than_a_chunk_are_one_loss(mo
     p = problem()
     trained = fit(QuadDenseNet(**FAST), p, 300)
     setup = QuadDenseNet(**FAST).setup(p.train(300), Context(seed=0, square_mean=p.square_mean))
-    loss = LeastSquares.of(setup, trained, np.ones_like)
+    loss = LeastSquares(setup, trained, np.ones_like)
     parts = factors(trained.params, (3, 2), setup.net)
     whole = loss.normal_equations(parts)
     monkeypatch.setattr(gauss_newton, "CHUNK", 7)

@@ -7,7 +7,7 @@ import pytest
 from bfc_plugins.spectral import blocks
 from bfc_plugins.spectral.blocks import Block, importance, moment_directions, regression_directions
 from bfc_plugins.spectral.penalties import PENALTIES, RidgePath
-from bfc_plugins.spectral.rounds import Boundary
+from bfc_plugins.spectral.rounds import leading_pairs
 from bfc_plugins.spectral.spectral_layers import SpectralLayers, monomials
 
 from bfc_bench.learner import Context, Data
@@ -73,7 +73,7 @@ def test_directions_are_the_leading_ones_of_the_moments():
 
 def test_many_inputs_have_the_same_directions_in_the_span_of_the_points(monkeypatch):
     z, y = labelled(20, 60)
-    find = lambda: (moment_directions(z, y, 3), Boundary.of(z, y, np.cos(z[:, :30]), z[:2].T, 4).reads)  # noqa: E731
+    find = lambda: (moment_directions(z, y, 3), leading_pairs(z, y, np.cos(z[:, :30]), z[:2].T, 4)[0])  # noqa: E731
     whole = find()
     monkeypatch.setattr(blocks, "LARGE", 8)
     for v, w in zip(whole, find(), strict=True):
@@ -95,7 +95,7 @@ def test_regression_weighs_the_moments_with_the_dual_coefficients():
 def test_importance_is_the_published_sum_over_neurons():
     z, y = labelled()
     rng = stream("importance")
-    block = Block.of(rng.standard_normal((5, 3)), z, rng.standard_normal((3, 4)), np.zeros(4), "relu")
+    block = Block(rng.standard_normal((5, 3)), rng.standard_normal((3, 4)), np.ones(3, bool), np.zeros(4), 1.0, "relu")
     above, signal = rng.standard_normal((4, 6)), rng.standard_normal((60, 6))
     d, e = 0.5, 1 / sqrt(2 * pi)
     for v in range(3):
