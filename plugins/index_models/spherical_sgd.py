@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from bfc_plugins.index_models.read_out import read_out
-from pydantic import Field, PositiveFloat
+from pydantic import Field, PositiveFloat, field_validator
 
 from bfc_bench.learner import BatchLearner, Capabilities, Context, Cost, DataSpec, Failure, Job, Predictor
 from bfc_bench.seeds import stream
@@ -38,6 +38,13 @@ class SphericalSgd(BatchLearner):
     rate: PositiveFloat = 0.1
     """delta in units of d^(-(k-2)/2) for k > 2, and of 1 for k <= 2, where s_k is the first of s_1, s_2, ... that is
     not 0."""
+
+    @field_validator("link")
+    @classmethod
+    def _depends_on_the_input(cls, link: tuple[float, ...]) -> tuple[float, ...]:
+        if not link[-1]:
+            raise ValueError("the last coefficient must not be 0")
+        return link
 
     def batch_key(self, train: DataSpec) -> Hashable:
         """All sizes and rates on one sample are one loop over its points."""
