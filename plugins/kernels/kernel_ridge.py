@@ -6,12 +6,12 @@ from collections.abc import Hashable, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
+from bfc_plugins.kernels.parity import HIGHEST_DEGREE, missing_degrees, parity_caution
 from pydantic import Field, NonNegativeFloat, PositiveFloat
 
 from bfc_bench.errors import UsageError
 from bfc_bench.learner import Context, Cost, Data, LabelKind, Predictor, TaskFacts, Theory
 from bfc_bench.toolkit.libraries import missing
-from bfc_bench.toolkit.parity import HIGHEST_DEGREE, missing_degrees, parity_caution
 from bfc_bench.toolkit.ridge_learner import RidgeLearner, entry_flops
 from bfc_bench.toolkit.square_features import nominal_square_norm, square_mean, with_squares
 

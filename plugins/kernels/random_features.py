@@ -8,10 +8,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from bfc_plugins.kernels.kernel_ridge import KernelRidge, missing_on_the_sphere
+from bfc_plugins.kernels.parity import parity_caution
 from pydantic import Field, PositiveFloat
 
 from bfc_bench.learner import Capabilities, Context, Cost, Data, TaskFacts
-from bfc_bench.toolkit.parity import parity_caution
 from bfc_bench.toolkit.ridge_learner import RidgeLearner
 from bfc_bench.toolkit.square_features import nominal_square_norm, square_mean, with_squares
 

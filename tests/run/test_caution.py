@@ -5,7 +5,10 @@ import json
 import pytest
 from small_tasks import SMALL, grid_from
 
-TEXT = "parity trap: ntk-raw without bias has no part of degree 4, which the target lowrank-poly"
+TEXT = (
+    "parity trap: kernel-ridge with kernel = 'nngp' on x alone has no part of degree 3, which the target"
+)
+OPTIONS = {"kernel": "nngp", "with_squares": False, "ridge": 1e-6}
 
 
 def task(name, degree):
@@ -14,10 +17,10 @@ def task(name, degree):
 
 
 SUITE = {
-    "task": [task("even", 4), task("also-even", 4), task("odd", 3)],
+    "task": [task("odd", 3), task("also-odd", 3), task("even", 4)],
     "learner": [
-        {"name": "ntk-raw", "label": "trapped", "options": {"bias": False, "ridge": 1e-6}},
-        {"name": "ntk-raw", "label": "free", "options": {"ridge": 1e-6}},
+        {"name": "kernel-ridge", "label": "trapped", "options": OPTIONS},
+        {"name": "kernel-ridge", "label": "free", "options": {**OPTIONS, "bias_variance": 1.0}},
     ],
 }
 
@@ -26,28 +29,28 @@ def test_rows_of_trapped_learners_are_ok_with_a_reason(rows_of):
     rows = rows_of(**SUITE)
     assert {row.status for row in rows} == {"ok"}
     for row in rows:
-        trapped = row.label == "trapped" and row.task != "odd"
+        trapped = row.label == "trapped" and row.task != "even"
         assert row.reason.startswith(TEXT) if trapped else row.reason == ""
 
 
 def test_plan_and_run_print_a_caution_once_with_its_tasks(suite_file, tmp_path, cli):
     path = suite_file(**SUITE)
-    line = f"caution: trapped on even, also-even: {TEXT}"
+    line = f"caution: trapped on odd, also-odd: {TEXT}"
     plan = cli("plan", path, "--store", tmp_path / "s").stdout
     run = cli("run", path, "--store", tmp_path / "s", "--executor", "serial").stdout
     for text in (plan, run):
         assert text.count(line) == text.count("caution:") == 1
     answer = json.loads(cli("plan", path, "--store", tmp_path / "s", "--format", "json").stdout)
-    assert [text.partition(":")[0] for text in answer["cautions"]] == ["trapped on even, also-even"]
+    assert [text.partition(":")[0] for text in answer["cautions"]] == ["trapped on odd, also-odd"]
     page = (tmp_path / "s" / "reports" / "tiny@1" / "report.html").read_text()
-    assert "parity trap: ntk-raw" in page
+    assert "parity trap: kernel-ridge" in page
 
 
 def test_the_chosen_candidate_is_the_one_whose_caution_a_row_has(rows_of):
-    """Bias is tuned here; without it degree 4 cannot be learned at all, so that it is chosen at n = 300."""
-    learner = {"name": "ntk-raw", "options": {"ridge": 1e-6}, "tune": {"bias": [False, True]}}
-    (row,) = rows_of(task=[{**task("even", 4), "n": [300]}], learner=[learner])
-    assert row.chosen["tuned"] == {"bias": True}
+    """Without a bias, which is tuned here, degree 3 cannot be learned at all, so that it is chosen at n = 300."""
+    learner = {"name": "kernel-ridge", "options": OPTIONS, "tune": {"bias_variance": [0.0, 1.0]}}
+    (row,) = rows_of(task=[{**task("odd", 3), "n": [300]}], learner=[learner])
+    assert row.chosen["tuned"] == {"bias_variance": 1.0}
     assert row.reason == ""
 
 

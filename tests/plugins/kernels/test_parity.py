@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
+from bfc_plugins.kernels.parity import missing_degrees
 from scipy.special import eval_gegenbauer, roots_jacobi
-
-from bfc_bench.toolkit.parity import missing_degrees
 
 D = 8
 DEGREES = range(1, 7)
