@@ -5,9 +5,7 @@ import json
 import pytest
 from small_tasks import SMALL, grid_from
 
-TEXT = (
-    "parity trap: kernel-ridge with kernel = 'nngp' on x alone has no part of degree 3, which the target"
-)
+TEXT = "parity trap: kernel-ridge with kernel = 'nngp' on x alone has no part of degree 3, which the target"
 OPTIONS = {"kernel": "nngp", "with_squares": False, "ridge": 1e-6}
 
 

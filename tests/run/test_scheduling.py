@@ -6,9 +6,7 @@ import pytest
 from small_tasks import SMALL, plan_from
 from stored_rows import hold_times
 
-from bfc_bench.run.cell import run_batch
 from bfc_bench.run.plan import SHORTEST_SECONDS, plan_for
-from bfc_bench.run.wire_format import receive
 from bfc_bench.store.store import Store
 from bfc_bench.utils.plain_json import digest
 
@@ -134,14 +132,3 @@ def test_estimates_come_from_rows_of_the_same_device(tmp_path):
         hold_times(store, plan.grid, {other: 0.1}, "cuda")
         assert plan_for(plan.grid, store, "cpu").seconds[cell.id] == 7.0
         assert plan_for(plan.grid, store, "cuda").seconds[cell.id] == 0.1
-
-
-def test_a_worker_does_not_repeat_the_warnings_of_settings():
-    target = {"kind": "quadratic-densenet", "widths": [4, 2], "alphas": [1.0, 0.3], "skips": [[1], [0, 1, 2]]}
-    options = {"widths": [4, 2], "skips": target["skips"], "steps": 2, "members": 2}
-    learner = {"name": "ensemble:quad-densenet", "options": options}
-    with pytest.warns(UserWarning, match="J_3 = .0, 1, 2. contains layer 1"):
-        plan = plan_from({"task": [{**TASK, "target": target}], "learner": [learner]})
-    batch = plan.batch(plan.todo[:1])
-    ((row, *_),), _ = receive(batch, run_batch(batch))  # a warning is an error in tests
-    assert row.status == "ok", row.reason
