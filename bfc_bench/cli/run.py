@@ -6,6 +6,7 @@ import shlex
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
+from itertools import combinations
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -144,7 +145,8 @@ def _next_commands(stored: StoredSuite, suite: str, advised: Sequence[str]) -> l
     lines = [f"bfc-bench results {name}{store_option} --format csv --output rows.csv"]
     if stored.suite.claim:
         lines = [f"bfc-bench claims {name}{store_option}", *lines]
-    places = stored.columns().where(status="ok").groups("task", "d").values()
-    if pair := next((labels[:2] for labels in (rows.distinct("label") for rows in places) if len(labels) > 1), None):
+    places = [rows.distinct("label") for rows in stored.columns().where(status="ok").groups("task", "d").values()]
+    pairs = combinations(stored.labels, 2)
+    if pair := next((pair for pair in pairs if any({*pair} <= {*labels} for labels in places)), None):
         lines.append(f"bfc-bench compare {shlex.join(pair)} --suite {name}{store_option}")
     return ["Next:", *(f"  {line}" for line in [*lines, *(f"{command}{store_option}" for command in advised)])]

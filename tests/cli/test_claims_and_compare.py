@@ -31,8 +31,8 @@ CLAIMS = [
 def held(suite_file, tmp_path):
     """A suite file, and a store that holds its results: three learners, four replicates at n = 10 and 20."""
 
-    def make(claims=tuple(CLAIMS), name="tiny"):
-        path = suite_file(name, learner=LEARNERS, replicates=4, claim=list(claims))
+    def make(claims=tuple(CLAIMS), name="tiny", learners=LEARNERS):
+        path = suite_file(name, learner=learners, replicates=4, claim=list(claims))
         rows = [
             row(
                 suite=name, task="t", label=label, d=4, n=n, replicate=r,
@@ -145,11 +145,11 @@ def test_compare_gives_a_test_per_size_and_calls_no_difference_without_evidence(
     assert "kernel / twin [95 %]" in text
 
 
-def test_a_run_advises_to_compare_the_first_two_that_have_results(held, printed):
-    path, store = held()
+def test_a_run_advises_to_compare_the_first_two_of_the_suite_that_have_results(held, printed):
+    path, store = held(learners=[{**LEARNERS[0], "label": "not-run"}, *LEARNERS[::-1]])
     with open_store(store) as suites:
         advised = _next_commands(suites[path], str(path), [])[-1]
-    assert advised.split() == ["bfc-bench", "compare", "joint", "kernel", "--suite", str(path), "--store", str(store)]
+    assert advised.split() == ["bfc-bench", "compare", "twin", "kernel", "--suite", str(path), "--store", str(store)]
     printed(*advised.split()[1:])
 
 
