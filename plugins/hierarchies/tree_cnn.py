@@ -71,13 +71,12 @@ class TreeCnn(TreeLearner, BatchLearner):
 
         learner, data = jobs[0].learner, jobs[0].train
         learner.refuse(data)
-        networks = learner.networks(data.d, data.classes)
+        networks, scale = learner.networks(data.d, data.classes), sqrt(learner.alphabet)
         loss = ensemble.cross_entropy_loss if data.kind == "binary" else ensemble.softmax_loss
         rngs = [stream(job.ctx.seed, cls.name) for job in jobs]
-        scale = sqrt(learner.alphabet)
         z = [scale * np.asarray(job.train.x, np.float64) for job in jobs]
         trained: list[list[Layers]] = [[] for _ in jobs]
-        failed: set[int] = set()
+        running = dict(enumerate(jobs))
         for stage, network in enumerate(networks):
             members = [
                 ensemble.Member(
@@ -86,19 +85,20 @@ class TreeCnn(TreeLearner, BatchLearner):
                     clip=1.0,
                     weight_decay=job.learner.weight_decay,
                 )
-                for i, job in enumerate(jobs)
+                for i, job in running.items()
             ]
             recipe = ensemble.Recipe(network, learner.batch_size, loss)
-            for i, result in enumerate(ensemble.train(recipe, members, learner.steps, device=jobs[0].ctx.device)):
+            results = ensemble.train(recipe, members, learner.steps, device=jobs[0].ctx.device)
+            for i, result in zip([*running], results, strict=True):
                 layers = Layers(network, {key: np.asarray(value, np.float64) for key, value in result.params.items()})
                 trained[i].append(layers)
                 if not result.finite:
-                    failed.add(i)
+                    del running[i]
                 elif stage + 1 < len(networks):
                     z[i] = layers.all_features(z[i])[-1]
         reason = f"{cls.name}: a gradient or the loss was not finite in training. Use a smaller lr."
         diverged = Failure("diverged", reason)
-        return [diverged if i in failed else TreePredictor.of(layers, scale) for i, layers in enumerate(trained)]
+        return [TreePredictor.of(layers, scale) if i in running else diverged for i, layers in enumerate(trained)]
 
     def cost(self, n: int, d: int) -> Cost:
         """A step costs about three forward passes; memory holds samples, features, activations and the runtime."""

@@ -106,6 +106,7 @@ def test_the_error_has_a_slope_along_each_axis():
     found = verdict(at_least=2.5, at_most=3.5, **along)
     assert found.verdict == "supported"
     assert found.statement.startswith("The NMSE of mean scales with degree, 2 to 6, to a power of")
+    assert "scales with p, 2 to 6," in verdict(at_least=2.5, against="p", **along).statement
     assert verdict(at_least=2.5, level=0.1, **along).verdict == "supported"
     width = {"kind": "slope", "task": "rhm", "label": "net", "at": {"L": 3, "degree": 2}, "axis": "width"}
     assert verdict(at_most=-0.5, **width).verdict == "supported"

@@ -164,11 +164,18 @@ def test_beating_several_is_beating_the_one_that_comes_nearest():
 
 def test_what_is_identical_in_every_replicate_is_unchanged_within_a_tolerance():
     claim = {"kind": "unchanged", "before": "a", "after": "b", "task": "t", "tolerance": 0.01}
-    found = verdict(claim, [*cells("a", spread("1")), *cells("b", spread("1"))])
+    found = verdict(claim, [*cells("a", spread("1", 3)), *cells("b", spread("1", 3))])
     assert (found.verdict, found.lo, found.hi) == ("supported", 1.0, 1.0)
     assert math.isnan(found.p), "nothing was tested"
     few = verdict(claim, [*cells("a", spread("1", 2)), *cells("b", spread("1", 2))])
     assert few.verdict == "undecided"
+
+
+def test_a_tolerance_is_a_factor_on_either_side():
+    claim = {"kind": "unchanged", "before": "a", "after": "b", "task": "t", "tolerance": 0.5}
+    before, after = spread("1"), spread("1") * spread("2", sd=0.01)
+    found = [verdict(claim, [*cells("a", before), *cells("b", f * after)]).verdict for f in (0.6, 0.7, 1.4, 1.6)]
+    assert found == ["contradicted", "supported", "supported", "contradicted"]
 
 
 def test_equal_values_are_no_evidence():

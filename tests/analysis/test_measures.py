@@ -7,7 +7,7 @@ import pytest
 from synthetic import n_star
 
 from bfc_bench.analysis.claims.mean_evidence import Region, evidence
-from bfc_bench.analysis.claims.measures import Measured, evidence_of_crossings, ratio_of
+from bfc_bench.analysis.claims.measures import Measured, evidence_of_crossings, n_star_ratio, ratio_of
 from bfc_bench.analysis.claims.verdict import decide
 from bfc_bench.analysis.curves import Curve
 from bfc_bench.analysis.intervals import t_interval
@@ -17,9 +17,9 @@ A = [n_star(r, n) for r, n in enumerate((100.0, 120.0, 150.0, 110.0))]
 B = [n_star(r, n) for r, n in enumerate((300.0, 200.0, 250.0, 280.0))]
 
 
-def ratio(a, b, failed=(False, False)):
+def ratio(a, b):
     """Evidence about log(N*_a / N*_b)."""
-    return evidence_of_crossings((1.0, -1.0), (a, b), (failed[1], failed[0]), ())
+    return evidence_of_crossings((1.0, -1.0), (a, b), (False, False), ())
 
 
 def ends(evidence):
@@ -45,7 +45,12 @@ def test_an_error_at_the_floor_may_be_smaller_so_that_the_ratio_may_move_away_fr
 def test_a_failed_cell_may_need_more_samples_so_that_the_ratio_may_move_to_its_side(failed):
     """The ratio is N* of a over N* of b: if a fails it may be larger, if b does it may be smaller."""
     of_a, of_b = failed
-    assert ends(ratio(A, B, failed)) == (of_b, of_a)
+    values = np.array([[1.0, 0.1], [1.0, 0.2], [1.0, 0.3], [1.0, 0.15]])
+    a, b = (
+        Curve("t", 8, "a", "nmse", np.array([100, 400]), (0, 1, 2, 3), errors, ({}, {"failed": count}))
+        for errors, count in zip((values, values[::-1]), failed, strict=True)
+    )
+    assert ends(n_star_ratio(a, b, 0.5)) == (of_b, of_a)
 
 
 @pytest.mark.parametrize(

@@ -31,13 +31,14 @@ CLAIMS = [
 def held(suite_file, tmp_path):
     """A suite file, and a store that holds its results: three learners, four replicates at n = 10 and 20."""
 
-    def make(claims=tuple(CLAIMS), name="tiny", learners=LEARNERS):
+    def make(claims=tuple(CLAIMS), name="tiny", learners=LEARNERS, failed=""):
         path = suite_file(name, learner=learners, replicates=4, claim=list(claims))
         rows = [
             row(
                 suite=name, task="t", label=label, d=4, n=n, replicate=r,
                 nmse=float(level * np.exp(stream("verbs", label, n, r).standard_normal() / 5)), finished_at=1.7e9 + n,
                 part_errors={"degree2": float(level + stream("parts", label, n, r).standard_normal() / 100)},
+                status="failed" if label == failed else "ok",
             )
             for label, level in LABELS.items() for n in (10, 20) for r in range(4)
         ]  # fmt: skip
@@ -146,10 +147,10 @@ def test_compare_gives_a_test_per_size_and_calls_no_difference_without_evidence(
 
 
 def test_a_run_advises_to_compare_the_first_two_of_the_suite_that_have_results(held, printed):
-    path, store = held(learners=[{**LEARNERS[0], "label": "not-run"}, *LEARNERS[::-1]])
+    path, store = held(learners=LEARNERS[::-1], failed="twin")
     with open_store(store) as suites:
         advised = _next_commands(suites[path], str(path), [])[-1]
-    assert advised.split() == ["bfc-bench", "compare", "twin", "kernel", "--suite", str(path), "--store", str(store)]
+    assert advised.split() == ["bfc-bench", "compare", "kernel", "joint", "--suite", str(path), "--store", str(store)]
     printed(*advised.split()[1:])
 
 

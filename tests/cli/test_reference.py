@@ -36,6 +36,8 @@ def test_ranges_defaults_and_meanings_are_those_of_the_class():
     assert options("quadratic-densenet")["widths"].values == "list of integer > 0"
     assert options("exponent")["harmonics"].values == "integer >= 1, or left out"
     assert options("wkr-densenet")["depth"].values == "integer >= 2, <= 8"
+    assert options("wkr-densenet")["momentum"].values == "number >= 0, < 1"
+    assert options("wkr-densenet")["feature_moment"].values == 'number > 0 or "printed"'
 
 
 def test_a_metric_says_what_it_is_and_its_page_names_every_error_of_a_claim():

@@ -30,6 +30,7 @@ def test_options_are_the_constructor_parameters_with_their_defaults():
     learner = SklearnEstimator.variant("linear_model.Ridge")(alpha=0.5)
     assert learner.name == "sklearn:linear_model.Ridge"
     assert learner.options() == {"with_squares": False, **Ridge(alpha=0.5).get_params()}
+    assert SklearnEstimator.variant("linear_model.Ridge")(frame=True).options()["frame"] is True
 
 
 @pytest.mark.parametrize("squares", [True, False])

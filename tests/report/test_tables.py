@@ -60,7 +60,8 @@ def test_the_summary_has_a_line_per_curve(grid):
     assert record["error"].count("[") == 1
     assert set(record) >= {"best_n", "N*(0.1)", "N*(0.01)"}
     skipped = only(records, label="relu-mlp", d=20)
-    assert (skipped["error"], skipped["n"], skipped["skipped"]) == ("no value", None, 25)
+    assert (skipped["error"], skipped["n"], skipped["ok"], skipped["skipped"]) == ("no value", None, 0, 25)
+    assert (places := [(record["task"], record["d"]) for record in records]) == sorted(places)
 
 
 def test_the_summary_of_binary_tasks_is_of_their_error_rate():

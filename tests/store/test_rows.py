@@ -47,6 +47,7 @@ def test_selections_and_groups_keep_rows_and_their_order():
         ("a", 20): NESTED[3:],
     }
     assert list(rows.groups("label", "n")) == [("b", 10), ("a", 10), ("a", 20)]
+    assert list(rows[::-1].groups("n")) == [(20,), (10,)]
     assert rows.column("reason") == ["", "", "why", ""]
     assert rows.distinct("tuned") == [None, {"ridge": 1.0}]
     assert (rows.distinct("label"), rows[::-1].distinct("label")) == (["b", "a"], ["a", "b"])

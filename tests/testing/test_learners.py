@@ -1,5 +1,6 @@
 """The conformance kit passes a correct learner and names the one requirement that each faulty learner violates."""
 
+import warnings
 from typing import ClassVar
 
 import faulty_learners as faulty
@@ -12,6 +13,7 @@ from bfc_bench.errors import UsageError
 from bfc_bench.learner import Capabilities, Predictor
 from bfc_bench.testing import Check, CheckReport, check_learner, description, fitting
 from bfc_bench.testing.global_state import preserved
+from bfc_bench.testing.learner_trial import LearnerTrial
 from bfc_bench.testing.requirement import requirements_of
 from bfc_bench.testing.subprocess_check import check_in_subprocess
 
@@ -46,6 +48,11 @@ def test_every_requirement_can_be_violated():
     tested = [each.name for module in (description, fitting) for each in requirements_of(module)]
     assert sorted(set(tested)) == sorted({requirement for requirement, *_ in FAULTS})
     assert len(tested) == len(set(tested))
+
+
+def test_a_warning_is_nothing_printed():
+    warning = faulty.doing(lambda: warnings.warn("few points", stacklevel=1))
+    fitting.nothing_else_is_changed.test(LearnerTrial(warning, {}))
 
 
 def test_the_kit_restores_global_state():

@@ -10,13 +10,15 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
+from stored_rows import hold
+from synthetic import row
 
 import bfc_bench as bb
 from bfc_bench.analysis.curves import Curve
 from bfc_bench.analysis.forecast import forecast
 from bfc_bench.analysis.thresholds import NStar, NStars
 from bfc_bench.cli.app import run
-from bfc_bench.extras.try_table.answer import _growth, _needs, _rows_needed
+from bfc_bench.extras.try_table.answer import _growth, _needs, _rows_needed, answer
 from bfc_bench.extras.try_table.suite_file import sizes, suite_text
 from bfc_bench.extras.try_table.table_facts import TableFacts, _separator, facts_of_table
 from bfc_bench.extras.try_table.within import run_within
@@ -298,6 +300,13 @@ def test_points_may_separate_thousands_before_a_decimal_comma(tmp_path):
     assert facts.data["decimal"] == ","
     x = points(tmp_path / "t.csv", facts.data).x
     assert list(x[:2, 0]) == [1000.5, 1001.5]
+
+
+def test_without_a_result_the_answer_is_what_failed(suite_file, tmp_path):
+    path = suite_file(learner=[{"name": "mean"}])
+    failed = row(suite="tiny", task="t", label="mean", d=4, n=10, replicate=0, status="failed", reason="no memory")
+    with bb.open_store(hold(tmp_path / "store", path, [failed])) as store:
+        assert answer(store[path], None) == ["No learner has a result:", "  1 cell failed: mean on t: no memory"]
 
 
 def test_only_a_suite_file_is_replaced(table, refused):

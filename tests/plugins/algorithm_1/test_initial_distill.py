@@ -30,6 +30,7 @@ def test_rank_counts_the_singular_values_from_the_threshold_on():
     thresholds = {0.641: 1, 0.639: 2, 0.251: 2, 0.249: 3, 0.0101: 3, 0.0099: 4}
     found = {each: len(initial_distill(w, np.ones(4, bool), np.eye(4), each, 4)) for each in thresholds}
     assert found == thresholds
+    assert len(initial_distill(np.eye(4), np.ones(4, bool), np.eye(4), 1.0, 4)) == 4, "all are the largest"
 
 
 def test_layer_with_skips_gets_the_best_approximation_of_the_mixed_block():

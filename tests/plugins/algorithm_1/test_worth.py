@@ -34,6 +34,12 @@ def test_squares_of_a_layer_without_skips_are_worth_their_variance():
     np.testing.assert_allclose(found, [0.5 * 9.0, 0.5, 0.5 * 0.01, 0.0], atol=1e-12)
 
 
+def test_the_feature_of_most_variance_comes_first_whatever_its_singular_value():
+    """That of the largest is the square of a sign, which is constant."""
+    feed, w = np.vstack([np.tile([1.0, -1.0], 81), np.repeat(LEVELS, 2, axis=1)]), np.diag(np.sqrt([3.0, 1, 0, 0, 0]))
+    np.testing.assert_allclose(worths(w, np.ones(5, bool), feed, np.ones(162)), [0.5, 0, 0, 0, 0], atol=1e-12)
+
+
 def test_worth_counts_the_width_and_not_the_rank_of_the_gram_matrix():
     """Rows of W that read layer l-1 alone, or ◁ alone, write the term as another sum of squares and are no features."""
     rng = stream("worth", "spurious")

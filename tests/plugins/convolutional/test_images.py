@@ -83,12 +83,21 @@ def test_an_attack_stays_in_its_ball_and_raises_the_loss(kind, classes):
     assert mean(shift) > 1.5 * mean(torch.zeros_like(images))
 
 
+def test_every_copy_of_an_attacked_image_keeps_its_class_and_the_network_stays_in_training():
+    network, classes = Network(ConvJoint(channels=[2]).layout(1), 3, generator()).train(), torch.tensor([0, 1, 2])
+    images = 100.0 * classes[:, None, None, None] * torch.ones(1, 6, 6)
+    copies, found = Attack("l2-gauss", 0.5, 2, noise=1.0).examples(network, images, classes, Loss(3), generator())
+    assert (copies.mean(dim=(1, 2, 3)) / 100).round().tolist() == found.tolist() == [0, 1, 2, 0, 1, 2]
+    assert network.training
+
+
 def test_training_under_attack_lowers_the_error_under_attack(monkeypatch):
     train, test = stripes(300, noise=0.1), stripes(300, 1, noise=0.1)
     options = {"channels": [4, "M", 8], "epochs": 12, "batch_size": 20, "lr": 0.2}
     monkeypatch.setitem(fit.RADII, "linf", 0.5)
     robust = ConvJoint(**options, attack="linf").fit(train, Context())
     assert error(robust.stages["attacked"], test) >= error(robust, test)
+    assert robust.stages["attacked"].attack.steps == fit.TEST_STEPS
     fragile = ConvJoint(**options).fit(train, Context())
     attacked = type(robust.stages["attacked"])(fragile, robust.stages["attacked"].attack, 0)
     assert error(robust.stages["attacked"], test) < error(attacked, test) - 0.1

@@ -53,6 +53,10 @@ def test_no_image_of_its_norm_does_better(joint, place):
     assert (neurons(place, u) > found.amax(dim=0))[loud].all()
 
 
+def test_their_contrast_is_that_of_the_training_images_as_networks_read_them(joint):
+    assert (joint[0].mean.item(), joint[0].deviation.item()) == pytest.approx((0.0, 1.0), abs=1e-6)
+
+
 def test_what_is_asked_for_is_drawn_and_nothing_else_changes():
     data, x = stripes(100), stripes(50, 1).x
     plain, drawn = (ConvJoint(**options).fit(data, Context(seed=2)) for options in (TINY, DRAWN))

@@ -68,13 +68,16 @@ def test_phases_of_a_resnet_begin_with_its_first_convolution(learner):
     assert same(stages[2], stages[0], 1) == (learner is ConvLayerwise)
 
 
-def test_each_phase_takes_the_weight_decay_that_validates_best():
+def test_each_phase_takes_the_weight_decay_that_validates_best(monkeypatch):
     """One that leaves nothing of the weights never does."""
     fitted = ConvLayerwise(**TINY, weight_decays=[1e-4, 3.0]).fit(stripes(100), Context())
     assert fitted.info["weight_decays"] == [1e-4] * 3
     x = stripes(20, 1).x
     alone = ConvLayerwise(**TINY, weight_decays=[1e-4]).fit(stripes(100), Context())
     assert torch.equal(fitted.predict(x), alone.predict(x))
+    monkeypatch.setattr(fit.ImageFit, "_error", lambda *_: 0.5)
+    equal = ConvLayerwise(**TINY, weight_decays=[3e-4, 1e-4]).fit(stripes(100), Context())
+    assert equal.info["weight_decays"] == [1e-4] * 3, "the smallest of equals"
 
 
 CORRECTION = {"channels": [3, 4, "M", 5], "epochs": 3, "batch_size": 20, "lr": 0.2, "train": 2}
@@ -115,6 +118,11 @@ def test_what_is_planned_is_what_is_made(learner, flops, monkeypatch):
     cost = learner.cost(100, 36)
     learner.fit(stripes(100), Context())
     assert (cost.seconds / STEP_SECONDS, cost.flops) == (pytest.approx(sum(made)), pytest.approx(flops))
+
+
+def test_an_attack_costs_its_steps_on_each_of_its_copies():
+    plain, *attacked = (ConvJoint(**TINY, attack=kind).cost(100, 36).flops for kind in ("none", "linf", "l2-gauss"))
+    assert [flops / plain for flops in attacked] == pytest.approx([1 + 7, 2 * (1 + 4)])
 
 
 def test_a_head_that_is_fixed_stays_and_so_do_upper_blocks_at_first():

@@ -6,7 +6,7 @@ from bfc_plugins.hierarchies.tree_cnn import TreeCnn
 from bfc_plugins.hierarchies.tree_net import TreeNet
 from grammars import problem
 
-from bfc_bench.learner import Context
+from bfc_bench.learner import Context, Job
 from bfc_bench.seeds import stream
 
 NET = TreeNet(positions=4, channels=3, branching=2, width=5, depth=2, outputs=2)
@@ -54,6 +54,17 @@ def test_a_frozen_layer_keeps_its_features_and_the_first_stage_reads_one_level_o
     for stage in predictor.stages.values():
         for name, features in stage.hidden(task.test_x).items():
             np.testing.assert_array_equal(features, predictor.hidden(task.test_x)[name])
+
+
+@pytest.mark.parametrize("train", ["joint", "layerwise"])
+def test_divergence_is_one_jobs_own(train, usable):
+    task = problem(2)
+    good, wild = (Job(TreeCnn(train=train, steps=20, lr=lr), task.train(64), Context(seed=1)) for lr in (1e-2, 1e30))
+    usable(good.learner)
+    fitted, failed = TreeCnn.fit_batch([good, wild])
+    assert failed.status == "diverged"
+    alone = good.learner.fit(good.train, good.ctx)
+    np.testing.assert_array_equal(fitted.predict(task.test_x), alone.predict(task.test_x))
 
 
 def test_what_is_no_sequence_of_the_tree_is_skipped():

@@ -33,6 +33,11 @@ def test_the_weighted_loss_has_the_normal_equations_of_weighted_squares(center):
     torch.testing.assert_close(learner.fit(data, LAW).predict(test), expected, rtol=1e-9, atol=1e-9)
 
 
+def test_weights_need_another_matrix():
+    plain, weighted = (KernelRidge(loss=loss).cost(1000, 5).bytes for loss in ("square", "weighted"))
+    assert weighted - plain == 8 * 1000**2
+
+
 def test_the_kernel_of_the_exact_degree_learns_it_from_as_many_points_as_it_has_harmonics():
     """At B(d, p) points and a small ridge the fit is exact, and a target of another degree is not learned at all."""
     d, degree = 5, 3

@@ -81,6 +81,11 @@ def test_out_of_fold_predictions_know_nothing_of_a_points_own_label():
         assert not torch.isclose(before[fold::5], after[fold::5]).any()
 
 
+def test_ridges_alone_share_a_sample():
+    keys = [SequentialKernel(**options).batch_key(sample()) for options in ({}, {"ridge": 1.0}, {"rounds": 3})]
+    assert keys[0] == keys[1] != keys[2]
+
+
 def test_labels_without_signal_are_not_learned():
     """In-sample predictions would have been the labels: round 2 would trust them, and so predict noise."""
     data, test = sample(400), sample(2000, seed=1).x

@@ -16,6 +16,7 @@ from bfc_bench.learner import Context, Job
 from bfc_bench.seeds import stream
 from bfc_bench.tasks.inputs.gaussian import Gaussian
 from bfc_bench.tasks.inputs.uniform import Uniform
+from bfc_bench.tasks.labels import Noise
 
 FAST = {"widths": (10, 6), "steps": 1000}
 
@@ -36,6 +37,11 @@ def test_clean_labels_are_learned_to_rounding(options, target, inputs):
     assert nmse(found.stages["trained"], p) > 1e-12
     assert nmse(found, p) < 1e-26
     assert found.info["finish_loss"] < gauss_newton.ROUNDING
+
+
+def test_the_ranks_of_the_least_error_are_taken_though_more_are_tried_after_them():
+    found = fit(QuadDenseNet(**FAST, ranks="given", finish="gauss-newton"), problem(labels=Noise(sd=1e-3)), 300)
+    assert found.info["finish"] == {"k2": 3, "k3": 2}
 
 
 def test_the_trained_stage_is_the_network_without_the_finish():
@@ -89,7 +95,7 @@ def test_steps_never_raise_the_loss_and_more_points_than_a_chunk_are_one_loss(mo
     p = problem()
     trained = fit(QuadDenseNet(**FAST), p, 300)
     setup = QuadDenseNet(**FAST).setup(p.train(300), Context(seed=0, square_mean=p.square_mean))
-    loss = LeastSquares(setup, trained, np.ones_like)
+    loss = LeastSquares(setup, trained, lambda y: 1 / (1 + y**2))
     parts = factors(trained.params, (3, 2), setup.net)
     whole = loss.normal_equations(parts)
     monkeypatch.setattr(gauss_newton, "CHUNK", 7)

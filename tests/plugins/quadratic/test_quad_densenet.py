@@ -34,6 +34,21 @@ def test_a_batch_of_different_jobs_equals_single_fits_bitwise(cls):
         np.testing.assert_array_equal(alone.predict(a.test_x), fitted.predict(a.test_x))
 
 
+def test_what_is_compiled_is_the_same_for_all_members_of_a_batch():
+    may = {"steps": 60, "lr": 0.02, "lr_layers": (1.0, 0.5), "clip": 2.0, "init_scale": 0.9}
+    not_ = {
+        "loss": "square",
+        "optimizer": "sgd",
+        "ranks": "given",
+        "backward": "identity",
+        "steps": 50,
+        "truncate": 4.0,
+    }
+    options = [*may.items(), *not_.items()]
+    keys = [QuadDenseNet(**SMALL | {name: value}).batch_key(problem().spec(50)) for name, value in options]
+    assert [key == keys[0] for key in keys] == [True] * len(may) + [False] * len(not_)
+
+
 @pytest.mark.parametrize("cls", [QuadDenseNet, Layerwise, Grow])
 def test_divergence_is_one_jobs_own(cls):
     p = problem()

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from bfc_plugins.quadratic_taylor import fit as taylor
 from bfc_plugins.quadratic_taylor.model import QuadraticTaylor
 from bfc_plugins.quadratic_taylor.quad_raw import QuadRaw
 from fit_samples import on_sphere, sphere_error, sphere_facts, sphere_sample
@@ -60,6 +61,21 @@ def test_lambdas_of_one_sample_share_their_path_and_come_out_as_alone():
     for job, value in zip(jobs, values, strict=True):
         assert torch.equal(value, job.learner.fit(job.train, job.ctx).predict(x))
     assert len({tuple(value.tolist()) for value in values}) == len(jobs)
+
+
+def test_the_minimum_at_each_lambda_is_where_the_next_one_starts(monkeypatch):
+    starts, ends, minimise = [], [], taylor.minimise
+
+    def recorded(risk, weights, **options):
+        starts.append(weights)
+        ends.append(minimise(risk, weights, **options))
+        return ends[-1]
+
+    monkeypatch.setattr(taylor, "minimise", recorded)
+    learner = QuadRaw(width=20, regularization=1e-4)
+    learner.fit(sphere_sample(saddle, n=60), CTX)
+    assert len(ends) == len(learner.schedule()) > 1
+    assert all(start is end for start, end in zip(starts[1:], ends, strict=False))
 
 
 def test_a_margin_loss_for_real_labels_is_refused():

@@ -32,6 +32,10 @@ def test_every_degree_is_learned(learner):
     assert learner.caution(sphere_facts(1, 2, 3, 4, 5, 6), 100) is None
 
 
+def test_their_kernels_are_those_of_the_inputs_and_of_a_random_representation():
+    assert [learner().kernel().represented for learner in (NtkRaw, NtkNeural)] == [False, True]
+
+
 @LEARNERS
 def test_inputs_off_the_sphere_are_refused(learner):
     data = sample(90)
