@@ -31,7 +31,7 @@ class Unavailable:
 class Registry(Generic[T]):
     """Objects of one kind (learners, targets, ...) by name.
 
-    The text ``module:attribute`` may stand for an object, with its name; it is imported when it is first used.
+    The text ``module:attribute``, with a name, may stand for an object, which is imported when it is first used.
     """
 
     kind: str
