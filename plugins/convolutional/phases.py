@@ -1,4 +1,4 @@
-"""Training in phases, each of which adds a block to a convolutional network (BFC A.4): layer-wise, or growing."""
+"""Training of a convolutional network in phases (BFC A.4). Each phase adds a block, and may freeze those below it."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ class LeastSquares:
     setup: Setup
     """The points."""
     trained: QuadraticPredictor
-    """The network, and parameters of which the steps change the constant and the W_l."""
+    """The trained network. The steps change its constant and its W_l, and keep its other parameters."""
     weights: Weights
     """omega."""
 

@@ -99,7 +99,7 @@ def with_values(curve: Curve) -> Curve:
 
 
 def no_logarithm(metric: str, what: str) -> Evidence:
-    """Missing evidence about an error that may be negative, of which a claim needs the logarithm."""
+    """No evidence, because a claim needs the logarithm of an error that may be negative."""
     return nothing(f"{metric} is an unbiased estimate that may be negative, so it has no logarithm and no {what}")
 
 
