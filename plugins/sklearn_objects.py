@@ -13,7 +13,7 @@ from pkgutil import iter_modules
 from typing import Any
 
 from bfc_bench.errors import UsageError, describe_error, suggest
-from bfc_bench.learner import LabelKind
+from bfc_bench.learner import LabelKind, Learner
 
 SCHEME = "sklearn:"
 ALL_KINDS: frozenset[LabelKind] = frozenset({"real", "binary", "class"})
@@ -44,8 +44,8 @@ def load(path: str) -> tuple[Callable[..., Any], frozenset[LabelKind]]:
         return make_pipeline, ALL_KINDS
     cls = find(path)
     if lacking := [method for method in INTERFACE if not hasattr(cls, method)]:
-        wanted = f"{', '.join(INTERFACE)}, as a regressor or a classifier has"
-        raise UsageError(f"{named(path)} must have {wanted}. It lacks {', '.join(lacking)}.")
+        hint = " A learner of bfc_bench must be in a plugin: `bfc-bench new learner NAME`." * issubclass(cls, Learner)
+        raise UsageError(f"{named(path)} is neither a regressor nor a classifier: it lacks {', '.join(lacking)}.{hint}")
     if not {"estimator", "steps"} & parameters(cls).keys():
         with suppress(Exception):  # it has no defaults
             return cls, kinds_of(cls()) or ALL_KINDS

@@ -62,11 +62,6 @@ class Nearest(Base):
 
     def predict_proba(self, x):
         return np.eye(self.y_.max() + 1)[self.predict(x)]
-
-
-class Unfinished:
-    def fit(self, x, y):
-        pass
 """
 X = np.random.default_rng(0).standard_normal((30, 2))
 
@@ -141,7 +136,7 @@ def test_nothing_is_remembered_of_a_module_that_may_change(package):
     [
         ("nowhere:Model", "nowhere:Model: no package 'nowhere' is installed here"),
         ("elsewhere.models:Plian", "elsewhere.models has no 'Plian'. Did you mean 'Plain'?"),
-        ("elsewhere.models:Unfinished", "get_params, as a regressor or a classifier has. It lacks predict, get_"),
+        ("bfc_bench:Learner", "classifier: it lacks predict, get_params. A learner of bfc_bench must be in a plugin"),
         ("elsewhere.broken:Model", "'elsewhere.broken' cannot be imported: ZeroDivisionError: division by zero."),
         ("elsewhere.absent:Model", "module 'elsewhere.absent' cannot be imported: ModuleNotFoundError"),
         ("elsewhere.models.Plain", "unknown learner 'elsewhere.models.Plain'. Did you mean 'elsewhere.models:Plain'?"),

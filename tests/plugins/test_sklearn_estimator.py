@@ -68,7 +68,7 @@ def test_kind_decides_the_labels():
     [
         ("linear_model.Rigde", "sklearn.linear_model has no 'Rigde'. Did you mean 'Ridge'"),
         ("Ridge", "must be sklearn:module.Class, for example sklearn:linear_model.Ridge"),
-        ("decomposition.PCA", "have fit, predict, get_params, as a regressor or a classifier has. It lacks predict."),
+        ("decomposition.PCA", "sklearn:decomposition.PCA is neither a regressor nor a classifier: it lacks predict."),
         ("linear_model.__doc__", "has no '__doc__'"),
     ],
 )
